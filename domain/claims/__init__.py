@@ -1,8 +1,7 @@
 """Resource claims, handles, pools and providers of poolboy.gpte.redhat.com (or OPERATOR_DOMAIN), as in Poolboy.
 
-A claim asks for resources, by provider or by template; a handle holds them; a pool keeps free handles; a provider
-defines how resources are created, checked and updated. Claims live in users' namespaces, everything else in the
-operator's. The workflow that reconciles an object is its only writer:
+A claim asks for resources, by provider or by template; a handle holds them; a pool keeps free handles. Claims live in
+users' namespaces, everything else in the operator's. The workflow that reconciles an object is its only writer:
 
 | object | while | workflow |
 |---|---|---|
@@ -45,7 +44,7 @@ RESOURCE_POOL = Kind(
     area="claims",
     finalizer=PLACEHOLDER,
 )
-# Part of its pool: the pool's workflow handles it.
+# Reconciled by the pool's workflow.
 RESOURCE_POOL_SCALING = Kind(
     name="ResourcePoolScaling",
     group=PLACEHOLDER,
@@ -54,7 +53,7 @@ RESOURCE_POOL_SCALING = Kind(
     area="claims",
     lifecycle=False,
 )
-# Read by claims, handles and pools; not reconciled itself.
+# Not reconciled itself.
 RESOURCE_PROVIDER = Kind(
     name="ResourceProvider",
     group=PLACEHOLDER,
@@ -63,7 +62,7 @@ RESOURCE_PROVIDER = Kind(
     area="claims",
     lifecycle=False,
 )
-# Shows what is watched: written, and never read here.
+# Written, and never read here.
 RESOURCE_WATCH = Kind(
     name="ResourceWatch",
     group=PLACEHOLDER,
@@ -77,7 +76,6 @@ CLAIM_BINDER = Kind(name="ClaimBinder", group="", version="", plural="", area="c
 
 
 def binder(domain: str, cluster: str) -> Key:
-    """The key of a domain's ClaimBinder."""
     return Key(kind=CLAIM_BINDER.name, namespace="", name=domain, uid="0", cluster=cluster)
 
 

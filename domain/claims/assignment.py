@@ -1,7 +1,7 @@
 """The provider of each resource that a claim lists (list mode).
 
 It is the provider named in the entry, else the one recorded in the claim's status, else the one whose `match` fits the
-entry's template. Only names of references matter. No template is rendered, so no evaluator process is needed.
+entry's template. No template is rendered, so no evaluator process is needed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ INVALID_RESOURCES = "InvalidResources"
 
 
 class NotAssigned(Faulty):
-    """An entry has no provider, or several match; the message names both."""
+    pass
 
 
 def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str, ...]:
-    """The provider of each entry of the claim's `spec.resources`.
-
-    Raises:
-        NotAssigned: an entry has none, several match, or the named one does not exist.
+    """Raises:
+    NotAssigned: an entry has no provider, several match, or the named one does not exist.
     """
     before = [provider_name(entry) for entry in objects_at(claim, "status", "resources")]
     matches = {name: value_at(provider, "spec", "match") for name, provider in providers.items()}
@@ -61,6 +59,5 @@ def _only_one(where: str, entry: JsonObject, matches: Mapping[str, JsonValue]) -
 
 
 def _words(index: int, entry: JsonObject) -> str:
-    """The entry's index, and its name if it has one, for people."""
     name = text_at(entry, "name")
     return f"spec.resources[{index}] ({name})" if name else f"spec.resources[{index}]"

@@ -1,12 +1,10 @@
 """Binding a free handle to a claim, and the handle that a pool creates.
 
-Binding combines the entries of claim and handle by index: the claim's names replace the handle's, missing entries are
-added, and the claim's provider replaces the handle's. Templates follow in the handle's next pass. A default lifespan
-starts now; without one the handle keeps its unclaimed end, which the claim inherits.
+The claim's names and provider replace the handle's, entry by entry, and missing entries are added. Templates follow in
+the handle's next pass. A default lifespan starts now; without one the claim inherits the handle's unclaimed end.
 
-A pool's handle is created with the resources that its provider yields, so that it can be matched at once. Templates may
-use the handle's name, which is therefore part of the question. If they use fields that exist only after the creation
-(uid), it is created without resources, and gets them in its first pass.
+A pool's handle is created with the resources that its provider yields, so that it can be matched at once. If templates
+use fields that exist only after the creation (uid), it gets its resources in its first pass.
 """
 
 from __future__ import annotations
@@ -31,16 +29,12 @@ from domain.claims.templates import TemplateError
 from domain.claims.timestamps import end_of_handle, requested_end_of
 from domain.resource import timestamp
 
-# Copied unchanged from a pool to its handles.
 _HANDED_ON = ("preferenceScore", "resourceAnnotations", "resourceLabels", "vars")
 _SOME_UID = "00000000-0000-0000-0000-000000000000"
 
 
-# --- binding ---
-
-
 def plan_binding(question: BindingQuestion) -> BindingPlan:
-    """The handle after the binding; with a fault nothing may be bound."""
+    """With a fault nothing may be bound."""
     claim, handle = question.claim, question.handle
     spec: JsonObject = {**object_at(handle, "spec"), "resourceClaim": claim_reference(question.names, claim)}
     spec["resources"] = _side_by_side(objects_at(spec, "resources"), question.wanted)
@@ -62,7 +56,6 @@ def plan_binding(question: BindingQuestion) -> BindingPlan:
 
 
 def claim_labels(names: DomainNames, claim: JsonObject) -> dict[str, str]:
-    """The labels of a handle that the claim holds."""
     return {
         names.claim_name_label: text_at(claim, "metadata", "name"),
         names.claim_namespace_label: text_at(claim, "metadata", "namespace"),
@@ -72,7 +65,6 @@ def claim_labels(names: DomainNames, claim: JsonObject) -> dict[str, str]:
 def new_handle(
     names: DomainNames, namespace: str, name: str, labels: Mapping[str, JsonValue], spec: JsonObject
 ) -> JsonObject:
-    """The body of a new handle."""
     return {
         "apiVersion": names.api_version,
         "kind": RESOURCE_HANDLE.name,
@@ -99,11 +91,8 @@ def _side_by_side(held: Sequence[JsonObject], wanted: Sequence[WantedEntry]) -> 
     return [*entries, *held[len(wanted) :]]
 
 
-# --- pool handles ---
-
-
 def plan_pool_handle(question: PoolQuestion) -> HandleBody:
-    """The handle for the pool; with a fault none may be created."""
+    """With a fault none may be created."""
     pool = question.pool
     try:
         return HandleBody(labels=_pool_labels(question.names, pool), spec=_pool_spec(question))
@@ -135,7 +124,7 @@ def _pool_spec(question: PoolQuestion) -> JsonObject:
 
 
 def _scene_of_new(question: PoolQuestion, spec: JsonObject, **made: JsonValue) -> Scene:
-    """The scene of the new handle; `made` is metadata that exists only after its creation."""
+    """`made` is metadata that exists only after the creation."""
     metadata: JsonObject = {"namespace": text_at(question.pool, "metadata", "namespace"), **made}
     if question.handle_name:
         metadata |= {"name": question.handle_name, "generateName": HANDLE_NAME_PREFIX}
@@ -149,7 +138,7 @@ def _scene_of_new(question: PoolQuestion, spec: JsonObject, **made: JsonValue) -
 
 
 def _yielded(question: PoolQuestion, spec: JsonObject, provider: str) -> JsonObject:
-    """The provider's resources for the handle, if they can be computed before its creation."""
+    """Empty if the resources cannot be computed before the handle's creation."""
     try:
         resources: list[JsonValue] = [*resource_list(_scene_of_new(question, spec), provider)]
     except TemplateError:

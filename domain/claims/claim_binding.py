@@ -4,8 +4,8 @@
     validated --> approval pending, values refused, faults: shown in the status
           '-> a handle that names it already | the best free one | a new one --> status --> its resources
 
-A chosen free handle is removed from the index, and bound with its resourceVersion as precondition, so that not even two
-binders can bind it twice. A new handle's name derives from the claim's uid, so a repeated creation finds it.
+A free handle is bound with its resourceVersion as precondition, so that not even two binders can bind it twice. A new
+handle's name derives from the claim's uid, so a repeated creation finds it.
 """
 
 from __future__ import annotations
@@ -45,19 +45,13 @@ _WITH_HANDLE = "status with its handle"
 
 
 def wanted_of(plan: ClaimPlan) -> Wanted:
-    """The claim's requirements for a handle."""
     resources = (
         WantedResource(entry.provider, entry.name, entry.template, entry.match_ignore) for entry in plan.wanted
     )
     return Wanted(tuple(resources), pool=plan.wanted_pool, provider=plan.provider)
 
 
-# --- actions ---
-
-
 class OfClaim(ClaimsAction):
-    """An action for a claim with its wanted status."""
-
     key: Key
     at: datetime
     claim: GivenObject
@@ -65,13 +59,11 @@ class OfClaim(ClaimsAction):
 
 
 class Taken(Model):
-    """The result of an attempt to bind a free handle.
-
-    Attributes:
-        name: the chosen one, empty if none matches.
-        handle: the bound handle; None if it was not available.
-        unusable: why this handle cannot be bound.
-        fault: why no handle can be bound.
+    """Attributes:
+    name: the chosen handle, empty if none matches.
+    handle: None if it was not available.
+    unusable: why this handle cannot be bound.
+    fault: why no handle can be bound.
     """
 
     name: str = ""
@@ -81,7 +73,7 @@ class Taken(Model):
 
 
 class TakeHandle(OfClaim):
-    """Bind the best free handle to the claim, except those passed over."""
+    """The best one, except those passed over."""
 
     activity: ClassVar[str] = "claims.take_handle"
     title: ClassVar[str] = "bind a free handle"
@@ -106,14 +98,14 @@ class TakeHandle(OfClaim):
 
 
 class Created(Model):
-    """The handle created for a claim; None if its name is taken. `fault`: why none can be created."""
+    """`handle` is None if its name is taken. `fault`: why none can be created."""
 
     handle: GivenObject | None = None
     fault: Fault | None = None
 
 
 class CreateHandle(OfClaim):
-    """Create a handle for the claim, or find the one of an earlier attempt."""
+    """Finds the handle of an earlier attempt."""
 
     activity: ClassVar[str] = "claims.create_handle"
     title: ClassVar[str] = "create a handle for the claim"
@@ -153,11 +145,7 @@ def _without_free(world: Claim) -> Claim:
     return world.model_copy(update={"none_free": True})
 
 
-# --- the decision ---
-
-
 def decide(world: Claim, now: datetime) -> Decision:
-    """The binder's next actions for the claim."""
     claim, plan = world.claim, world.validation
     if (interrupted := disturbed(world)) is not None:
         return interrupted
@@ -186,7 +174,7 @@ def decide(world: Claim, now: datetime) -> Decision:
 
 
 def lacks(world: Claim) -> Wanted | None:
-    """The claim's requirements, if it waits and only another handle or an edit can help."""
+    """None unless only another handle or an edit can help."""
     waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
 
@@ -207,7 +195,7 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
         return binding.doing(TakeHandle(passed_over=passed_over, **common))
     if plan.creation is not None:
         return binding.doing(CreateHandle(salt=world.salt, **common))
-    # No free handle matches, and none may be created: the claim waits.
+    # It waits for a free handle: none may be created.
     status = with_own_stalled(plan.status, None, world.question.now, bound=False)
     write = PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**world.own, "status": status})
     waits = standing.waits_for_free(plan, now + world.cadence.faulty)
@@ -215,10 +203,7 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
 
 
 def _bound(world: Claim) -> PutStatus:
-    """The write of handle and lifespan into the claim's status, which always appear together.
-
-    The maximum lifespans are added when they are rendered.
-    """
+    """Handle and lifespan, which always appear together; the maximum lifespans are added when they are rendered."""
     claim, handle, now = world.validated, world.handle, world.question.now
     ready = value_at(handle, "status", "ready") is True
     lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=_bound_at(claim, handle, now))

@@ -28,22 +28,19 @@ from domain.decision import Action, Decision
 from domain.identity import Key
 from domain.model import Model
 
-# If the binder has not answered by then, it is asked again.
+# Then the binder is asked again.
 BINDER_PATIENCE = timedelta(seconds=15)
 BIND = "bind a free handle, or create one"
 
 
-# --- actions ---
-
-
 class ClaimRead(Model):
-    """A claim that may end; None if it may not."""
+    """None if the claim may not end."""
 
     claim: GivenObject | None = None
 
 
 class ReadClaim(ClaimsAction):
-    """Read the expired claim, which may have a new end; the handle must be unchanged."""
+    """The expired claim may have a new end; the handle must be unchanged."""
 
     activity: ClassVar[str] = "claims.read_claim"
     result: ClassVar[type[Model] | None] = ClaimRead
@@ -62,14 +59,14 @@ class ReadClaim(ClaimsAction):
 
 
 class FindAnother(Finding):
-    """Find out whether some handle names the claim, because the status may have a wrong name."""
+    """Whether some handle names the claim, because the status may have a wrong name."""
 
     activity: ClassVar[str] = "claims.find_another_handle"
     fact: ClassVar[str] = "has_another"
 
 
 class DeleteClaim(ClaimsAction):
-    """Delete the claim; `expired`: a claim without a handle, only if unchanged."""
+    """`expired`: a claim without a handle, only if unchanged."""
 
     activity: ClassVar[str] = "claims.delete_claim"
     result: ClassVar[type[Model] | None] = Stored
@@ -93,14 +90,12 @@ class DeleteClaim(ClaimsAction):
 
 
 class ClaimEnded(HandleEnded):
-    """The result of ending a handle, and the claim afterwards; None if it is gone."""
+    """`claim` is None if it is gone."""
 
     claim: GivenObject | None = None
 
 
 class EndHandleAndClaim(EndHandle):
-    """Delete the handle's resources, its claim and itself; return the claim."""
-
     activity: ClassVar[str] = "claims.end_handle_and_claim"
     result: ClassVar[type[Model] | None] = ClaimEnded
 
@@ -117,7 +112,7 @@ class EndHandleAndClaim(EndHandle):
 
 
 class EndHandles(ClaimsAction):
-    """Delete the handles of a claim that is being deleted; their own lifecycles continue after failures."""
+    """The handles' own lifecycles continue after failures."""
 
     activity: ClassVar[str] = "claims.end_handles"
     title: ClassVar[str] = "delete its handle and its resources"
@@ -128,11 +123,7 @@ class EndHandles(ClaimsAction):
         return world.model_copy(update={"end": HandleEnded(why="its handle and resources are deleted")})
 
 
-# --- the decision ---
-
-
 def needs_its_handle(names: DomainNames, claim: JsonObject, now: datetime) -> bool:
-    """Whether the claim's state depends on its handle."""
     goes_on = is_looked_after(names, claim) and not is_detached(claim)
     return goes_on and not_begun(claim, now) is None and bool(handle_name(claim))
 
@@ -212,7 +203,7 @@ def _stands(world: Claim, now: datetime) -> Decision:
 def ends_with_others(world: Claim, now: datetime) -> datetime | None:
     """When the binder deletes the claim in a batch; None if its own workflow does.
 
-    The binder only considers future ends: a later agreement is handled by the claim's own workflow.
+    The binder only considers future ends.
     """
     return ahead(agreed_end(world.claim, world.handle), now)
 
@@ -227,7 +218,6 @@ def _validated_again(world: Claim) -> tuple[Action, ...]:
 
 
 def _over(world: Claim, claim: JsonObject) -> Decision:
-    """The claim has expired, or one of its conditions is true."""
     if not world.fresh and not (world.claim_read and world.expired):
         return RECONCILING.doing(ObserveAgain())
     if world.expired:
@@ -242,7 +232,7 @@ def _over(world: Claim, claim: JsonObject) -> Decision:
 
 
 def _unbound(world: Claim, now: datetime, *first: Action) -> Decision:
-    """A claim without a handle; while it is held, the binder's actions are planned."""
+    """While the claim is held, the binder's actions are planned."""
     asked = standing.asked_binder(now + BINDER_PATIENCE)
     if first and not world.plans_only:
         return asked.doing(*first)
@@ -259,16 +249,13 @@ def _with_status(claim: JsonObject, status: JsonObject, what: str) -> PutStatus:
     return PutStatus(kind=RESOURCE_CLAIM, before=claim, after={**claim, "status": status}, what=what)
 
 
-# --- deletion ---
-
-
 def _ending(world: Claim, why: str, **seen: object) -> Decision:
     end = EndHandleAndClaim(key=world.key, handle=world.handle, why=why, **seen)
     return standing.ending(why).doing(end)
 
 
 def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
-    """Delete the handle of a claim that is being deleted, without waiting for it."""
+    """Does not wait for its handle's deletion."""
     end = world.end
     if end is None:
         return standing.ending("it is being deleted").doing(EndHandles(claim=claim))
@@ -289,7 +276,6 @@ def _refused(end: HandleEnded, now: datetime) -> Decision:
 
 
 def _detached(world: Claim, claim: JsonObject, now: datetime) -> Decision:
-    """A claim without resources, until it expires."""
     end = end_of_detached(claim)
     stands = standing.detached(claim, end)
     if world.plan.auto_detach and world.end is None:

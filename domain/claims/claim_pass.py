@@ -5,12 +5,12 @@
 
 Each step continues with the changed claim, so templates see it as it will be written. A claim that stops at a step
 keeps its handle, which is reconciled as before, without the claim's changes.
+
 - Provider mode (`spec.provider`): the provider is immutable; its labels and annotations are added to the claim
   permanently; required approval comes first. A claim with a handle counts as approved.
 - List mode (`spec.resources`): each entry has a provider; defaults are written into the spec, once.
 
-Accepted values are never dropped. If the claim's status lost them (a crash, a person, a restore), they are taken from
-its handle.
+If the claim's status lost accepted values (a crash, a person, a restore), they are taken from its handle.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def plan_claim(question: ClaimQuestion) -> ClaimPlan:
 
 
 class _Pass:
-    """One evaluation; `claim` is the claim after the steps so far."""
+    """`claim` has the changes of the steps so far."""
 
     def __init__(self, question: ClaimQuestion) -> None:
         self.question = question
@@ -103,8 +103,6 @@ class _Pass:
             self._needs()
         return Halt.NONE
 
-    # --- the changed claim ---
-
     def _status(self) -> JsonObject:
         bound = self.question.handle is not None
         return with_own_stalled(object_at(self.claim, "status"), self.fault, self.question.now, bound=bound)
@@ -121,14 +119,10 @@ class _Pass:
         entries: JsonObject = {**object_at(metadata, field), **added}
         self.claim = {**self.claim, "metadata": {**metadata, field: entries}}
 
-    # --- steps ---
-
     def _check_shape(self) -> None:
-        """Check that the start is readable, and that the spec requests resources in exactly one way.
-
-        Raises:
-            UnreadableMoment: the start is not a time.
-            Faulty: nothing is requested, or both ways are used.
+        """Raises:
+        UnreadableMoment: the start is not a time.
+        Faulty: the spec does not request resources in exactly one way.
         """
         start_of(self.claim)
         entries = value_at(self.claim, "spec", "resources")
@@ -157,7 +151,7 @@ class _Pass:
         return self.question.providers[self.provider]
 
     def _take_up_values(self) -> None:
-        """Use the handle's values as accepted if the claim's status has none."""
+        """If the claim's status has no accepted values."""
         held = object_at(self.question.handle, "spec", "provider")
         status = object_at(self.claim, "status", "provider")
         values = held.get("parameterValues")
@@ -166,7 +160,7 @@ class _Pass:
             self._set_status(provider={**status, "parameterValues": values})
 
     def _put_on_claim(self, provider: JsonObject) -> None:
-        """Add the provider's annotations and labels for claims; none is ever removed."""
+        """None is ever removed."""
         self.annotations = self._lacking("annotations", object_at(provider, "spec", "resourceClaimAnnotations"))
         self.labels = self._lacking("labels", object_at(provider, "spec", "resourceClaimLabels"))
         if self.annotations:
@@ -192,7 +186,7 @@ class _Pass:
         return False
 
     def _show_assigned(self) -> None:
-        """The entries of `status.resources` with their providers; once bound, the recorded providers stay."""
+        """Once bound, the recorded providers stay."""
         bound = self.question.handle is not None
         before = objects_at(self.claim, "status", "resources")
         shown: list[JsonValue] = []
@@ -210,7 +204,7 @@ class _Pass:
         return self.question.providers[name]
 
     def _initialise(self) -> None:
-        """Mark the claim as initialised, and in list mode apply defaults; only once."""
+        """Only once; in list mode with defaults."""
         if self.question.names.init_timestamp_annotation in object_at(self.claim, "metadata", "annotations"):
             return
         if not self.provider:
@@ -221,7 +215,6 @@ class _Pass:
         self._add_to_metadata("annotations", mark)
 
     def _is_invalid(self) -> bool:
-        """Validate the request, and record the result."""
         if self.provider:
             outcome = settle_parameters(self._scene(), self.question.providers[self.provider])
             self._set_status(provider=provider_status(self.claim, outcome))
@@ -236,10 +229,7 @@ class _Pass:
         return any(text is not None for text in errors)
 
     def _needs(self) -> None:
-        """The requirements for a handle, and a new handle if none matches.
-
-        A fault of the new handle does not matter for a free one.
-        """
+        """A fault of the new handle does not matter for a free one."""
         scene = self._scene()
         resources = resources_wanted(scene, self.assigned)
         self.wanted = wanted_entries(scene, resources)

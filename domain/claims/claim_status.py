@@ -1,8 +1,7 @@
 """The parts of a claim's status that come from its handle: resources, health, readiness, summary, lifespan.
 
-They are written after the handle's status, so that everything shown by the claim is on the handle. The claim shows
-complete live objects, which users read instead of having permissions on them. The claim's own fields stay: provider and
-values, validation errors, names, and the time of first readiness.
+They are written after the handle's status. The claim shows complete live objects, which users read instead of having
+permissions on them. The claim's own fields stay.
 """
 
 from __future__ import annotations
@@ -17,10 +16,7 @@ _COPIED = ("healthy", "ready", "summary")
 
 
 def claim_resources(claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None]) -> list[JsonObject]:
-    """The claim's `status.resources`: the handle's entries with provider, validation error and object.
-
-    `handle` has the new status. Existing names are kept; missing entries are added.
-    """
+    """`handle` has the new status. Existing names are kept."""
     before = objects_at(claim, "status", "resources")
     specs = objects_at(handle, "spec", "resources")
     shown = objects_at(handle, "status", "resources")
@@ -45,10 +41,7 @@ def _claim_entry(before: JsonObject, provider: JsonObject, shown: JsonObject, st
 def claim_status(
     claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None], lifespan: JsonObject
 ) -> JsonObject:
-    """The claim's status from its handle's new status.
-
-    `lifespan` comes from `mirrored_lifespan`. Health, readiness and summary are removed if the handle lacks them.
-    """
+    """`handle` has the new status. Health, readiness and summary are removed if the handle lacks them."""
     before = object_at(claim, "status")
     status = object_at(handle, "status")
     copied: JsonObject = {field: status[field] for field in _COPIED if field in status}
@@ -69,7 +62,7 @@ def mirrored_lifespan(
     relative_maximum: str | None,
     first_ready: str | None,
 ) -> JsonObject:
-    """The claim's `status.lifespan`: the handle's end, and its maxima normalized for the claim's schema.
+    """The handle's end, and its maxima normalized for the claim's schema.
 
     `first_ready` is recorded if the handle has become ready; recorded start and readiness never change.
     """

@@ -46,7 +46,6 @@ class Claim(HandleWorld):
     """A claim and its handle during a pass; `handle` is empty while there is none.
 
     Attributes:
-        claim_observed: the claim as observed.
         claim_read: the claim is freshly read and the handle cached, because it has expired.
         claim_plan: the claim's wanted object; None if unknown.
         validated_again: the plan was made again in this pass, from its written statuses.
@@ -81,12 +80,12 @@ class Claim(HandleWorld):
 
     @property
     def own(self) -> JsonObject:
-        """The stored claim."""
+        """As stored."""
         return self.claim_observed if self.plans_only else self.question.claim or {}
 
     @property
     def validation(self) -> ClaimPlan:
-        """The claim's wanted object; unchanged if unknown."""
+        """Unchanged if unknown."""
         return self.claim_plan or ClaimPlan(status=object_at(self.claim, "status"))
 
     @property
@@ -96,7 +95,7 @@ class Claim(HandleWorld):
 
     @property
     def validated(self) -> JsonObject:
-        """The claim with its wanted status, written or not."""
+        """With the wanted status, written or not."""
         return {**self.own, "status": self.validation.status}
 
     def stored(self, kind: str, obj: JsonObject) -> HandleWorld:
@@ -106,21 +105,19 @@ class Claim(HandleWorld):
         return after.model_copy(update={"claim_before": obj}) if begins else after
 
     def at_fault(self, fault: Fault) -> Claim:
-        """The claim with a fault found after its plan."""
+        """With a fault found after its plan."""
         status = {**self.validation.status, **only(object_at(self.own, "status"), "conditions")}
         return self.model_copy(update={"claim_plan": faulty_plan(status, fault, self.question.now)})
 
 
 class Validated(Model):
-    """The claim's wanted object, and the providers of its entries (list mode)."""
+    """`assigned` are the providers of its entries (list mode)."""
 
     plan: Annotated[ClaimPlan, SkipValidation] = ClaimPlan()
     assigned: tuple[str, ...] = ()
 
 
 class Validate(ClaimsAction):
-    """Find out the claim's wanted object."""
-
     activity: ClassVar[str] = "claims.validate_claim"
     title: ClassVar[str] = "validate the claim"
     result: ClassVar[type[Model] | None] = Validated
@@ -150,7 +147,6 @@ class Validate(ClaimsAction):
 
 
 def to_validate(world: Claim) -> tuple[Action, ...]:
-    """The next actions until the claim's own object is as wanted."""
     plan, claim = world.claim_plan, world.own
     if plan is None:
         return (validate(world),)
@@ -168,12 +164,11 @@ def to_validate(world: Claim) -> tuple[Action, ...]:
 
 
 def validate(world: Claim) -> Validate:
-    """The validation of the stored claim."""
     return Validate(key=world.key, at=world.question.now, claim=world.own, handle=world.handle or None)
 
 
 def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
-    """The decision before the claim's start; None afterwards, or if it is unreadable, which is a fault."""
+    """None after the claim's start, or if it is unreadable, which is a fault."""
     try:
         start = start_of(claim)
     except UnreadableMoment:
@@ -182,14 +177,12 @@ def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
 
 
 def notices(world: Claim) -> tuple[Notice, ...]:
-    """Events about news in the claim's status."""
     if world.claim_plan is None or (world.binds and not world.halted):
         return ()
     return tuple(_notices(world.claim_observed, world.claim_plan))
 
 
 def faulty_plan(status: JsonObject, fault: Fault, now: datetime) -> ClaimPlan:
-    """The plan of a claim with a fault and nothing else."""
     return ClaimPlan(status=with_own_stalled(status, fault, now, bound=False), halt=Halt.FAULT, fault=fault)
 
 
@@ -207,7 +200,6 @@ def _messages(conditions: Sequence[JsonObject]) -> str:
 
 
 def _prepared(names: DomainNames, claim: JsonObject, plan: ClaimPlan) -> JsonObject:
-    """The claim with our finalizer and its plan's additions."""
     prepared = in_hand(names, RESOURCE_CLAIM, claim)
     for part, added in (("annotations", plan.annotations), ("labels", plan.labels)):
         if added:

@@ -1,8 +1,7 @@
 """Whether rendered templates of a handle or claim may change without an event.
 
-With time: the object is evaluated again periodically, all others only on events. By the pass's own writes to handle and
-claim: they are rendered again in the pass. The templates of all reachable providers count, even if a link's condition
-is false now.
+If time changes them, the object is evaluated again periodically. If the pass's own writes do, they are rendered again
+in the pass. The templates of all reachable providers count, even if a link's condition is false now.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from domain.claims.templates.renderer import condition_template
 
 
 def by_clock(handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
-    """Whether the handle, or its claim's status, depends on time."""
+    """Includes its claim's status."""
     return depends_on_time(_texts(handle, claim, providers, newer))
 
 
 def by_own_writes(handle: JsonObject, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
-    """Whether the handle's templates read statuses and lifespans that a pass writes."""
+    """Whether the templates read statuses and lifespans that a pass writes."""
     texts = [
         text for provider in _reached(named_providers(handle), providers) for text in _provider_texts(provider, newer)
     ]
@@ -32,7 +31,7 @@ def by_own_writes(handle: JsonObject, providers: Mapping[str, JsonObject], *, ne
 
 
 def lifespan_by_own_writes(handle: JsonObject) -> bool:
-    """Whether the handle's lifespan reads what a pass writes, including its end: the next pass settles it again."""
+    """Whether the next pass must settle the lifespan again."""
     return reads_what_passes_write(lifespan_texts(handle))
 
 
@@ -60,7 +59,7 @@ def _texts(
 
 
 def _reached(names: Iterable[str], providers: Mapping[str, JsonObject]) -> list[JsonObject]:
-    """The providers of these names and all that they link to, without duplicates."""
+    """The providers of these names and all that they link to."""
     found: dict[str, JsonObject] = {}
     ahead = list(names)
     while ahead:
@@ -72,7 +71,7 @@ def _reached(names: Iterable[str], providers: Mapping[str, JsonObject]) -> list[
 
 
 def _provider_texts(provider: JsonObject, newer: bool) -> Iterator[str]:
-    """Templates of a provider that are rendered while its resources exist; vars are templates since 1.13."""
+    """Those rendered while its resources exist; vars are templates since 1.13."""
     spec = object_at(provider, "spec")
     yield from _strings(value_at(spec, "template", "definition"))
     yield from _strings(spec.get("statusSummaryTemplate"))
@@ -89,7 +88,7 @@ def _provider_texts(provider: JsonObject, newer: bool) -> Iterator[str]:
 
 
 def _parameter_texts(provider: JsonObject) -> Iterator[str]:
-    """Templates of a provider's parameters, rendered until the values are accepted."""
+    """Those rendered until the values are accepted."""
     for parameter in objects_at(provider, "spec", "parameters"):
         checks = objects_at(parameter, "validation", "checks")
         yield text_at(parameter, "default", "template")
@@ -101,7 +100,7 @@ def _conditions(expressions: Iterable[str]) -> Iterator[str]:
 
 
 def _strings(value: JsonValue) -> Iterator[str]:
-    """Every string in a value, except keys."""
+    """Except keys."""
     ahead: list[JsonValue] = [value]
     while ahead:
         each = ahead.pop()

@@ -1,10 +1,9 @@
 """The condition `Stalled` of claims, handles and pools: something needs a person.
 
-kstatus (Argo CD, Flux) reads it as "will not progress by itself". It exists only while there is a fault, and is then
-True. ResourceProviders have another one (`provider_conditions.py`). All other conditions belong to others. A claim has
-its own faults and its handle's, found in different passes. The handle's have a common reason, so that each pass
-recognizes which kind is shown and leaves the other's alone. The claim's own have precedence: with one, nothing of the
-claim reaches the handle.
+kstatus (Argo CD, Flux) reads it as "will not progress by itself". It exists only while there is a fault.
+ResourceProviders have another one (`provider_conditions.py`). A claim shows its own faults and its handle's, found in
+different passes. The handle's have a common reason, so that each pass leaves the other kind alone. The claim's own have
+precedence: with one, nothing of the claim reaches the handle.
 """
 
 from __future__ import annotations
@@ -27,10 +26,7 @@ def with_stalled(status: JsonObject, fault: Fault | None, now: datetime) -> Json
 
 
 def with_fault(status: JsonObject, type_: str, fault: Fault | None, now: datetime) -> JsonObject:
-    """The status with the condition True for the fault, or without it.
-
-    `lastTransitionTime` changes only with the reason.
-    """
+    """Without a fault, the condition is removed. `lastTransitionTime` changes only with the reason."""
     others = [condition for condition in objects_at(status, "conditions") if condition.get("type") != type_]
     if fault is not None:
         others.append(_condition(condition_at(status, type_) or {}, type_, fault, now))
@@ -43,17 +39,14 @@ def condition_at(status: JsonObject, type_: str) -> JsonObject | None:
 
 
 def with_own_stalled(status: JsonObject, fault: Fault | None, now: datetime, *, bound: bool) -> JsonObject:
-    """A claim's status with the condition for its own fault; without one, the handle's stays."""
+    """Without an own fault, the handle's condition stays."""
     if fault is None and bound and stalled_by_handle(status):
         return status
     return with_stalled(status, fault, now)
 
 
 def with_handles_stalled(status: JsonObject, faults: Iterable[Fault], now: datetime, *, accepted: bool) -> JsonObject:
-    """A claim's status with the condition for its handle's faults.
-
-    The claim's own fault stays unless the claim was `accepted` in this pass.
-    """
+    """The claim's own fault stays unless the claim was `accepted` in this pass."""
     stalled = condition_at(status, STALLED) is not None
     if stalled and not accepted and not stalled_by_handle(status):
         return status
@@ -62,7 +55,6 @@ def with_handles_stalled(status: JsonObject, faults: Iterable[Fault], now: datet
 
 
 def stalled_by_handle(status: JsonObject) -> bool:
-    """Whether the claim's condition is for its handle."""
     return any(
         condition.get("type") == STALLED and condition.get("reason") == HANDLE_STALLED
         for condition in objects_at(status, "conditions")

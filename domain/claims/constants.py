@@ -1,4 +1,4 @@
-"""Texts and timings of the claims area, from the replaced Poolboy; names with its domain are in `domain_names.py`."""
+"""From the replaced Poolboy; names with its domain are in `domain_names.py`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from datetime import timedelta
 
 VERSION = "v1"
 
-# OpenShift's: the requester of the claim's Namespace.
+# OpenShift's: the requester of the Namespace.
 NAMESPACE_REQUESTER_ANNOTATION = "openshift.io/requester"
 
-# The field manager of handles' writes to managed resources. It differs from that of Perdure's other writes, because
-# such a resource may have its own lifecycle here (an AccountClaim, another ResourceClaim), for which those writes are
-# news.
+# For handles' writes to managed resources. It differs from Perdure's other field manager, because such a resource may #
+# have its own lifecycle here (an AccountClaim), for which those writes are news.
 RESOURCE_FIELD_MANAGER = "perdure-handles"
 
 # Texts that clients compare.
@@ -25,13 +24,12 @@ PARAMETER_CHECK_RAISED = "Parameter {name} exception on check {check}: {error}"
 PARAMETER_REQUIRED = "Parameter {name} is required."
 PARAMETER_UNKNOWN = "No such parameter {name}."
 
-# Kubernetes Events about lifespans, as Poolboy 1.16 on posts them.
+# As Poolboy 1.16 on posts them.
 EVENT_COMPONENT = "poolboy"
 LIFESPAN_EVENT_ACTION = "LifespanChange"
 LIFESPAN_END_CHANGED = "Lifespan end changed"
 LIFESPAN_END_CLEARED = "Lifespan end cleared"
 
-# Handles and their resources.
 HANDLE_NAME_PREFIX = "guid-"
 HANDLE_SUFFIX_LENGTH = 5
 
@@ -40,16 +38,16 @@ DEFAULT_ALLOWED_OPS = ("add", "remove", "replace")
 # A handle that expires sooner is not bound.
 NEAR_EXPIRY = timedelta(seconds=120)
 
-# The defaults of Poolboy's intervals. Here they are upper bounds: events are handled at once, and only time-dependent
-# templates are rendered at the handles' interval.
+# Poolboy's intervals. Here they are upper bounds: events are handled at once, and only time-dependent templates are #
+# rendered at the handles' interval.
 MANAGE_CLAIMS_INTERVAL = timedelta(seconds=60)
 MANAGE_HANDLES_INTERVAL = timedelta(seconds=60)
 MANAGE_POOLS_INTERVAL = timedelta(seconds=10)
 RESOURCE_REFRESH_INTERVAL = timedelta(seconds=600)
-# A slow resync covers what is not watched, such as the requester of a namespace.
+# Covers what is not watched, such as the requester of a namespace.
 SAFETY_RESYNC = timedelta(minutes=10)
 
-# Poolboy's variables about its own processes and endpoints: accepted and ignored, with one log line.
+# Accepted and ignored, with one log line.
 IGNORED_VARIABLES = (
     "KOPF_OPTIONS",
     "METRICS_ENABLED",

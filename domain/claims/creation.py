@@ -2,8 +2,7 @@
 
 In provider mode the provider yields the resources for the accepted values, and gives the lifespan. In list mode the
 resources are the claim's, with the variables of their providers (later ones override), and each lifespan setting is the
-shortest of all providers'. The claim, or a provider of a resource, can forbid the creation of a handle; a top-level
-provider without its own resource does not.
+shortest of all providers'. A top-level provider without its own resource does not forbid a creation.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from domain.claims.timestamps import requested_end_of
 
 
 def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
-    """The entries that the claim needs in its handle; `assigned` are its providers in list mode.
+    """`assigned` are the claim's providers in list mode.
 
     Raises:
         ProviderError: a provider is missing, or has invalid links.
@@ -37,7 +36,6 @@ def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
 
 
 def wanted_entries(scene: Scene, resources: Sequence[JsonObject]) -> tuple[WantedEntry, ...]:
-    """The requirements for a free handle, including tolerated differences."""
     return tuple(
         WantedEntry(
             provider=provider_name(resource),
@@ -51,7 +49,7 @@ def wanted_entries(scene: Scene, resources: Sequence[JsonObject]) -> tuple[Wante
 
 
 def creation_forbidden(scene: Scene, resources: Sequence[JsonObject]) -> str:
-    """Why no handle may be created for the claim; empty if allowed."""
+    """Empty if allowed."""
     if value_at(scene.claim, "spec", "disableCreation") is True:
         return "the claim disables creation"
     names = dict.fromkeys(provider_name(resource) for resource in resources)
@@ -60,7 +58,7 @@ def creation_forbidden(scene: Scene, resources: Sequence[JsonObject]) -> str:
 
 
 def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObject:
-    """The new handle for the claim, without name, finalizer and labels.
+    """Without name, finalizer and labels.
 
     Raises:
         TemplateError: a provider's lifespan cannot be rendered.

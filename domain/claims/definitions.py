@@ -1,14 +1,13 @@
 """The definition of each resource of a handle, or what it waits for.
 
 A provider may require a claim; links to other resources of the handle may wait (`waitFor`) and provide values of that
-resource's live state (`templateVars`). Then the provider's `override` is merged over the handle's template, which gets
-name, labels and the operator's annotations. Parameter values reach a resource only through `template.definition`. A
-waiting resource is neither created nor updated.
+resource's live state (`templateVars`). The provider's `override` is merged over the handle's template. Parameter values
+reach a resource only through `template.definition`. A waiting resource is neither created nor updated.
 
 A resource is pinned to its recorded reference: edits of name and namespace are ignored, so that they never create a
-second object; a change of apiVersion or kind is an error, unless the API server does not serve the recorded one. Names
-end with the handle's guid, so two entries with the same generateName have the same name: the first recorded one, else
-the first in order, owns the object, and the other waits for a new definition.
+second object; a change of apiVersion or kind is an error, unless the API server does not serve the recorded one. Two
+entries with the same generateName have the same name: the first recorded one, else the first in order, owns the object,
+and the other waits for a new definition.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ class WaitingFor(StrEnum):
 
 
 class DefinitionError(Exception):
-    """An invalid definition, or one of a different kind than recorded; shown until it is edited."""
+    """Invalid, or of a different kind than recorded."""
 
 
 def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
-    """Every resource's definition, or what it waits for; each uses the references recorded before it.
+    """Each uses the references recorded before it.
 
     Raises:
         DefinitionError: a definition is invalid, or of a different kind than recorded.
@@ -60,7 +59,7 @@ def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
 
 
 def definition_or_wait(resources: Resources, index: int) -> JsonObject | WaitingFor:
-    """The definition of resource `index`, or what it waits for; raises as `definitions` does."""
+    """Raises as `definitions` does."""
     provider = resources.scene.provider(provider_name(resources.entries[index]))
     bound = bool(object_at(resources.handle, "spec", "resourceClaim"))
     if value_at(provider, "spec", "resourceRequiresClaim") is True and not bound:
@@ -70,14 +69,13 @@ def definition_or_wait(resources: Resources, index: int) -> JsonObject | Waiting
 
 
 def reference_of(defined: JsonObject) -> JsonObject:
-    """The reference that is recorded before the object is created."""
     metadata = object_at(defined, "metadata")
     found: JsonObject = {"apiVersion": defined["apiVersion"], "kind": defined["kind"], "name": metadata["name"]}
     return {**found, "namespace": metadata["namespace"]} if metadata.get("namespace") else found
 
 
 def reference_for(resources: Resources, index: int, defined: JsonObject) -> JsonObject:
-    """The reference of resource `index`; a recorded one stays.
+    """A recorded one stays.
 
     Exception: a missing object of a namespaced kind was recorded without a namespace, and gets the current one.
     """
@@ -103,7 +101,7 @@ def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -
 
 
 def _identity(defined: JsonObject) -> tuple[str, ...]:
-    """The object's identity: group (any version), kind, namespace and name."""
+    """Any version of a group is the same."""
     metadata = object_at(defined, "metadata")
     return _group(defined), text_at(defined, "kind"), text_at(metadata, "namespace"), text_at(metadata, "name")
 
@@ -113,7 +111,6 @@ def _group(obj: JsonObject) -> str:
 
 
 def definition(resources: Resources, index: int, provider: JsonObject, lent: Lent) -> JsonObject:
-    """The handle's template with the provider's override, named, annotated and pinned to its reference."""
     template = object_at(resources.entries[index], "template")
     here = where(resources, index)
     try:
@@ -139,7 +136,7 @@ def _override(resources: Resources, index: int, provider: JsonObject, lent: Lent
 
 
 def _fixed_variables(resources: Resources, index: int) -> dict[str, object]:
-    """Variables that no variable of provider, handle or link can override.
+    """No variable of provider, handle or link can override these.
 
     `resource_reference` comes from the spec alone, as always.
     """
@@ -161,7 +158,6 @@ def _fixed_variables(resources: Resources, index: int) -> dict[str, object]:
 
 
 def _metadata(resources: Resources, index: int, provider: JsonObject, merged: JsonObject) -> JsonObject:
-    """The definition's metadata: pinned name and namespace, the handle's labels, the operator's annotations."""
     spec = object_at(resources.handle, "spec")
     metadata = {**object_at(merged, "metadata"), **_pinned(resources, index, merged)}
     annotations: JsonObject = {
@@ -174,7 +170,7 @@ def _metadata(resources: Resources, index: int, provider: JsonObject, merged: Js
 
 
 def _pinned(resources: Resources, index: int, merged: JsonObject) -> JsonObject:
-    """Name and namespace, from the recorded reference or the definition."""
+    """From the recorded reference or the definition."""
     recorded = resources.recorded(index)
     differs = [field for field in _KIND if merged[field] != recorded.get(field)]
     if not recorded or (differs and index in resources.unserved):
@@ -189,7 +185,6 @@ def _pinned(resources: Resources, index: int, merged: JsonObject) -> JsonObject:
 
 
 def own_annotations(resources: Resources, index: int, provider: JsonObject) -> JsonObject:
-    """The operator's annotations on a managed resource."""
     names = resources.scene.names
     meta, spec = object_at(resources.handle, "metadata"), object_at(resources.handle, "spec")
     annotations: JsonObject = {
@@ -226,6 +221,5 @@ def _guid(handle: JsonObject) -> str:
 
 
 def where(resources: Resources, index: int) -> str:
-    """The resource, for people."""
     name = text_at(resources.entries[index], "name") or str(index)
     return f"resource {name} of ResourceProvider {provider_name(resources.entries[index])}"

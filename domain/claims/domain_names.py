@@ -1,7 +1,7 @@
 """Names that contain OPERATOR_DOMAIN: API version, finalizers, labels and annotations of the claims area.
 
-A process creates this value from its settings and passes it on; evaluators get it with each question. Nothing here is
-constant, so nothing can use the default domain by accident.
+A process creates this value from its settings and passes it on; nothing here is constant, so nothing can use the
+default domain by accident.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class DomainNames(Model):
 
     @property
     def finalizer(self) -> str:
-        """The bare domain, without a path; new handles have it, and no other."""
+        """The bare domain, without a path."""
         return self.domain
 
     @property
     def former_finalizers(self) -> tuple[str, ...]:
-        """Finalizers of Poolboy 1.14 to 1.17 in multi-pod mode: removed on deletion, never added."""
+        """Of Poolboy 1.14 to 1.17 in multi-pod mode: removed on deletion, never added."""
         return (self._key("handler"),)
 
     @property
@@ -46,32 +46,27 @@ class DomainNames(Model):
 
     @property
     def ignore_label(self) -> str:
-        """An object with this label is ignored, whatever the value."""
+        """Whatever its value."""
         return self._key("ignore")
 
     @property
     def claim_name_label(self) -> str:
-        """On a handle: its claim."""
         return self._key("resource-claim-name")
 
     @property
     def claim_namespace_label(self) -> str:
-        """On a handle: its claim's namespace."""
         return self._key("resource-claim-namespace")
 
     @property
     def pool_name_label(self) -> str:
-        """On a handle: its pool."""
         return self._key("resource-pool-name")
 
     @property
     def pool_namespace_label(self) -> str:
-        """On a handle: its pool's namespace."""
         return self._key("resource-pool-namespace")
 
     @property
     def pool_scaling_name_label(self) -> str:
-        """On a handle: its ResourcePoolScaling."""
         return self._key("resource-pool-scaling-name")
 
     # Annotations of claims.
@@ -110,7 +105,6 @@ class DomainNames(Model):
 
     @property
     def resource_index_annotation(self) -> str:
-        """The resource's index in the handle."""
         return self._key("resource-index")
 
     @property

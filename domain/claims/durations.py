@@ -2,8 +2,7 @@
 
 Durations are parsed like Poolboy's (pytimeparse: `30m`, `1h30m`, `2 days`, `1:24:11`; a bare number is invalid). They
 are written as `1d2h3m4s` on handles, and with a single unit in the claim's status, whose schema accepts nothing else.
-Times are RFC 3339; fractions and offsets are accepted, and everything is written in UTC with whole seconds, like
-Kubernetes.
+Times are RFC 3339, written in UTC with whole seconds.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ _UNITS = (("d", timedelta(days=1)), ("h", timedelta(hours=1)), ("m", timedelta(m
 
 
 class UnreadableDuration(ValueError):  # noqa: N818 - says what the text is
-    """The text is not a duration; the message quotes it and names the field."""
-
     def __init__(self, what: str, text: str) -> None:
         shown = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
         super().__init__(f"{what} is {shown!r}, which is not a duration such as 30m, 1h30m or 2 days")
@@ -36,8 +33,6 @@ class UnreadableDuration(ValueError):  # noqa: N818 - says what the text is
 
 
 class UnreadableMoment(ValueError):  # noqa: N818 - says what the text is
-    """The text is not a time; the message quotes it and names the field."""
-
     def __init__(self, what: str, text: str) -> None:
         shown = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
         super().__init__(f"{what} is {shown!r}, which is not a time such as 2025-01-31T12:00:00Z")
@@ -46,7 +41,7 @@ class UnreadableMoment(ValueError):  # noqa: N818 - says what the text is
 
 
 def parse_duration(text: str, what: str = "duration") -> timedelta:
-    """The duration of the text; `what` names the field in the error.
+    """`what` names the field in the error.
 
     Raises:
         UnreadableDuration: the text is invalid or too large.
@@ -61,10 +56,7 @@ def parse_duration(text: str, what: str = "duration") -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """The duration as `1d2h3m4s`, without zero units and fractions of a second.
-
-    Parsing the result gives the same whole seconds.
-    """
+    """`1d2h3m4s`, without zero units and fractions of a second."""
     sign, rest = ("-", -duration) if duration < timedelta(0) else ("", duration)
     parts = []
     for letter, unit in _UNITS:
@@ -75,7 +67,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def in_one_unit(text: str, what: str = "duration") -> str:
-    """The duration as a count and one of s, m, h, d, for the claim's status; such a text is unchanged.
+    """For the claim's status; such a text is unchanged.
 
     Raises:
         UnreadableDuration: the text is invalid, or negative, which the schema does not allow.
@@ -91,7 +83,7 @@ def in_one_unit(text: str, what: str = "duration") -> str:
 
 
 def parse_moment(text: str, what: str = "moment") -> datetime:
-    """The time of the text, in UTC and whole seconds; `what` names the field in the error.
+    """In UTC and whole seconds; `what` names the field in the error.
 
     Raises:
         UnreadableMoment: the text is not RFC 3339.
@@ -106,7 +98,7 @@ def parse_moment(text: str, what: str = "moment") -> datetime:
 
 
 def after(moment: datetime, duration: timedelta) -> datetime:
-    """The sum, limited to the calendar: a maximum of 9999999d means unlimited."""
+    """Limited to the calendar: a maximum of 9999999d means unlimited."""
     try:
         return min(moment + duration, FOREVER)
     except OverflowError:
@@ -114,5 +106,5 @@ def after(moment: datetime, duration: timedelta) -> datetime:
 
 
 def whole_seconds(moment: datetime) -> datetime:
-    """The time in UTC, as if written and parsed again."""
+    """In UTC, as if written and parsed again."""
     return moment.astimezone(UTC).replace(microsecond=0)

@@ -1,7 +1,7 @@
 """Faults that need a person, and their errors.
 
-Small rules raise their own errors, which name the place. A pass catches them where it can continue, and reports them in
-its plan, in a condition and as an Event. Other exceptions are bugs and are not caught.
+A pass catches these errors where it can continue, and reports them in its plan, in a condition and as an Event. Other
+exceptions are bugs and are not caught.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from domain.claims.providers import ProviderError, ProviderMissing
 from domain.claims.templates import TemplateError
 from domain.claims.update_filters import BadPattern
 
-# People read statuses, and hundreds of resources may have the same fault.
+# Hundreds of resources may have the same fault.
 LONGEST_MESSAGE = 4_000
 
 
@@ -45,7 +45,7 @@ FAULTS: tuple[type[Exception], ...] = (Faulty, *(kind for kind, _ in _REASONS))
 
 
 def fault_of(error: Exception, where: str = "") -> Fault:
-    """The fault of one of the `FAULTS`; `where` is a prefix for errors without a place."""
+    """`where` is a prefix for errors without a place."""
     message = f"{where}: {error}" if where else str(error)
     if isinstance(error, Faulty):
         return Fault(reason=error.reason, message=message)
@@ -62,12 +62,11 @@ def told(faults: list[Fault], where: str = "") -> Iterator[None]:
 
 
 def each_once(faults: Iterable[Fault]) -> tuple[Fault, ...]:
-    """The faults in order, without duplicates."""
     return tuple(dict.fromkeys(faults))
 
 
 def summed(faults: Iterable[Fault]) -> Fault | None:
-    """One fault with the reason of the first and all messages; None if there is none."""
+    """The reason of the first and all messages."""
     several = each_once(faults)
     if not several:
         return None

@@ -1,5 +1,3 @@
-"""Our finalizers on the area's objects, and the record of an honoured retry."""
-
 from __future__ import annotations
 
 from domain.claims import RESOURCE_HANDLE
@@ -10,7 +8,7 @@ from domain.levers import RETRIED, RETRY
 
 
 def in_hand(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:
-    """The object with our finalizer, and a person's retry honoured."""
+    """With our finalizer, and a person's retry honoured."""
     taken = with_metadata(obj, finalizers=_with_ours(names, kind, obj))
     token = text_at(obj, "metadata", "annotations", RETRY)
     if not token:
@@ -24,17 +22,16 @@ def finalizers_of(obj: JsonObject) -> list[str]:
 
 
 def others_finalizers(names: DomainNames, obj: JsonObject) -> list[str]:
-    """The finalizers that are neither ours nor a former installation's."""
+    """Neither ours nor a former installation's."""
     return [each for each in finalizers_of(obj) if each not in names.our_finalizers]
 
 
 def is_in_hand(names: DomainNames, obj: JsonObject) -> bool:
-    """Whether the object has a finalizer of ours."""
     return len(others_finalizers(names, obj)) < len(finalizers_of(obj))
 
 
 def _with_ours(names: DomainNames, kind: Kind, obj: JsonObject) -> list[str]:
-    """The finalizers including ours; a handle's former ones are removed."""
+    """A handle's former ones are removed."""
     held = finalizers_of(obj)
     if kind is RESOURCE_HANDLE:
         held = [each for each in held if each not in names.former_finalizers]

@@ -27,12 +27,10 @@ RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="its re
 
 
 class Handle(HandleWorld):
-    """The input of a handle's own lifecycle.
-
-    Attributes:
-        holder: the key of the claim that it names, if that exists.
-        claim_left_alone: the claim is ignored, so the handle reconciles itself.
-        duplicate: whether its claim also has another handle that names it; None if unknown.
+    """Attributes:
+    holder: the key of the claim that it names, if that exists.
+    claim_left_alone: the claim is ignored, so the handle reconciles itself.
+    duplicate: whether its claim also has another handle that names it; None if unknown.
     """
 
     holder: Key | None = None
@@ -41,7 +39,7 @@ class Handle(HandleWorld):
 
 
 class ObserveAgain(ClaimsAction):
-    """Observe again from the API server, before an irreversible step."""
+    """From the API server, before an irreversible step."""
 
     activity: ClassVar[str] = "claims.observe_again"
     reads: ClassVar[bool] = True
@@ -49,7 +47,7 @@ class ObserveAgain(ClaimsAction):
 
 
 class AskBinder(ClaimsAction):
-    """Wake the binder for a claim that does not name the handle."""
+    """For a claim that does not name the handle."""
 
     activity: ClassVar[str] = "claims.ask_binder"
 
@@ -81,8 +79,6 @@ class Finding(ClaimsAction):
 
 
 class FindDuplicate(Finding):
-    """Find out whether the claim also has another handle that names it."""
-
     activity: ClassVar[str] = "claims.find_duplicate"
     fact: ClassVar[str] = "duplicate"
 
@@ -90,13 +86,11 @@ class FindDuplicate(Finding):
 
 
 class EndHandle(ClaimsAction):
-    """Delete the handle's resources, its claim and itself.
-
-    Attributes:
-        as_seen: only if unchanged.
-        expired: its lifespan has ended.
-        claim: the claim if the pass has read it; deleted by its uid.
-        states: the resources if the pass has read them.
+    """Attributes:
+    as_seen: only if unchanged.
+    expired: its lifespan has ended.
+    claim: if the pass has read it; deleted by its uid.
+    states: the resources, if the pass has read them.
     """
 
     activity: ClassVar[str] = "claims.end_handle"
@@ -115,7 +109,7 @@ class EndHandle(ClaimsAction):
 
 
 def disturbed(world: HandleWorld) -> Decision | None:
-    """First steps: observe again if the observation is outdated, or delete what was created for an ended handle."""
+    """Observe again if the observation is outdated, or delete what was created for an ended handle."""
     if world.lost:
         return RECONCILING.doing(ObserveAgain())
     if world.begun and (not world.exists or not world.handle or is_deleting(world.handle)):
@@ -141,7 +135,7 @@ def decide(world: Handle, now: datetime) -> Decision:
 
 
 def _held(world: Handle) -> Decision | None:
-    """A handle that names a claim; None if it reconciles itself nevertheless."""
+    """None if the handle reconciles itself nevertheless."""
     handle, claim = world.handle, world.claim
     carried = standing.carried(handle)
     if world.hold:

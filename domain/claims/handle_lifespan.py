@@ -25,11 +25,7 @@ from domain.resource import timestamp
 
 
 class HandleLifespan(Model):
-    """The result of a pass.
-
-    `end` is the handle's new end; None leaves it. `shown` is the claim's `status.lifespan` without the end, see
-    `claim_lifespan`. `requested_end` must be written into the claim's spec.
-    """
+    """`end` is the handle's new end; None leaves it. `requested_end` must be written into the claim's spec."""
 
     end: datetime | None = None
     start: datetime
@@ -41,13 +37,11 @@ class HandleLifespan(Model):
 
 
 def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish | None) -> HandleLifespan:
-    """The lifespan of the scene's handle and claim.
-
-    Args:
-        scene: with the claim, and the handle complete except for its lifespan.
-        ready: whether the resources are ready.
-        accepted: whether the claim's requests reach the handle.
-        honoured: the wish that was settled last.
+    """Args:
+    scene: with the claim, and the handle complete except for its lifespan.
+    ready: whether the resources are ready.
+    accepted: whether the claim's requests reach the handle.
+    honoured: the wish that was settled last.
     """
     claim, handle, now = scene.claim or {}, scene.handle or {}, whole_seconds(scene.now)
     faults: list[Fault] = []
@@ -93,7 +87,7 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish
 def _set_by_hand(
     claim: JsonObject, handle: JsonObject, terms: Terms | None, wish: datetime | None, honoured: Wish | None
 ) -> bool:
-    """Whether a person set the handle's end: the claim does not show it, and its wish was already settled.
+    """Whether the claim does not show the handle's end, and its wish was already settled.
 
     A rolling end only moves forward, so an earlier end than the claim shows is a person's.
     """
@@ -107,7 +101,7 @@ def _set_by_hand(
 
 
 def ended(obj: JsonObject, end: datetime | None) -> JsonObject:
-    """The object with this end in its spec, if it differs."""
+    """Unchanged for None."""
     if end is None or end == end_of_handle(obj):
         return obj
     spec = object_at(obj, "spec")
@@ -115,7 +109,7 @@ def ended(obj: JsonObject, end: datetime | None) -> JsonObject:
 
 
 def claim_lifespan(claim: JsonObject, handle: JsonObject, lifespan: HandleLifespan) -> JsonObject:
-    """The claim's `status.lifespan`; `handle` has the settled end."""
+    """`handle` has the settled end."""
     before, terms = object_at(claim, "status", "lifespan"), lifespan.terms
     readable = without(before, [field for field in ("start", "firstReady") if _recorded(claim, field) is None])
     started: JsonObject = {"start": timestamp(lifespan.start), **readable}
@@ -129,7 +123,7 @@ def claim_lifespan(claim: JsonObject, handle: JsonObject, lifespan: HandleLifesp
 
 
 def _terms(scene: Scene, faults: list[Fault]) -> Terms | None:
-    """The handle's terms; None if they cannot be rendered. Invalid durations are reported even if unused."""
+    """None if they cannot be rendered. Invalid durations are reported even if unused."""
     terms: Terms | None = None
     with told(faults):
         terms = handle_terms(scene)
@@ -152,7 +146,7 @@ def _asked(claim: JsonObject, faults: list[Fault]) -> tuple[datetime | None, boo
 
 
 def _recorded(claim: JsonObject, field: str) -> datetime | None:
-    """A time of the claim's status; None if unreadable."""
+    """None if unreadable."""
     try:
         return parse_moment(text_at(claim, "status", "lifespan", field))
     except UnreadableMoment:

@@ -5,9 +5,9 @@
 
 Only an accepted claim's requests reach the handle (`push`). Templates may read what the pass writes (readiness, end):
 if that changes, the steps from the resource list on are repeated, once, because such a template may change each time. A
-fault ends only its own step and is reported: a handle with failing templates changes nothing, and still shows its
-resources and expires in time. A resource list that cannot be computed stays. The claim author's conditions use the new
-statuses; one that cannot be evaluated is false.
+fault ends only its own step: a handle with failing templates changes nothing, and still shows its resources and expires
+in time. A resource list that cannot be computed stays. The claim author's conditions use the new statuses; one that
+cannot be evaluated is false.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from domain.decision import earliest
 from domain.resource import timestamp
 
 SOON = timedelta(seconds=1)
-# Each resource's definition or wait; None if that failed.
+# None if a definition failed.
 Outcomes = Sequence[JsonObject | WaitingFor] | None
 
 
 class _Look(NamedTuple):
-    """The result of one evaluation of the resources, and its input statuses."""
+    """`saw` are the input statuses."""
 
     saw: tuple[JsonObject, JsonObject]
     outcomes: Outcomes
@@ -60,7 +60,7 @@ def plan_handle(question: HandleQuestion) -> HandlePlan:
 
 
 class _Pass:
-    """One evaluation; the scene has handle and claim after the steps so far."""
+    """The scene has handle and claim after the steps so far."""
 
     def __init__(self, question: HandleQuestion) -> None:
         self.question = question
@@ -127,10 +127,7 @@ class _Pass:
             question.unreadable,
         )
 
-    # --- own writes ---
-
     def _look(self, lifespan: HandleLifespan | None) -> _Look:
-        """Resources and statuses from the current handle and claim."""
         saw = self._written()
         outcomes = self._define()
         self._record(outcomes)
@@ -155,8 +152,6 @@ class _Pass:
     def _reads_own_writes(self) -> bool:
         return by_own_writes(self.handle, self.question.providers, newer=self.question.newer)
 
-    # --- the handle's spec ---
-
     def _push(self) -> None:
         with told(self.faults, self._where("the claim's templates")):
             edits = pushed(self.scene, self.question.assigned)
@@ -165,7 +160,6 @@ class _Pass:
             self._set_spec(provider=edits.provider)
 
     def _recompute(self) -> None:
-        """Recompute the handle's entries from its provider for the current values."""
         name = text_at(self.handle, "spec", "provider", "name")
         if not name:
             return
@@ -194,7 +188,7 @@ class _Pass:
         return lifespan
 
     def _is_ready(self) -> bool:
-        """Whether the resources are ready; computed before the status, because the end may depend on it."""
+        """Computed before the status, because the end may depend on it."""
         resources = self._resources()
         each = (health_at(resources, index) for index in range(len(resources.entries)))
         return overall(health.ready for health, _ in each) is True
@@ -203,8 +197,6 @@ class _Pass:
         listed: list[JsonValue] = [*entries]
         if listed or "resources" in object_at(self.handle, "spec"):
             self._set_spec(resources=listed)
-
-    # --- the resources ---
 
     def _define(self) -> Outcomes:
         resources = self._resources()
@@ -217,7 +209,7 @@ class _Pass:
         return None
 
     def _record(self, outcomes: Outcomes) -> None:
-        """Record each entry's reference before its creation, including references from the status."""
+        """Before the creation; includes references from the status."""
         resources = self._resources()
         entries = []
         for index, entry in enumerate(resources.entries):
@@ -235,7 +227,6 @@ class _Pass:
         self._set_entries(entries)
 
     def _deeds(self, outcomes: Outcomes) -> tuple[tuple[tuple[int, JsonObject], ...], tuple[Operations, ...]]:
-        """The missing resources to create, and patches of existing ones."""
         resources = self._resources()
         creations: list[tuple[int, JsonObject]] = []
         updates: list[Operations] = []
@@ -259,8 +250,6 @@ class _Pass:
                 entry = self._resources().entries[index]
                 yield f"resource {text_at(entry, 'name') or index} of {provider_name(entry)} waits for {_SAID[outcome]}"
 
-    # --- the statuses ---
-
     def _show(self, outcomes: Outcomes, lifespan: HandleLifespan | None) -> tuple[str, ...]:
         """Build the statuses without conditions; return the texts of failed checks."""
         made = handle_status(self._resources(), self._waiting_for(outcomes))
@@ -273,7 +262,7 @@ class _Pass:
         return made.faults
 
     def _shown_states(self, claim: JsonObject) -> list[JsonObject | None]:
-        """The live objects for the claim's status; unreadable ones keep their last state."""
+        """Unreadable objects keep their last state."""
         states, before = [*self.question.states], objects_at(claim, "status", "resources")
         for index in self.question.unreadable:
             states[index] = object_at(before[index], "state") or None if index < len(before) else None
@@ -286,7 +275,7 @@ class _Pass:
         return [outcome.value if isinstance(outcome, WaitingFor) else None for outcome in outcomes]
 
     def _repaired(self, claim: JsonObject) -> JsonObject:
-        """The claim with the reference to this handle in its status."""
+        """With the reference to this handle in its status."""
         status, reference = object_at(claim, "status"), handle_reference(self.scene.names, self.handle)
         before = object_at(status, "resourceHandle")
         kept = before if text_at(before, "name") == reference["name"] else {}
@@ -299,16 +288,14 @@ class _Pass:
         return with_handles_stalled(status, faults, self.question.now, accepted=self.question.push)
 
     def _requested_end(self, lifespan: HandleLifespan | None) -> str:
-        """The new `spec.lifespan.end` of the claim; empty if unchanged."""
+        """Empty if unchanged."""
         asked = lifespan.requested_end if lifespan else None
         if asked is None or asked == requested_end_of(self.question.claim or {}):
             return ""
         return timestamp(asked)
 
-    # --- the claim's conditions ---
-
     def _holds(self, field: str) -> bool:
-        """Whether the claim's `autoDelete.when` or `autoDetach.when` is true with the new statuses."""
+        """Whether `autoDelete.when` or `autoDetach.when` is true with the new statuses."""
         claim = self.scene.claim
         expression = text_at(claim, "spec", field, "when")
         if claim is None or not expression or not self.question.push:

@@ -37,8 +37,8 @@ from domain.notices import Notice, normal, warning
 from domain.refusal import Refusal
 from domain.resource import timestamp
 
-# The patches of one object in one pass: linked resources pass on values along chains, and a random template requests
-# another change each time.
+# Per object and pass: linked resources pass on values along chains, and a random template requests another change each
+# # time.
 MOST_PATCHES = 4
 
 _SPEC = "spec"
@@ -48,7 +48,7 @@ _RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="handl
 
 
 class HandleEnded(Model):
-    """The result of ending a handle: the reason, and failed deletions."""
+    """`refused` are failed deletions."""
 
     why: str = ""
     refused: tuple[str, ...] = ()
@@ -61,8 +61,6 @@ class HandleWorld(ObjectsWorld):
         question: handle, claim and live objects; read first.
         states_known: live objects are known, because none was created yet.
         read: everything in the question was read.
-        handle_before: the handle as observed.
-        claim_before: the claim as observed.
         answer: the evaluator's; None after a change.
         conditional: the claim has conditions; if evaluation fails, it is repeated without them.
         unevaluated: why conditions could not be evaluated.
@@ -74,7 +72,6 @@ class HandleWorld(ObjectsWorld):
         lost: the handle has ended, or the observation is outdated.
         fresh: handle and claim were read from the API server.
         asked: the binder was asked.
-        end: the result of the handle's end.
         cadence: when its lifecycle evaluates again by itself.
     """
 
@@ -100,7 +97,7 @@ class HandleWorld(ObjectsWorld):
 
     @classmethod
     def of(cls, key: Key, **more: Any) -> Self:
-        """A world of the observed handle and claim; further fields of question and world by name."""
+        """Further fields of question and world are given by name."""
         asked = {name: more.pop(name) for name in HandleQuestion.model_fields if name in more}
         before = {"handle_before": asked["handle"], "claim_before": asked.get("claim")}
         return cls(key=key, question=HandleQuestion.model_construct(**asked), **before, **more)
@@ -126,7 +123,6 @@ class HandleWorld(ObjectsWorld):
 
     @property
     def plan(self) -> HandlePlan:
-        """The evaluator's answer; an empty plan if there is none."""
         return self.answer or HandlePlan()
 
     @property
@@ -145,7 +141,7 @@ class HandleWorld(ObjectsWorld):
 
     @property
     def memory(self) -> ObjectKnown:
-        """The memory for the next pass."""
+        """For the next pass."""
         struggle = struggle_after(self.known.struggle, self.changed, self.question.now)
         return ObjectKnown(honoured=self.plan.wish, struggle=struggle)
 
@@ -154,12 +150,12 @@ class HandleWorld(ObjectsWorld):
         return self.model_copy(update={"question": self.question.model_copy(update={field: obj})})
 
     def state(self, index: int) -> JsonObject | None:
-        """The live object of a resource; None for a new entry."""
+        """None for a new entry."""
         states = self.question.states
         return states[index] if index < len(states) else None
 
     def with_state(self, index: int, outcome: ResourceOutcome) -> HandleWorld:
-        """This world after a resource was created or changed; it must be evaluated again."""
+        """It must be evaluated again."""
         if outcome.fault is not None:
             return self.model_copy(update={"failed": {**self.failed, index: outcome.fault}, "answer": None})
         states = [*self.question.states, *[None] * (index + 1 - len(self.question.states))]
@@ -167,9 +163,6 @@ class HandleWorld(ObjectsWorld):
         question = self.question.model_copy(update={"states": tuple(states)})
         failed = {of: fault for of, fault in self.failed.items() if of != index}
         return self.model_copy(update={"question": question, "failed": failed, "answer": None})
-
-
-# --- actions ---
 
 
 class Read(Model):
@@ -180,8 +173,6 @@ class Read(Model):
 
 
 class ReadResources(ClaimsAction):
-    """Read the live objects of the resources, and other inputs of templates."""
-
     activity: ClassVar[str] = "claims.read_resources"
     title: ClassVar[str] = "read the resources"
     result: ClassVar[type[Model] | None] = Read
@@ -199,15 +190,11 @@ class ReadResources(ClaimsAction):
 
 
 class Evaluated(Model):
-    """The evaluator's answer, or a fault."""
-
     plan: Annotated[HandlePlan | None, SkipValidation] = None
     fault: Fault | None = None
 
 
 class Evaluate(ClaimsAction):
-    """Evaluate the wanted handle, resources and statuses."""
-
     activity: ClassVar[str] = "claims.evaluate_handle"
     title: ClassVar[str] = "evaluate templates"
     result: ClassVar[type[Model] | None] = Evaluated
@@ -229,8 +216,6 @@ class Evaluate(ClaimsAction):
 
 
 class ResourceOutcome(Model):
-    """A live object after its creation or change, or a fault."""
-
     state: GivenObject | None = None
     fault: Fault | None = None
 
@@ -248,7 +233,7 @@ class ResourceAction(ClaimsAction):
 
 
 class CreateResource(ResourceAction):
-    """Create a resource from its definition, or adopt the existing object."""
+    """Adopts an existing object."""
 
     activity: ClassVar[str] = "claims.create_resource"
 
@@ -279,7 +264,7 @@ class CreateResource(ResourceAction):
 
 
 class UpdateResource(ResourceAction):
-    """Patch a live resource as it was read."""
+    """As it was read."""
 
     activity: ClassVar[str] = "claims.update_resource"
 
@@ -330,11 +315,8 @@ class TakeBack(ClaimsAction):
         return world.model_copy(update={"begun": (), "lost": isinstance(result, TakenBack) and result.ended})
 
 
-# --- the decision ---
-
-
 def blind_plan(question: HandleQuestion, fault: Fault) -> HandlePlan:
-    """The plan after a failed evaluation: nothing changes, but the end still counts."""
+    """After a failed evaluation nothing changes, but the end still counts."""
     handle, claim = question.handle, question.claim
     return HandlePlan(
         spec=object_at(handle, "spec"),
@@ -347,7 +329,6 @@ def blind_plan(question: HandleQuestion, fault: Fault) -> HandlePlan:
 
 
 def decide(world: HandleWorld, now: datetime) -> Decision:
-    """The next actions for the handle, its resources and its claim; the caller decides the state."""
     return reconciled(world, _RECONCILING)
 
 
@@ -403,7 +384,7 @@ def _last(world: HandleWorld) -> Iterator[Action]:
 
 
 def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
-    """Repeat only new patches, e.g. after a linked resource changed; never one without effect."""
+    """Only new patches, e.g. after a linked resource changed; never one without effect."""
     tried = world.sent.get(operations.index, ())
     return operations.patch not in tried and len(tried) < MOST_PATCHES
 
@@ -428,11 +409,8 @@ def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
     yield from world.to_write(PutStatus(kind=RESOURCE_CLAIM, before=claim, after={**claim, "status": shown}))
 
 
-# --- Events ---
-
-
 def _notices(world: HandleWorld) -> Iterator[Notice]:
-    """Report new faults, and ends that were cut or have moved."""
+    """New faults, and ends that were cut or have moved."""
     plan = world.plan
     before = world.handle_before if world.claim_before is None else world.claim_before
     shown = " ".join(text_at(each, "message") for each in objects_at(before, "status", "conditions"))
@@ -446,7 +424,7 @@ def _notices(world: HandleWorld) -> Iterator[Notice]:
 
 
 def _moved_end(world: HandleWorld, plan: HandlePlan) -> str:
-    """The message about a moved end; empty for the first one, and for rolling ends."""
+    """Empty for the first end, and for rolling ends."""
     before, after = _shown_end(world.claim_before), _shown_end(world.claim)
     rolls = plan.wish is not None and plan.wish == world.known.honoured
     if not before or before == after or rolls:

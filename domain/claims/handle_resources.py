@@ -1,11 +1,10 @@
 """The handle's resource list: changes by its provider and its claim, entry by entry.
 
 An entry stands for an object in the cluster. It is identified by provider and name, and never moved, removed or given
-to another provider. New resources of the provider (a link's `when` became true) are appended, and no longer yielded
-ones stay. (Poolboy's identification by index put one provider's template into another's resource.) In list mode people
-number the entries, and names may change: entries are paired by index, and one with another provider is refused. Claim
-edits are merged over the handle's templates without filters, and remove nothing; filters only apply between handle and
-live resource. In provider mode the claim passes its parameter values, and templates follow from these.
+to another provider. New resources of the provider are appended, and no longer yielded ones stay. (Poolboy's
+identification by index put one provider's template into another's resource.) In list mode entries are paired by index,
+and one with another provider is refused. Claim edits are merged over the handle's templates without filters, and remove
+nothing. In provider mode the claim passes its parameter values, and templates follow from these.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from domain.model import Model
 
 
 class Pushed(Model):
-    """The handle's spec after a claim's edit; `provider` is None in list mode."""
+    """`provider` is None in list mode."""
 
     provider: JsonObject | None
     resources: tuple[JsonObject, ...]
@@ -27,10 +26,7 @@ class Pushed(Model):
 
 
 def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[JsonObject]:
-    """The handle's entries with its provider's current templates, and new resources appended.
-
-    `own` is the handle's provider: its own resource is the same under any name.
-    """
+    """`own` is the handle's provider: its own resource is the same under any name."""
     result = list(entries)
     for resource, index in zip(yielded, paired(entries, yielded, own), strict=True):
         if index is None:
@@ -43,8 +39,7 @@ def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own
 def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[int | None]:
     """For each yielded resource the index of its entry: same provider and name, else a nameless one of the provider.
 
-    Handles extended by older releases have nameless entries, taken in order and named from then on. A renamed own
-    resource keeps its entry with the former name.
+    Handles extended by older releases have nameless entries, taken in order. A renamed own resource keeps its entry.
     """
     free = list(range(len(entries)))
     found: list[int | None] = [None] * len(yielded)
@@ -63,9 +58,8 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: st
 
 
 def _in_order(yielded: Sequence[JsonObject], found: Sequence[int | None]) -> list[int | None]:
-    """Assign indistinguishable resources to their entries in order.
-
-    A provider linked twice under one name yields such resources; another order would swap their templates next time.
+    """A provider linked twice under one name yields indistinguishable resources; another order would swap their
+    templates.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for resource, index in zip(yielded, found, strict=True):
@@ -84,15 +78,13 @@ def _take(free: list[int], entries: Sequence[JsonObject], provider: str, name: s
 
 
 def _replaced(entry: JsonObject, resource: JsonObject) -> JsonObject:
-    """The entry with the resource's template, and its name if it had none; its reference stays."""
+    """Named if it had no name; its reference stays."""
     named = entry if text_at(entry, "name") else {**entry, **only(resource, "name")}
     return {**named, **only(resource, "template")}
 
 
 def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
-    """The handle's spec after the claim's edits.
-
-    In list mode `provider_names` are the providers assigned to the claim's entries.
+    """In list mode `provider_names` are the providers assigned to the claim's entries.
 
     Raises:
         ProviderMissing: the provider of a new entry does not exist.

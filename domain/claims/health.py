@@ -2,7 +2,7 @@
 
 Health and readiness are true, false or unknown, which is shown as an absent field. Resources that cannot be read keep
 their values. A check that cannot be evaluated is unknown, because young objects often lack the checked fields; the
-error texts are returned for people. The handle's status precedes the claim's, which derives from it (`claim_status`).
+error texts are returned for people.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ class Health(Model):
 
 
 class HandleStatus(Model):
-    """The handle's status, and a line for each failed evaluation."""
+    """`faults` has a line for each failed evaluation."""
 
     status: dict[str, JsonValue]
     faults: tuple[str, ...] = ()
 
 
 def resource_health(scene: Scene, provider: JsonObject, state: JsonObject | None) -> tuple[Health, list[str]]:
-    """The health of one resource by its provider's checks, and errors of the checks."""
     if state is None:
         return Health(ready=False), []
     healthy, faults = _checked(scene, provider, state, "healthCheck")
@@ -47,7 +46,7 @@ def resource_health(scene: Scene, provider: JsonObject, state: JsonObject | None
 
 
 def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
-    """A resource's health, and errors of the checks; the previous health if it cannot be determined."""
+    """The previous health if it cannot be determined."""
     state = resources.state(index)
     provider = resources.scene.providers.get(provider_name(resources.entries[index]))
     if index in resources.unreadable or (provider is None and state is not None):
@@ -58,7 +57,7 @@ def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
 
 
 def _checked(scene: Scene, provider: JsonObject, state: JsonObject, check: str) -> tuple[bool | None, list[str]]:
-    """A check's result for the live object's fields; unknown without a check or after an error."""
+    """Unknown without a check or after an error."""
     expression = text_at(provider, "spec", check)
     if not expression:
         return None, []
@@ -79,10 +78,7 @@ def overall(each: Iterable[bool | None]) -> bool | None:
 
 
 def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleStatus:
-    """The handle's status after a pass or a change of a live object.
-
-    `waits` has each resource's wait from `definitions`. Fields of others stay.
-    """
+    """`waits` has each resource's wait from `definitions`. Fields of others stay."""
     before = object_at(resources.handle, "status")
     entries_before = objects_at(before, "resources")
     faults: list[str] = []
@@ -110,10 +106,7 @@ def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleSt
 
 
 def _summary(resources: Resources) -> tuple[JsonValue, list[str]]:
-    """The provider's rendered `statusSummaryTemplate`; the old summary after an error.
-
-    `resource_claim` is None in it, as always.
-    """
+    """The old summary after an error. `resource_claim` is None in the template, as always."""
     handle = resources.handle
     entries = resources.entries
     name = text_at(handle, "spec", "provider", "name") or next((provider_name(entry) for entry in entries[-1:]), "")

@@ -4,12 +4,12 @@
     bound or created for a claim: end = requested, else default --first ready: default restarts--> end --> deleted
 
 Providers, pools and handles give terms: a default, a maximum counted from first readiness (before that from the start),
-and a relative maximum, the farthest distance of the end from now. Terms may be templates, rendered at each use; handles
-store the template, claims show the result. One step uses one `now` in whole seconds, because clients compare
-differences exactly. Only a requested end is cut to the maxima, and an end in the past means now. With a relative
-maximum below the wish the end moves forward while the wish is ahead: when less than half of the relative maximum is
-left, or when wish or term differ from the last honoured `Wish`. So an outage of less than half a relative maximum ends
-nothing; after a longer one, settle the end before checking whether it has passed.
+and a relative maximum, the farthest distance of the end from now. Terms may be templates; handles store the template,
+claims show the result. One step uses one `now` in whole seconds, because clients compare differences exactly. Only a
+requested end is cut to the maxima, and an end in the past means now. With a relative maximum below the wish the end
+moves forward while the wish is ahead: when less than half of the relative maximum is left, or when wish or term differ
+from the last honoured `Wish`. So an outage of less than half a relative maximum ends nothing; after a longer one,
+settle the end before checking whether it has passed.
 """
 
 from __future__ import annotations
@@ -33,35 +33,29 @@ from domain.resource import timestamp
 
 
 class Setting(Model):
-    """One duration of the terms: its text, and the rendered text."""
-
     raw: str
     rendered: str
 
     def duration(self, what: str) -> timedelta:
-        """The rendered duration.
-
-        Raises:
-            UnreadableDuration: it is not a duration.
+        """Raises:
+        UnreadableDuration: it is not a duration.
         """
         return parse_duration(self.rendered, what)
 
 
 class Terms(Model):
-    """The lifespan settings of a provider, pool or handle; None if not set."""
-
     default: Setting | None = None
     maximum: Setting | None = None
     relative_maximum: Setting | None = None
 
     @property
     def default_duration(self) -> timedelta | None:
-        """The lifespan without a requested end."""
+        """Without a requested end."""
         return self.default.duration("lifespan.default") if self.default else None
 
     @property
     def maximum_duration(self) -> timedelta | None:
-        """The longest lifespan from first readiness."""
+        """From first readiness."""
         return self.maximum.duration("lifespan.maximum") if self.maximum else None
 
     @property
@@ -79,7 +73,7 @@ class HandleLifespan(Model):
     relative_maximum: str = ""
 
     def as_json(self) -> JsonObject:
-        """The object without empty members; `{}` if there are none."""
+        """Without empty members."""
         return present(
             default=self.default or None,
             end=timestamp(self.end) if self.end else None,
@@ -89,17 +83,16 @@ class HandleLifespan(Model):
 
 
 class Wish(Model):
-    """A requested end, and the relative maximum under which it was settled."""
+    """`relative_maximum` is the one under which the end was settled."""
 
     end: datetime
     relative_maximum: timedelta | None = None
 
 
 class SettledEnd(Model):
-    """The end of a bound handle with a requested end.
+    """`cut`: the terms allow less than requested; `news`: not yet reported for this wish.
 
-    `cut`: the terms allow less than requested; `news`: not yet reported for this wish. At `moves_at` the end must be
-    settled again.
+    At `moves_at` the end must be settled again.
     """
 
     end: datetime
@@ -110,17 +103,14 @@ class SettledEnd(Model):
 
 
 class FirstReady(Model):
-    """The changes when a claim's handle is ready for the first time: `requested_end` goes into the claim's spec."""
+    """`requested_end` goes into the claim's spec."""
 
     first_ready: datetime
     requested_end: datetime | None = None
 
 
-# --- terms ---
-
-
 def terms_of(lifespan: JsonValue, rendered: Mapping[str, JsonValue]) -> Terms:
-    """The terms of a `lifespan`, with rendered texts by field; null means not set."""
+    """`rendered` has the texts by field."""
     settings: dict[str, Setting | None] = {}
     for name, field in (("default", "default"), ("maximum", "maximum"), ("relative_maximum", "relativeMaximum")):
         raw, said = text_at(lifespan, field), rendered.get(field)
@@ -142,14 +132,9 @@ def least(terms: Iterable[Terms]) -> Terms:
     )
 
 
-# --- creation and binding ---
-
-
 def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> HandleLifespan:
-    """The lifespan of a new handle for a claim: the requested end (cut), else from the terms.
-
-    Raises:
-        UnreadableDuration: a term is not a duration.
+    """Raises:
+    UnreadableDuration: a term is not a duration.
     """
     now = whole_seconds(now)
     default, maximum, relative = terms.default_duration, terms.maximum_duration, terms.relative_maximum_duration
@@ -167,10 +152,10 @@ def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> Ha
 
 
 def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> HandleLifespan:
-    """The lifespan of a new handle for a pool, by the pool's terms or else its provider's.
+    """By the pool's `spec.lifespan` or else its provider's.
 
-    `pool` and `provider` are their `spec.lifespan`. The end counts from `created`: call it with `now` for the request,
-    and again with the returned `creationTimestamp`; if the ends differ, correct the handle's.
+    The end counts from `created`: call it with `now` for the request, and again with the returned `creationTimestamp`;
+    if the ends differ, correct the handle's.
 
     Raises:
         UnreadableDuration: `unclaimed` is not a duration.
@@ -189,9 +174,7 @@ def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> 
 def end_at_binding(
     terms: Terms, *, current: datetime | None, requested_end: datetime | None, now: datetime
 ) -> datetime | None:
-    """The end of a free handle after binding; `terms` and `current` end are the handle's.
-
-    Without default and wish the unclaimed end stays, and the claim inherits it.
+    """`terms` and `current` end are the handle's. Without default and wish the claim inherits the unclaimed end.
 
     Raises:
         UnreadableDuration: a used term is not a duration.
@@ -204,7 +187,6 @@ def end_at_binding(
 
 
 def bound_status(terms: Terms, end: datetime | None, *, ready: bool, now: datetime) -> JsonObject:
-    """The claim's `status.lifespan` at binding, from the handle's terms and end."""
     start = timestamp(now)
     return present(
         start=start,
@@ -216,14 +198,11 @@ def bound_status(terms: Terms, end: datetime | None, *, ready: bool, now: dateti
 
 
 def shown(setting: Setting | None) -> str | None:
-    """A term for the claim's status; None if it is unreadable, which is reported elsewhere."""
+    """None if it is unreadable, which is reported elsewhere."""
     try:
         return in_one_unit(setting.rendered) if setting else None
     except UnreadableDuration:
         return None
-
-
-# --- while bound ---
 
 
 def settled_end(
@@ -235,9 +214,7 @@ def settled_end(
     now: datetime,
     honoured: Wish | None = None,
 ) -> SettledEnd:
-    """The end of a handle with a requested end, cut to the handle's terms.
-
-    Args:
+    """Args:
         terms: the handle's.
         requested_end: the claim's `spec.lifespan.end`.
         current: the handle's current end.
@@ -262,7 +239,7 @@ def settled_end(
 
 
 def first_ready(terms: Terms, *, requested_end: datetime | None, start: datetime, now: datetime) -> FirstReady:
-    """The changes at first readiness: the default starts again, unless another end is requested.
+    """The default starts again, unless another end is requested.
 
     The caller settles the end with this `requested_end` and `base=first_ready`.
 
@@ -275,9 +252,6 @@ def first_ready(terms: Terms, *, requested_end: datetime | None, start: datetime
         return FirstReady(first_ready=now)
     by_default = requested_end is None or whole_seconds(requested_end) - whole_seconds(start) == default
     return FirstReady(first_ready=now, requested_end=after(now, default) if by_default else None)
-
-
-# --- helpers ---
 
 
 def _shortest(settings: Iterable[Setting | None], what: str) -> Setting | None:

@@ -1,6 +1,6 @@
 """The current terms of providers and handles: their lifespans are templates, rendered at each use.
 
-So an annotation of the claim can change the maximum of a running environment. Each setting is rendered separately.
+So an annotation of the claim can change the maximum of a running environment.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ FIELDS = ("default", "maximum", "relativeMaximum")
 
 
 def provider_terms(scene: Scene, provider: JsonObject) -> Terms:
-    """A provider's terms for the scene's claim.
-
-    Raises:
-        TemplateError: a setting cannot be rendered.
+    """Raises:
+    TemplateError: a setting cannot be rendered.
     """
     variables = {"resource_claim": scene.claim_view}
     return _terms(scene, provider, variables, object_at(provider, "spec", "vars"), "ResourceProvider")
 
 
 def handle_terms(scene: Scene) -> Terms:
-    """The terms of the scene's handle, with its claim in the context.
+    """With the scene's claim in the context.
 
     Raises:
         TemplateError: a setting cannot be rendered.

@@ -1,8 +1,8 @@
 """The resources of one handle during a pass, and the values that they exchange.
 
 A provider may link to others with resources in the same handle. A link can make a resource wait for the linked one
-(`waitFor`, evaluated on the live state, so its change ends the wait), and provide values of that state to the
-`override` (`templateVars`). A link without a resource in the handle (its `when` was false) does neither.
+(`waitFor`, evaluated on the live state), and provide values of that state to the `override` (`templateVars`). A link
+without a resource in the handle (its `when` was false) does neither.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from domain.model import Model
 
 
 class Requester(Model):
-    """The requester of the claim's namespace: the `user` object and its identities; both empty if unknown."""
+    """Both are empty if unknown."""
 
     user: dict[str, JsonValue] | None = None
     identities: tuple[dict[str, JsonValue], ...] = ()
@@ -29,10 +29,7 @@ NOBODY = Requester()
 
 @dataclass(frozen=True)
 class Resources:
-    """The handle's resources in one pass; `states` are the live objects, None if missing.
-
-    `unserved`, `outdated` and `unreadable`: see `HandleQuestion`.
-    """
+    """`states` are the live objects, None if missing. `unserved`, `outdated` and `unreadable`: see `HandleQuestion`."""
 
     scene: Scene
     states: Sequence[JsonObject | None]
@@ -50,7 +47,6 @@ class Resources:
         return objects_at(self.handle, "spec", "resources")
 
     def with_reference(self, index: int, recorded: JsonObject) -> Resources:
-        """These resources with one reference recorded in the handle's spec."""
         entries: list[JsonValue] = [*self.entries]
         entries[index] = {**self.entries[index], "reference": recorded}
         handle: JsonObject = {**self.handle, "spec": {**object_at(self.handle, "spec"), "resources": entries}}
@@ -64,7 +60,7 @@ class Resources:
 
 
 def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
-    """The reference of a handle's resource, in the spec (up to 1.13) or the status (1.14 on); `{}` if none."""
+    """In the spec (up to 1.13) or the status (1.14 on); `{}` if none."""
     for part in ("spec", "status"):
         for entry in objects_at(handle, part, "resources")[index : index + 1]:
             if found := object_at(entry, "reference"):
@@ -74,10 +70,7 @@ def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
 
 @dataclass(frozen=True)
 class Lent:
-    """Variables from the live states of linked resources.
-
-    `missing` are those without a value: undefined, even if another variable has the name.
-    """
+    """`missing` are variables without a value: undefined, even if another variable has the name."""
 
     values: Mapping[str, JsonValue]
     missing: frozenset[str] = frozenset()
@@ -87,13 +80,12 @@ class Lent:
         return {name: value for name, value in variables.items() if name not in self.missing}
 
     def then(self, later: Lent) -> Lent:
-        """These values, overridden by a later link's."""
         kept = {name: value for name, value in self.values.items() if name not in later.missing}
         return Lent({**kept, **later.values}, (self.missing | later.missing) - later.values.keys())
 
 
 def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Lent | None:
-    """The values for resource `index` from the provider's links; None while one of them must wait."""
+    """None while a link must wait."""
     lent = Lent({})
     for link in links(provider):
         linked = _linked_resource(resources, provider, link)
@@ -108,7 +100,7 @@ def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Len
 
 
 def _linked_resource(resources: Resources, provider: JsonObject, link: JsonObject) -> int | None:
-    """The handle's resource for a link: by provider and resource name, else the provider's first.
+    """By provider and resource name, else the provider's first.
 
     The name matters because a provider may be linked twice; it may differ in list mode and in older handles. A resource
     with the name of another link to the provider belongs to that link.
@@ -145,7 +137,6 @@ def _waits(
 
 
 def _lent(provider: JsonObject, link: JsonObject, state: JsonObject | None) -> Lent:
-    """The link's `templateVars`; empty without a state."""
     if state is None:
         return Lent({})
     values: JsonObject = {}
@@ -166,7 +157,7 @@ def _lent(provider: JsonObject, link: JsonObject, state: JsonObject | None) -> L
 
 
 def pointed(document: JsonValue, pointer: str) -> tuple[bool, JsonValue]:
-    """Whether a JSON pointer (RFC 6901) has a target, and its value; `""` is the whole document."""
+    """By RFC 6901: whether it has a target, and its value; `""` is the whole document."""
     for token in pointer.split("/")[1:]:
         key = token.replace("~1", "/").replace("~0", "~")
         if isinstance(document, dict) and key in document:

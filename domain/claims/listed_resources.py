@@ -1,9 +1,8 @@
 """Resources listed by a claim (list mode): defaults, applied once, and validation in each pass.
 
-Initialisation, marked by an annotation, adds the full reference to each entry's provider, and fills its template with
-the provider's `default` and its schema's defaults; the user's values have precedence. Defaults are never applied again.
-Every pass validates the claim's template against the provider's schema and checks; `status.resources[].validationError`
-has the first fault, in texts that clients compare.
+Initialisation, marked by an annotation, fills each entry's template with the provider's `default` and its schema's
+defaults; the user's values have precedence. `status.resources[].validationError` has the first fault, in texts that
+clients compare.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from domain.claims.templates import TemplateError
 
 
 def initialised_resources(scene: Scene, provider_names: Sequence[str]) -> list[JsonObject]:
-    """The claim's `spec.resources` with references and defaults; `provider_names` has one per entry.
+    """`provider_names` has one per entry.
 
     Raises:
         ProviderMissing: an assigned provider does not exist.
@@ -84,7 +83,7 @@ def _fault(scene: Scene, template: JsonObject, provider: JsonObject) -> str | No
 
 
 def _failed_check(scene: Scene, template: JsonObject, provider: JsonObject) -> str | None:
-    """The first check that is false or fails; the template's top-level keys override all variables."""
+    """A check that fails counts as false. The template's top-level keys override all variables."""
     variables = {**scene.views(provider), **template}
     weaker = scene.vars(provider)
     for check in objects_at(provider, "spec", "validation", "checks"):

@@ -1,5 +1,3 @@
-"""States of claims and handles: being deleted, ignored, held, detached."""
-
 from __future__ import annotations
 
 from domain.claims.domain_names import DomainNames
@@ -18,12 +16,11 @@ def is_deleting(obj: JsonObject | None) -> bool:
 
 
 def is_left_alone(names: DomainNames, obj: JsonObject) -> bool:
-    """Whether the ignore label excludes the object from reconciliation."""
     return names.ignore_label in object_at(obj, "metadata", "labels")
 
 
 def handle_name(claim: JsonObject | None) -> str:
-    """The handle's name in the claim's status; empty if none."""
+    """Empty if none."""
     return text_at(claim, "status", "resourceHandle", "name")
 
 
@@ -32,21 +29,18 @@ def is_detached(claim: JsonObject | None) -> bool:
 
 
 def is_held_by(handle: JsonObject | None, claim: Name) -> bool:
-    """Whether the handle names the claim and is not being deleted."""
     return holder_of(handle) == claim and not is_deleting(handle)
 
 
 def is_looked_after(names: DomainNames, claim: JsonObject) -> bool:
-    """Whether the claim may have a handle: it is neither being deleted nor ignored."""
     return not (is_deleting(claim) or is_left_alone(names, claim))
 
 
 def is_unbound(names: DomainNames, claim: JsonObject) -> bool:
-    """Whether the binder handles the claim: it has no handle, and is neither being deleted nor ignored."""
+    """Whether the binder handles the claim."""
     return is_looked_after(names, claim) and not handle_name(claim)
 
 
 def may_end(names: DomainNames, claim: JsonObject, handle: JsonObject) -> bool:
-    """Whether the claim holds the handle, and neither is ignored or detached."""
     holds = handle_name(claim) == text_at(handle, "metadata", "name") and not is_detached(claim)
     return holds and not any(is_left_alone(names, each) for each in (claim, handle))

@@ -1,13 +1,13 @@
 """Matching: the provider for a template, and the free handle for a claim.
 
-A provider serves a template that contains its `match`. A claim gets the free handle with the fewest differences, all of
-them tolerated by the providers (`matchIgnore`). Order: fewest missing resources, different names, tolerated
-differences; healthy before unknown, ready first, higher preference score, older, name. Additional content of a handle
-is no difference, nor are namespaces, labels, parameters or its top-level provider.
+A claim gets the free handle with the fewest differences, all of them tolerated by the providers (`matchIgnore`). Order:
+fewest missing resources, different names, tolerated differences; healthy before unknown, ready first, higher preference
+score, older, name. Additional content of a handle is no difference, nor are namespaces, labels, parameters or its
+top-level provider.
 
 One writer binds for a whole namespace, so matching must be cheap with thousands of free handles. Handles with equal
-providers, names, templates and pool form a shelf: it is compared once with a request, the result is cached, and its
-handles are sorted. Only shelves whose providers are a prefix of the claim's list are considered.
+providers, names, templates and pool form a shelf: it is compared once with a request, and the result is cached. Only
+shelves whose providers are a prefix of the claim's list are considered.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REMEMBERED_COMPARISONS = 100_000
 
 
 class WantedResource(NamedTuple):
-    """A requested resource, and the differences that its provider tolerates."""
+    """`match_ignore` are the differences that the provider tolerates."""
 
     provider: str
     name: str = ""
@@ -44,7 +44,7 @@ class WantedResource(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """A request. `pool` restricts it to that pool's handles; `provider` is the top-level one, if any."""
+    """`pool` restricts it to that pool's handles; `provider` is the top-level one, if any."""
 
     resources: tuple[WantedResource, ...]
     pool: str = ""
@@ -58,7 +58,7 @@ class HeldResource(NamedTuple):
 
 
 class FreeHandle(NamedTuple):
-    """The parts of a free handle that matter for binding; None in `healthy` is unknown."""
+    """None in `healthy` is unknown."""
 
     name: str
     resources: tuple[HeldResource, ...]
@@ -71,12 +71,12 @@ class FreeHandle(NamedTuple):
     end: datetime | None = None
 
 
-# Healthy, ready, score, age, name: the order of handles with equal differences.
+# The order of handles with equal differences: healthy, ready, score, age, name.
 _Rank = tuple[bool, bool, float, datetime, str]
 
 
 class _Shelf:
-    """Handles with the same resources and pool, best first."""
+    """Best first."""
 
     def __init__(self, like: FreeHandle) -> None:
         self.like = like
@@ -84,12 +84,12 @@ class _Shelf:
         self.ranked: list[tuple[_Rank, FreeHandle]] = []
 
 
-# The key of a shelf: pool, top-level provider if there are no resources, resources.
+# Pool, top-level provider if there are no resources, resources.
 _Likeness = tuple[str, str, tuple[tuple[str, str, str], ...]]
 
 
 class FreeHandles:
-    """The index of a namespace's free handles."""
+    """Those of a namespace."""
 
     def __init__(self, handles: Iterable[FreeHandle] = ()) -> None:
         self._where: dict[str, tuple[_Likeness, FreeHandle]] = {}
@@ -110,7 +110,7 @@ class FreeHandles:
         return known[1] if known else None
 
     def add(self, handle: FreeHandle) -> None:
-        """Add or replace the handle."""
+        """Replaces one of the same name."""
         self.remove(handle.name)
         likeness = _likeness(handle)
         shelf = self._shelves.get(likeness)
@@ -121,7 +121,6 @@ class FreeHandles:
         self._where[handle.name] = (likeness, handle)
 
     def remove(self, name: str) -> None:
-        """Remove the handle, if present."""
         if (known := self._where.pop(name, None)) is None:
             return
         likeness, handle = known
@@ -135,9 +134,7 @@ class FreeHandles:
                 del self._by_providers[_providers(handle.resources)]
 
     def candidates(self, wanted: Wanted, now: datetime) -> Iterator[FreeHandle]:
-        """The matching handles, best first, computed lazily.
-
-        Later changes of the index are not seen, so consume it at once.
+        """Best first, computed lazily; later changes of the index are not seen.
 
         Raises:
             BadPattern: a provider's `matchIgnore` is invalid.
@@ -167,7 +164,7 @@ class FreeHandles:
                     yield shelf, (len(providers) - held, _names_that_differ(wanted, shelf), tolerated)
 
     def _tolerated(self, wanted: tuple[WantedResource, ...], digests: tuple[str, ...], shelf: _Shelf) -> int | None:
-        """The number of differences; None if one is not tolerated."""
+        """None if a difference is not tolerated."""
         total = 0
         for resource, digest, held, held_digest in zip(
             wanted, digests, shelf.like.resources, shelf.digests, strict=False
@@ -186,24 +183,17 @@ class FreeHandles:
         return total
 
 
-# --- providers ---
-
-
 def serves(match: JsonValue, template: JsonObject) -> bool:
-    """Whether a provider with this `match` serves the template."""
     return isinstance(match, dict) and bool(match) and contains(template, match)
 
 
 def serving(template: JsonObject, providers: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """The names of the providers (given with their `match`) that serve the template; exactly one should."""
+    """Exactly one should serve it. `providers` has the `match` of each."""
     return tuple(sorted(name for name, match in providers.items() if serves(match, template)))
 
 
-# --- handles ---
-
-
 def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: Iterable[str]) -> int | None:
-    """The number of places where the wanted template adds or replaces something; None if one is not tolerated."""
+    """Places where the wanted template adds or replaces something; None if one is not tolerated."""
     patterns = tuple(match_ignore)
     if not patterns:
         return 0 if contains(held, wanted) else None
@@ -218,7 +208,7 @@ def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: It
 
 
 def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
-    """The parts that matter for binding; None if the handle is bound, being deleted, ignored or unhealthy."""
+    """None if the handle is bound, being deleted, ignored or unhealthy."""
     held = value_at(handle, "spec", "resourceClaim")
     deleting = is_deleting(handle)
     left_alone = is_left_alone(names, handle) or paused(handle)
@@ -282,7 +272,7 @@ def _likeness(handle: FreeHandle) -> _Likeness:
 
 
 def _digest(template: JsonObject) -> str:
-    """The same for equal templates, whatever the order of keys."""
+    """Independent of the order of keys."""
     try:
         return hashlib.sha256(json.dumps(template, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
     except RecursionError as error:

@@ -1,9 +1,8 @@
 """Deep merges of templates, defaults and overrides, and whether one template contains another.
 
-Mappings merge by key, lists by index; missing parts are copied; other conflicts are overwritten or kept, as requested.
-Surplus list elements are appended once (Poolboy appended the whole list for each). Results share nothing with the
-arguments, so changing them is safe. Templates come from users, so excessive nesting is refused before Python's
-recursion limit.
+Mappings merge by key, lists by index. Surplus list elements are appended once (Poolboy appended the whole list for
+each). Results share nothing with the arguments. Templates come from users, so excessive nesting is refused before
+Python's recursion limit.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ DEEPEST = 100
 
 
 class TooDeep(ValueError):  # noqa: N818 - says what the object is
-    """The document is nested deeper than any real object."""
-
     def __init__(self) -> None:
         super().__init__(f"nested deeper than {DEEPEST} levels")
 
@@ -28,7 +25,7 @@ def merge(target: dict[str, JsonValue], update: dict[str, JsonValue], *, overwri
 @overload
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue: ...
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue:
-    """The target with the update merged in; with `overwrite` the update's leaves have precedence.
+    """With `overwrite` the update's leaves have precedence.
 
     Raises:
         TooDeep: one is nested too deeply.
@@ -55,10 +52,9 @@ def same(one: JsonValue, other: JsonValue) -> bool:
 
 
 def schema_defaults(schema: JsonValue) -> dict[str, JsonValue]:
-    """The defaults of an object's properties in an OpenAPI schema.
+    """Defaults of nested properties replace an object property's own default.
 
-    Defaults of nested properties replace an object property's own default. Arrays and combinations (`allOf` etc.) are
-    skipped; an invalid schema has no defaults.
+    Arrays and combinations (`allOf` etc.) are skipped; an invalid schema has no defaults.
     """
     return _defaults(schema, 0)
 

@@ -1,10 +1,9 @@
 """Derived names of handles, managed resources, and ResourceWatches; deriving one again finds the existing object.
 
 A handle's guid is the suffix of its name, and part of its resources' names. Poolboy lets the API server choose it
-(`generateName: guid-`), so a repeated create makes a second handle. Perdure sends `generateName` together with a name
-whose suffix derives from the claim's uid (for pools: the pool's uid and a serial number), so a repeated create is a
-conflict. Five characters of 27 give 14 million names: after a collision with another owner's handle the next salt is
-tried.
+(`generateName: guid-`), so a repeated create makes a second handle. Perdure also sends a name whose suffix derives from
+the uid of the claim or pool, so a repeated create is a conflict. Five characters of 27 give 14 million names: after a
+collision with another owner's handle the next salt is tried.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ def claim_handle_name(claim_uid: str, salt: int = 0) -> str:
 
 
 def pool_handle_name(pool_uid: str, serial: int, salt: int = 0) -> str:
-    """The name of a pool's handle; `serial` is unique and never reused."""
+    """`serial` is unique and never reused."""
     return _handle_name(pool_uid, str(serial), str(salt))
 
 
 def guid_of(name: str, generate_name: str = "") -> str:
-    """The guid of a handle; a manually created `guid-demo-base-7` has the guid `demo-base-7`."""
+    """A manually created `guid-demo-base-7` has the guid `demo-base-7`."""
     for prefix in (generate_name, HANDLE_NAME_PREFIX):
         if prefix and name.startswith(prefix):
             return name.removeprefix(prefix)
@@ -36,12 +35,12 @@ def guid_of(name: str, generate_name: str = "") -> str:
 
 
 def resource_name(name: str, generate_name: str, *, guid: str, index: int) -> str:
-    """The name of a managed resource, from its definition's `metadata.name` and `metadata.generateName`."""
+    """From its definition's `metadata.name` and `metadata.generateName`."""
     return name or (generate_name or f"guid{index}-") + guid
 
 
 def watch_name(api_version: str, kind: str, namespace: str = "") -> str:
-    """The name of the ResourceWatch for a kind of managed resources; without a namespace it covers the cluster."""
+    """Without a namespace it covers the cluster."""
     digest = hashlib.sha256(f"{api_version}:{kind}:{namespace}".encode()).digest()
     text = base64.urlsafe_b64encode(digest).decode().translate({ord(char): None for char in "=-_"}).lower()
     return f"{namespace or 'cluster'}-{text[:_WATCH_SUFFIX_LENGTH]}"

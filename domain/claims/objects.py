@@ -1,7 +1,6 @@
 """Access to free-form JSON: absent values, and values of unexpected types, read as empty.
 
-Templates, variables and live objects have no schema of their own; the API server enforces the other types. No function
-here changes its arguments.
+No function here changes its arguments.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ from pydantic import JsonValue, SkipValidation
 from domain.levers import is_paused
 
 JsonObject = dict[str, JsonValue]
-# In a model: an object from the API server, not validated again.
+# An object from the API server, not validated again.
 GivenObject = Annotated[JsonObject, SkipValidation]
 
 
 def value_at(value: JsonValue, *path: str) -> JsonValue:
-    """The value at the path of keys; None if a step is missing."""
     for key in path:
         if not isinstance(value, dict):
             return None
@@ -28,19 +26,17 @@ def value_at(value: JsonValue, *path: str) -> JsonValue:
 
 
 def object_at(value: JsonValue, *path: str) -> JsonObject:
-    """The object at the path, `{}` if there is none."""
     found = value_at(value, *path)
     return found if isinstance(found, dict) else {}
 
 
 def objects_at(value: JsonValue, *path: str) -> list[JsonObject]:
-    """The list at the path; entries that are no objects become `{}`, so that indices stay valid."""
+    """Entries that are no objects become `{}`, so that indices stay valid."""
     found = value_at(value, *path)
     return [item if isinstance(item, dict) else {} for item in found] if isinstance(found, list) else []
 
 
 def text_at(value: JsonValue, *path: str) -> str:
-    """The string at the path, `""` if there is none."""
     found = value_at(value, *path)
     return found if isinstance(found, str) else ""
 
@@ -58,7 +54,7 @@ def paused(value: JsonValue) -> bool:
 
 
 def present(**fields: JsonValue) -> JsonObject:
-    """An object without unknown fields: status fields are absent, not null."""
+    """Status fields are absent, not null."""
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -2,9 +2,8 @@
 
 Accepted values are sticky: they stay in the claim's `status.provider.parameterValues` even if they are removed from the
 spec, would be refused today, or their parameter is gone. An unchanged value is never validated again, a rendered
-default (a generated password) stays, and a rejected edit changes nothing until corrected. Each pass evaluates the
-user's and the accepted values; the claim's spec is never completed. Clients compare the error texts in `constants`.
-Faults of the provider (an unusable default template or schema) are included, so that a claim always shows why it waits.
+default (a generated password) stays, and a rejected edit changes nothing until corrected. The claim's spec is never
+completed. Faults of the provider are included, so that a claim always shows why it waits.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from domain.model import Model
 
 
 class Accepted(Model):
-    """The complete current values, for handles and templates."""
+    """The complete current values."""
 
     values: dict[str, JsonValue]
 
@@ -37,9 +36,9 @@ def settle_parameters(scene: Scene, provider: JsonObject) -> Accepted | Rejected
 
 
 def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObject:
-    """The complete `status.provider`: accepted values stay beside the errors of an edit.
+    """Accepted values stay beside the errors of an edit.
 
-    It must replace the old one, because a merge would keep removed members.
+    It must replace the old `status.provider`, because a merge would keep removed members.
     """
     status: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
     if isinstance(outcome, Accepted):
@@ -50,13 +49,13 @@ def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObje
 
 
 def _accepted(claim: JsonObject | None) -> JsonObject | None:
-    """The accepted values; None before the first acceptance."""
+    """None before the first acceptance."""
     values = value_at(claim, "status", "provider", "parameterValues")
     return values if isinstance(values, dict) else None
 
 
 class _Settling:
-    """One evaluation; `values` start with the user's and are completed."""
+    """`values` start with the user's and are completed."""
 
     def __init__(self, scene: Scene, provider: JsonObject) -> None:
         self.scene = scene
@@ -79,7 +78,7 @@ class _Settling:
         return Rejected(errors=tuple(self.errors)) if self.errors else Accepted(values=self._complete_values())
 
     def _complete(self, parameter: JsonObject) -> None:
-        """Use the accepted value, else the default; a default template sees the values before it."""
+        """The accepted value, else the default; a default template sees the values before it."""
         name = text_at(parameter, "name")
         if self.accepted is not None and name in self.accepted:
             self.values[name] = self.accepted[name]
@@ -116,7 +115,7 @@ class _Settling:
         self._validate(parameter, name)
 
     def _validate(self, parameter: JsonObject, name: str) -> None:
-        """The schema first; checks are skipped after a violation."""
+        """Checks are skipped after a violation of the schema."""
         value = self.values[name]
         schema = value_at(parameter, "validation", "openAPIV3Schema")
         what = f"ResourceProvider {self.provider_name}, schema of parameter {name}"
@@ -149,5 +148,5 @@ class _Settling:
         return self.accepted is not None and name in self.accepted and same(self.accepted[name], self.values[name])
 
     def _complete_values(self) -> JsonObject:
-        """Includes the accepted values of removed parameters, which are never dropped."""
+        """Accepted values of removed parameters are never dropped."""
         return {**(self.accepted or {}), **self.values}

@@ -13,7 +13,7 @@ from domain.identity import Key
 from domain.model import Model
 from domain.passes import Pass, PassedWorld
 
-# A pass makes tens of requests at most; missed heartbeats reveal a dead worker much earlier.
+# Tens of requests at most; missed heartbeats reveal a dead worker much earlier.
 LONGEST_PASS = timedelta(minutes=2)
 # Claims in one message to the binder or in one batch's input: 50 KB.
 MOST_ASKED = 200
@@ -25,7 +25,6 @@ class Cadence(Model):
     Attributes:
         by_clock: the interval for time-dependent templates.
         refresh: the interval for changes without events.
-        faulty: the interval for faults.
     """
 
     by_clock: timedelta = timedelta(0)
@@ -38,19 +37,17 @@ class Cadence(Model):
 
 
 class ObjectKnown(Model):
-    """The memory of a claim's or handle's workflow: the last settled wish, and repeated changes by others. Losing it
-    costs a pass.
-    """
+    """The last settled wish, and repeated changes by others. Losing it costs a pass."""
 
     honoured: Wish | None = None
     struggle: Struggle = Struggle()
 
 
 class ObjectWorld(PassedWorld):
-    """The result of a pass over a claim or handle; `at` is when it began.
+    """`at` is when the pass began.
 
     During binding the binder and the claim's own workflow report concurrently: the newer result counts. A claim that
-    has asked the binder accepts any answer, because it knows nothing itself.
+    has asked the binder accepts any answer.
     """
 
     known: ObjectKnown = ObjectKnown()
@@ -63,13 +60,13 @@ class ObjectWorld(PassedWorld):
         return self
 
     def heard(self, told: ObjectWorld) -> ObjectWorld:
-        """This world after a report by another workflow."""
+        """After a report by another workflow."""
         stale = self.at is not None and told.at is not None and told.at < self.at
         return self if stale and self.decision.phase != BINDING else told.recall(self.model_copy(update={"at": None}))
 
 
 class PoolKnown(Model):
-    """The memory of a pool's workflow: the last deletion of unhealthy handles. Losing it costs a handle."""
+    """The last deletion of unhealthy handles. Losing it costs a handle."""
 
     gave_up: datetime | None = None
 
@@ -79,13 +76,13 @@ class PoolWorld(PassedWorld):
 
 
 class BinderKnown(Model):
-    """The memory of the binder's workflow: claims that have asked and were not answered yet."""
+    """Claims that have asked and were not answered yet."""
 
     asked: tuple[Key, ...] = ()
 
 
 class BinderWorld(PassedWorld):
-    """The result of a batch; `more`: it stopped before all claims were handled."""
+    """`more`: the batch stopped before all claims were handled."""
 
     known: BinderKnown = BinderKnown()
     more: bool = False
@@ -96,7 +93,7 @@ class BinderWorld(PassedWorld):
 
 
 class _Pass(Pass):
-    """A pass over one object; after a wake it reads everything from the API server."""
+    """After a wake it reads everything from the API server."""
 
     queue: ClassVar[str] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
@@ -109,22 +106,16 @@ class _ObjectPass(_Pass):
 
 
 class PassClaim(_ObjectPass):
-    """Reconcile a claim, its handle and their resources; without a handle ask the binder."""
-
     activity: ClassVar[str] = "claims.pass_claim"
     title: ClassVar[str] = "reconcile the claim, its handle and their resources"
 
 
 class PassHandle(_ObjectPass):
-    """Reconcile a handle without a claim, and its resources."""
-
     activity: ClassVar[str] = "claims.pass_handle"
     title: ClassVar[str] = "reconcile the handle and its resources"
 
 
 class PassPool(_Pass):
-    """Count the pool's handles, create missing ones, delete unhealthy ones, write the status."""
-
     activity: ClassVar[str] = "claims.pass_pool"
     title: ClassVar[str] = "count the pool's handles, create missing and delete surplus ones, write the status"
     result: ClassVar[type[Model] | None] = PoolWorld
@@ -133,16 +124,13 @@ class PassPool(_Pass):
 
 
 class Asked(Model):
-    """Claims without a handle, at most `MOST_ASKED`."""
+    """At most `MOST_ASKED`."""
 
     claims: tuple[Key, ...]
 
 
 class Serve(Action):
-    """Bind claims without a handle for some seconds, as they come, and delete expired ones.
-
-    `asked` are handled in any case, at most `MOST_ASKED`.
-    """
+    """For some seconds. `asked` are handled in any case, at most `MOST_ASKED`."""
 
     activity: ClassVar[str] = "claims.serve"
     title: ClassVar[str] = "bind or create handles for claims without one, delete claims that have expired"
@@ -163,7 +151,6 @@ def idle(
     deadline: datetime | None = None,
     at_deadline: str = "",
 ) -> Decision:
-    """A decision without actions until a wake or the deadline."""
     return Decision(
         phase=phase,
         outcome=Outcome.SETTLED,

@@ -28,20 +28,16 @@ JsonObject = dict[str, JsonValue]
 
 
 class Fault(Model):
-    """Something that needs a person. `reason` is a CamelCase word for conditions and Events."""
+    """It needs a person. `reason` is a CamelCase word for conditions and Events."""
 
     reason: str
     message: str
 
 
-# --- claims ---
-
-
 class ClaimQuestion(Question):
     """A started claim that is neither being deleted nor detached.
 
-    `handle` is the one that holds it. `assigned` are the providers of the entries of `spec.resources` (list mode), from
-    `assignment.assign`; `unassigned` is the fault if there are none.
+    `handle` is the one that holds it. `assigned` comes from `assignment.assign` (list mode); `unassigned` is its fault.
     """
 
     claim: JsonObject
@@ -60,7 +56,7 @@ class Halt(StrEnum):
 
 
 class WantedEntry(Model):
-    """A required resource, with the differences that its provider tolerates."""
+    """`match_ignore` are the differences that its provider tolerates."""
 
     provider: str
     name: str = ""
@@ -70,14 +66,12 @@ class WantedEntry(Model):
 
 
 class ClaimPlan(Model):
-    """The claim's wanted object, and its requirements for a handle.
-
-    Attributes:
-        annotations, labels: to be added (including the init timestamp).
-        resources: the complete `spec.resources`; None leaves it.
-        status: the complete status before binding.
-        creation: a new handle without name, finalizer and claim labels; None if forbidden, for the reason
-            `no_creation`.
+    """Attributes:
+    annotations, labels: to be added (including the init timestamp).
+    resources: the complete `spec.resources`; None leaves it.
+    status: the complete status before binding.
+    creation: a new handle without name, finalizer and claim labels; None if forbidden, for the reason
+        `no_creation`.
     """
 
     annotations: dict[str, str] = {}
@@ -94,11 +88,8 @@ class ClaimPlan(Model):
     by_clock: bool = False  # unbound or refused: the answer depends on time
 
 
-# --- binding ---
-
-
 class BindingQuestion(Question):
-    """A claim with the status of its `ClaimPlan`, and a free handle."""
+    """The claim has the status of its `ClaimPlan`; the handle is free."""
 
     claim: JsonObject
     handle: JsonObject
@@ -106,7 +97,7 @@ class BindingQuestion(Question):
 
 
 class BindingPlan(Model):
-    """The handle's additional labels and complete spec after binding."""
+    """Additional labels, and the complete spec."""
 
     labels: dict[str, str] = {}
     spec: JsonObject = {}
@@ -114,7 +105,7 @@ class BindingPlan(Model):
 
 
 class HandleBody(Model):
-    """A new handle; its end counts from the question's `now`."""
+    """Its end counts from the question's `now`."""
 
     labels: dict[str, str] = {}
     spec: JsonObject = {}
@@ -122,20 +113,16 @@ class HandleBody(Model):
 
 
 class PoolQuestion(Question):
-    """A pool that needs a handle, and the handle's name if known."""
-
     pool: JsonObject
     handle_name: str = ""
 
 
-# --- handles ---
-
-
 class HandleQuestion(Question):
-    """A handle that is not being deleted, with the live objects of its entries.
+    """A handle that is not being deleted.
 
     Attributes:
         claim: the one that holds it; None for a free handle.
+        states: the live objects of its entries.
         push: the claim was accepted in this pass, so its requests reach the handle.
         shown: the claim's own object may be written.
         honoured: the `wish` of the last answer; None if unknown.
@@ -169,8 +156,8 @@ class HandlePlan(Model):
 
     Apply in this order: `spec`; `creations` (index and definition); `updates`; then evaluate again with the new states,
     until both are empty. Then write the statuses, the handle's first. `requested_end` goes into the claim's
-    `spec.lifespan.end` (first readiness with a default lifespan). `auto_delete` and `auto_detach` end everything else.
-    `end` is the handle's expiry, `look_at` when it must be settled again; `by_clock`: the templates depend on time.
+    `spec.lifespan.end`. `auto_delete` and `auto_detach` end everything else. `end` is the handle's expiry, `look_at`
+    when it must be settled again.
     """
 
     spec: JsonObject = {}

@@ -4,8 +4,8 @@
       --> statuses of scalings --> status of the pool --> lifecycles of the new handles started
     being deleted --> its free handles deleted --> finalizer removed
 
-`pools.plan` decides the numbers. A scaling's handle is named by the scaling and its serial number, any other by the
-pass and its number there, so a second attempt finds the first one's handles.
+A scaling's handle is named by the scaling and its serial number, any other by the pass and its number there, so a
+second attempt finds the first one's handles.
 """
 
 from __future__ import annotations
@@ -30,28 +30,24 @@ from domain.decision import Action, Decision, World, earliest
 from domain.identity import Key
 from domain.model import Model
 
-# Handles that become ready at once make room for more under `maxUnready`; the limit in one pass.
+# Handles that become ready at once make room for more under `maxUnready`.
 MOST_TURNS = 50
 
 
 class Opened(Model):
-    """A new handle's key and state, to start its lifecycle."""
-
     key: Key
     world: ObjectWorld
 
 
 class Pool(ObjectsWorld):
-    """A pool during a pass.
-
-    Attributes:
-        handles: free ones that are not being deleted.
-        scalings: from their statuses.
-        made: the slots of handles created in this pass.
-        opened: new handles whose lifecycles are not started yet.
-        fault: why no handle can be created.
-        interval: the pause after a fault.
-        pace: how long unhealthy replacements are spared.
+    """Attributes:
+    handles: free ones that are not being deleted.
+    scalings: from their statuses.
+    made: the slots of handles created in this pass.
+    opened: new handles whose lifecycles are not started yet.
+    fault: why no handle can be created.
+    interval: the pause after a fault.
+    pace: how long unhealthy replacements are spared.
     """
 
     known: PoolKnown = PoolKnown()
@@ -81,7 +77,7 @@ class OfPool(ClaimsAction):
 
 
 class Made(Model):
-    """A new handle, or that of an earlier attempt; `fault`: why none can be created."""
+    """The handle may be that of an earlier attempt; `fault`: why none can be created."""
 
     handle: PoolHandle | None = None
     opened: Opened | None = None
@@ -89,7 +85,7 @@ class Made(Model):
 
 
 class MakeHandle(OfPool):
-    """Create a handle with its resources; `number` identifies one without a scaling in its pass."""
+    """`number` identifies a handle without a scaling in its pass."""
 
     activity: ClassVar[str] = "claims.make_pool_handle"
     title: ClassVar[str] = "create a handle with its resources"
@@ -118,7 +114,7 @@ class MakeHandle(OfPool):
 
 
 class DeleteHandle(OfPool):
-    """Delete a free handle with its resources, unless it was bound meanwhile. `at`: the time of the decision."""
+    """With its resources, unless it was bound meanwhile. `at`: the time of the decision."""
 
     activity: ClassVar[str] = "claims.delete_pool_handle"
 
@@ -139,7 +135,7 @@ class DeleteHandle(OfPool):
 
 
 class WriteScalings(OfPool):
-    """Write the statuses of scalings, after the handles that they count."""
+    """After the handles that they count."""
 
     activity: ClassVar[str] = "claims.write_scalings"
     last: ClassVar[bool] = True
@@ -156,7 +152,7 @@ class WriteScalings(OfPool):
 
 
 class OpenHandles(OfPool):
-    """Start the lifecycles of new handles, last because nothing depends on it."""
+    """Last, because nothing depends on it."""
 
     activity: ClassVar[str] = "claims.open_pool_handles"
     title: ClassVar[str] = "open the lifecycles of the new handles"
@@ -166,9 +162,6 @@ class OpenHandles(OfPool):
 
     def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
         return world.model_copy(update={"opened": ()})
-
-
-# --- the decision ---
 
 
 def decide(world: Pool, now: datetime) -> Decision:
@@ -198,7 +191,7 @@ def decide(world: Pool, now: datetime) -> Decision:
 
 
 def _leaving(world: Pool, now: datetime) -> Decision:
-    """Delete the pool's free handles; bound ones stay."""
+    """Bound handles stay."""
     if not world.handles:
         letting_go = let_go(world.names, RESOURCE_POOL, world.pool)
         return standing.ending("it is being deleted").doing(*letting_go) if letting_go else standing.GONE

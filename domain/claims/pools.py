@@ -1,9 +1,8 @@
 """The numbers of handles that a pool creates and deletes.
 
-A pool keeps `minAvailable` unclaimed handles, including unready ones; `maxUnready` limits unready ones, which every new
-handle is at first. Unhealthy ones are deleted if configured, and replaced from the current spec. Pools never scale
-down. Unhealthy replacements are deleted at the pace of Poolboy's polls, otherwise a failing provider would cause
-endless creations and deletions.
+A pool keeps `minAvailable` unclaimed handles; `maxUnready` limits unready ones, which every new handle is at first.
+Pools never scale down. Unhealthy replacements are deleted at the pace of Poolboy's polls, otherwise a failing provider
+would cause endless creations and deletions.
 
 A ResourcePoolScaling adds `count` handles once, at its time, after the minimum is met:
 
@@ -40,10 +39,7 @@ LONGEST_REST = timedelta(seconds=2)
 
 
 class PoolHandle(Model):
-    """An unclaimed handle of the pool; None is unknown. `scaling` names the scaling that created it.
-
-    A `paused` one counts, and is not deleted.
-    """
+    """None is unknown. `scaling` names the scaling that created it. A `paused` one counts, and is not deleted."""
 
     name: str
     created: datetime
@@ -54,8 +50,6 @@ class PoolHandle(Model):
 
 
 class Scaling(Model):
-    """A ResourcePoolScaling of the pool, with its progress."""
-
     name: str
     uid: str = ""
     count: int = 0
@@ -73,25 +67,22 @@ class Wants(Model):
 
 
 class NewHandle(Model):
-    """A handle to create; for a scaling with its uid and serial number."""
+    """For a scaling with its uid and serial number."""
 
     scaling: str = ""
     scaling_uid: str = ""
     serial: int | None = None
 
     def slot(self, number: int) -> str:
-        """The slot of its creation within a pass."""
         return f"create handle {number}" if self.serial is None else f"create handle {self.serial} of {self.scaling}"
 
 
 class PoolPlan(Model):
-    """The changes of a pool.
-
-    Attributes:
-        scalings: changed statuses, after the creation of `create`.
-        giving_back: statuses to write before `delete`.
-        begins_at: when the next scaling begins.
-        gives_up_at: when spared unhealthy handles are deleted.
+    """Attributes:
+    scalings: changed statuses, after the creation of `create`.
+    giving_back: statuses to write before `delete`.
+    begins_at: when the next scaling begins.
+    gives_up_at: when spared unhealthy handles are deleted.
     """
 
     delete: tuple[str, ...] = ()
@@ -112,10 +103,10 @@ def plan(
     pace: timedelta = MANAGE_POOLS_INTERVAL,
     made: Collection[str] = (),
 ) -> PoolPlan:
-    """The changes that the pool needs now.
+    """`handles` are free ones that are not being deleted.
 
-    `handles` are free ones that are not being deleted. `gave_up` is the last deletion of unhealthy ones: newer ones are
-    spared for `pace`. `made` are the slots of new handles that no status counts yet.
+    `gave_up` is the last deletion of unhealthy ones: newer ones are spared for `pace`. `made` are the slots of new
+    handles that no status counts yet.
     """
     unhealthy = _unhealthy(wants, handles)
     at_once = gave_up is None or now >= gave_up + pace
@@ -138,7 +129,7 @@ def plan(
 
 
 def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
-    """The pool's `resourceHandles` and `resourceHandleCount`, including new ones; unknown values are absent."""
+    """Including new handles; unknown values are absent."""
     shown = sorted(kept, key=lambda handle: (handle.created, handle.name))
     entries: list[JsonValue] = [
         present(healthy=handle.healthy, name=handle.name, ready=handle.ready) for handle in shown
@@ -151,14 +142,11 @@ def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
     }
 
 
-# --- reading objects ---
-
-
 def rest(handles: int) -> timedelta:
     """The least time between passes over a pool with this many free handles.
 
-    Each pass counts all handles and writes them into the status, and each change of one requests a pass. A single
-    change is still handled at once.
+    Each change of a handle requests a pass, which writes all of them into the status. A single change is still handled
+    at once.
     """
     return min(LONGEST_REST, handles * REST_PER_HANDLE) if handles >= MANY else timedelta(0)
 
@@ -173,7 +161,7 @@ def wants_of(pool: JsonObject) -> Wants:
 
 
 def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
-    """A ResourceHandle as counted by the pool; None if another's, bound, being deleted or ignored."""
+    """None if another's, bound, being deleted or ignored."""
     owner = object_at(handle, "spec", "resourcePool")
     ours = all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
     labels = object_at(handle, "metadata", "labels")
@@ -192,7 +180,7 @@ def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> Poo
 
 
 def scaling_of(scaling: JsonObject, pool: JsonObject) -> Scaling | None:
-    """A ResourcePoolScaling of the pool; None if another's, being deleted, or without a readable time."""
+    """None if another's, being deleted, or without a readable time."""
     name = text_at(scaling, "spec", "resourcePool", "name")
     here = text_at(scaling, "metadata", "namespace") == text_at(pool, "metadata", "namespace")
     if name != text_at(pool, "metadata", "name") or not here or is_deleting(scaling):
@@ -226,20 +214,17 @@ def scaling_status(scaling: Scaling) -> JsonObject:
     }
 
 
-# --- arithmetic ---
-
-
 def _unhealthy(wants: Wants, handles: Iterable[PoolHandle]) -> tuple[PoolHandle, ...]:
     return tuple(h for h in handles if wants.delete_unhealthy and h.healthy is False and not h.paused)
 
 
 def _older(handle: PoolHandle, moment: datetime | None) -> bool:
-    """Whether the handle was created before that second."""
+    """In whole seconds."""
     return moment is not None and handle.created < whole_seconds(moment)
 
 
 def _given_back(scaling: Scaling, handles: Iterable[PoolHandle], given_up: Iterable[PoolHandle]) -> Scaling:
-    """The scaling with the slots of newly deleted unhealthy handles free again."""
+    """The slots of newly deleted unhealthy handles are free again."""
     new = tuple(h.name for h in given_up if h.scaling == scaling.name and h.name not in scaling.given_back)
     if not new:
         return scaling
@@ -268,7 +253,7 @@ def _still_lacking(scaling: Scaling) -> Iterable[NewHandle]:
 
 
 def _advanced(scaling: Scaling, made: Collection[str]) -> Scaling:
-    """The scaling with its created handles, up to the first gap: serial numbers are used once."""
+    """Counts its created handles, up to the first gap: serial numbers are used once."""
     new = next(each for each in count() if _numbered(scaling, scaling.serials + each).slot(0) not in made)
     return scaling.model_copy(update={"made": scaling.made + new, "serials": scaling.serials + new}) if new else scaling
 

@@ -20,13 +20,7 @@ _MOST_NAMED = 5
 
 
 def with_vars_condition(provider: JsonObject, now: datetime, *, newer: bool) -> JsonObject:
-    """The provider's status with the condition if a variable is a template, else without it.
-
-    Args:
-        provider: the ResourceProvider.
-        now: the transition time of a new or changed condition.
-        newer: True for the rules of Poolboy 1.13 and later.
-    """
+    """Without a template in its vars, the condition is removed. `newer`: the rules of Poolboy 1.13 and later."""
     named = sorted(name for name, value in object_at(provider, "spec", "vars").items() if is_rendered_when_used(value))
     fault = Fault(reason=RENDERED if newer else PLAIN_TEXT, message=_message(named, newer=newer)) if named else None
     return with_fault(object_at(provider, "status"), VARS_ARE_TEMPLATES, fault, now)

@@ -1,11 +1,9 @@
 """The resources that a provider yields: those of linked providers first, then its own.
 
 A provider has at most one own resource (with an `override` or a `template.definition`); others come from
-`linkedResourceProviders`, with parameter values rendered by the linking provider. The list is a depth-first walk in the
-order of links. It is computed for a claim (accepted values), a pool's handle (the handle's values) or values not yet
-accepted. Values for a linked provider are not validated, as in Poolboy. A provider that reaches itself with the same
-values is an error with the cycle (Poolboy hangs); with other values its `when` may end it, so only depth and number are
-limited.
+`linkedResourceProviders`, with parameter values rendered by the linking provider, which are not validated, as in
+Poolboy. A provider that reaches itself with the same values is an error (Poolboy hangs); with other values its `when`
+may end it, so only depth and number are limited.
 """
 
 from __future__ import annotations
@@ -29,8 +27,6 @@ MOST_PROVIDERS = 256
 
 
 class ProviderError(Exception):
-    """An unusable provider; shown in the status of its users until it is edited."""
-
     def __init__(self, provider: str, text: str) -> None:
         super().__init__(f"ResourceProvider {provider}: {text}")
         self.provider = provider
@@ -38,8 +34,6 @@ class ProviderError(Exception):
 
 
 class ProviderMissing(ProviderError):  # noqa: N818 - names what is the case
-    """A referenced provider that does not exist."""
-
     def __init__(self, provider: str) -> None:
         super().__init__(provider, "not found")
 
@@ -57,7 +51,6 @@ class Scene:
 
     @classmethod
     def of(cls, question: Question, *, claim: JsonObject | None = None, handle: JsonObject | None = None) -> Self:
-        """The scene of a question to the evaluator, with its template rules."""
         renderer = Renderer(question.now, newer=question.newer)
         return cls(question.now, question.names, renderer, question.providers, claim, handle)
 
@@ -67,15 +60,15 @@ class Scene:
         return self.providers[name]
 
     def vars(self, provider: JsonObject) -> JsonObject:
-        """The provider's variables, overridden by the handle's: weaker than everything else, maybe templates."""
+        """Overridden by the handle's; weaker than everything else, and maybe templates."""
         return {**object_at(provider, "spec", "vars"), **object_at(self.handle, "spec", "vars")}
 
     def newer_vars(self, provider: JsonObject) -> JsonObject:
-        """The variables for `default`, `healthCheck` and `readinessCheck`, which saw none before Poolboy 1.13."""
+        """For `default`, `healthCheck` and `readinessCheck`, which saw no variables before Poolboy 1.13."""
         return self.vars(provider) if self.renderer.newer else {}
 
     def views(self, provider: JsonObject) -> dict[str, object]:
-        """The three objects in most renderings; claim and handle may be None."""
+        """Claim and handle may be None."""
         return {
             "resource_claim": self.claim_view,
             "resource_handle": self.handle_view,
@@ -95,9 +88,9 @@ class Scene:
 
 
 def resource_list(scene: Scene, name: str, values: JsonObject | None = None) -> list[JsonObject]:
-    """The resources that the provider yields, each `{name, provider, template?}`.
+    """Each is `{name, provider, template?}`.
 
-    Without `values` the claim's accepted ones are used, or the handle's without a claim.
+    Without `values` the accepted ones are used.
 
     Raises:
         ProviderError: a provider is missing, or the links have no end.
@@ -107,14 +100,14 @@ def resource_list(scene: Scene, name: str, values: JsonObject | None = None) -> 
 
 
 def accepted_values(scene: Scene) -> JsonObject:
-    """The current parameter values: the claim's accepted ones, or the handle's without a claim."""
+    """The claim's accepted values, or the handle's without a claim."""
     if scene.claim is not None:
         return object_at(scene.claim, "status", "provider", "parameterValues")
     return object_at(scene.handle, "spec", "provider", "parameterValues")
 
 
 def parameter_defaults(provider: JsonObject) -> JsonObject:
-    """The parameters' default values, without default templates, which a pool's handles never use."""
+    """Without default templates, which a pool's handles never use."""
     defaults: JsonObject = {}
     for parameter in objects_at(provider, "spec", "parameters"):
         given, value = default_value(parameter)
@@ -124,7 +117,7 @@ def parameter_defaults(provider: JsonObject) -> JsonObject:
 
 
 def default_value(parameter: JsonObject) -> tuple[bool, JsonValue]:
-    """Whether a parameter has a default value, and the value: its own, else its schema's."""
+    """Whether there is one, and the value: its own, else its schema's."""
     for holder, key in (
         (object_at(parameter, "default"), "value"),
         (object_at(parameter, "validation", "openAPIV3Schema"), "default"),
@@ -135,7 +128,6 @@ def default_value(parameter: JsonObject) -> tuple[bool, JsonValue]:
 
 
 def reference(names: DomainNames, provider: JsonObject) -> JsonObject:
-    """The full reference to a provider, in the configured domain."""
     return {
         "apiVersion": names.api_version,
         "kind": "ResourceProvider",
@@ -145,19 +137,18 @@ def reference(names: DomainNames, provider: JsonObject) -> JsonObject:
 
 
 def referring(names: DomainNames, entry: JsonObject, providers: Mapping[str, JsonObject]) -> JsonObject:
-    """An entry of a resource list, with its provider reference corrected to this domain and namespace."""
+    """With its provider reference corrected to this domain and namespace."""
     said, provider = object_at(entry, "provider"), providers.get(provider_name(entry))
     here = only(reference(names, provider), *said) if provider else {}
     return {**entry, "provider": {**said, **here}} if here else entry
 
 
 def provider_name(entry: JsonValue) -> str:
-    """The provider's name in an entry of a resource list."""
     return text_at(entry, "provider", "name")
 
 
 def named_providers(resource: JsonValue) -> set[str]:
-    """The providers that a claim, handle or pool names, in spec and status."""
+    """In spec and status."""
     names = {text_at(resource, part, "provider", "name") for part in ("spec", "status")}
     names |= {provider_name(entry) for part in ("spec", "status") for entry in objects_at(resource, part, "resources")}
     return names - {""}
@@ -188,14 +179,11 @@ def links(provider: JsonObject) -> list[JsonObject]:
 
 
 def link_resource_name(link: JsonObject) -> str:
-    """The name of the linked provider's resource here."""
     return text_at(link, "resourceName") or text_at(link, "name")
 
 
 @dataclass
 class _Expansion:
-    """One walk through a provider and its links."""
-
     scene: Scene
     evaluated: int = 0
     way: list[tuple[str, JsonObject]] = field(default_factory=list)
@@ -226,7 +214,7 @@ class _Expansion:
 
 
 class _Evaluation:
-    """One provider with its parameter values, which override its variables in its templates."""
+    """Parameter values override the provider's variables in its templates."""
 
     def __init__(self, scene: Scene, provider: JsonObject, values: JsonObject) -> None:
         self.names = scene.names
@@ -237,7 +225,6 @@ class _Evaluation:
         self.variables: dict[str, object] = {**values, **scene.views(provider)}
 
     def wants(self, link: JsonObject) -> bool:
-        """Whether the link's `when` is true or missing."""
         when, what = text_at(link, "when"), f"{self._link(link)}, when"
         return not when or self.renderer.condition(when, self.variables, what=what, lazy=self.vars)
 

@@ -1,5 +1,3 @@
-"""The common part of questions to the evaluator."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -10,7 +8,7 @@ from domain.model import Model
 
 
 class Question(Model):
-    """The time, the names with the domain, and potentially relevant providers by name."""
+    """`providers` are potentially relevant ones, by name."""
 
     now: datetime
     names: DomainNames

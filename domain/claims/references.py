@@ -1,5 +1,3 @@
-"""References between claims, handles and pools, in the configured domain, and the keys of their lifecycles."""
-
 from __future__ import annotations
 
 from domain.claims.domain_names import DomainNames

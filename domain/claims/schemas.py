@@ -1,10 +1,9 @@
 """Validation of claims' values against a provider's `openAPIV3Schema`; the message is the validator's own text.
 
-Schemas are in a provider's `validation` (a list-mode claim's template) and in a parameter's (one value). The dialect is
-OpenAPI 3.0: JSON Schema draft 4 with `nullable`; `format` is not enforced. The first violation is reported, in the
-order of the schema's keywords, as in the replaced operator. The API server does not check these schemas. Unknown
-keywords are ignored, as before; unusable ones (an unknown `type`, a broken `pattern` or reference) are a `SchemaError`
-of the provider. References are resolved only within the schema.
+The dialect is OpenAPI 3.0: JSON Schema draft 4 with `nullable`; `format` is not enforced. The first violation is
+reported, in the order of the schema's keywords, as in the replaced operator. The API server does not check these
+schemas. Unknown keywords are ignored; unusable ones (an unknown `type`, a broken `pattern` or reference) are a
+`SchemaError` of the provider. References are resolved only within the schema.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ CACHED_SCHEMAS = 512
 
 
 class SchemaError(Exception):
-    """The schema is unusable; the text has the reason in one line."""
+    pass
 
 
 def violation(schema: JsonValue, value: JsonValue, what: str = "") -> str | None:
-    """The first violation's multi-line text; None if valid.
+    """A multi-line text; None if valid.
 
     A `pattern` may run endlessly: `what` is announced first, so that the process that ends it can name it.
 
@@ -43,14 +42,13 @@ def violation(schema: JsonValue, value: JsonValue, what: str = "") -> str | None
         error = next(_validator(json.dumps(schema)).iter_errors(value), None)
         return None if error is None else _bounded(str(error))
     except Exception as error:
-        # Any exception of the library (its own, re.error, TypeError, RecursionError) is caused by the schema: the value
-        # is plain JSON.
+        # Any exception of the library (its own, re.error, TypeError, RecursionError) is caused by the schema.
         raise SchemaError(f"openAPIV3Schema cannot be used: {_reason(schema, error)}") from error
 
 
 @lru_cache(CACHED_SCHEMAS)
 def _validator(schema: str) -> Any:
-    """The validator, cached by the schema's text, because the order of keys determines the first violation."""
+    """Cached by the schema's text, because the order of keys determines the first violation."""
     return OAS30Validator(json.loads(schema), registry=Registry())
 
 

@@ -1,7 +1,4 @@
-"""The states of claims, handles and pools as decisions for people: phase, reason, what they wait for, until when.
-
-Programs read statuses; this is the same in sentences, with the time of the next evaluation.
-"""
+"""The states of claims, handles and pools as decisions for people, with the time of the next evaluation."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ from domain.claims.pools import PoolHandle, Wants
 from domain.decision import Decision, Outcome, earliest
 
 BINDING, STALLED, DELETING, BUG = "Binding", "Stalled", "Deleting", "Bug"
-# The binder deletes expired claims; after this time a claim deletes itself. A shorter time would make claims of one
+# The binder deletes expired claims; after this time a claim deletes itself. A shorter time would make claims of one #
 # batch evaluate themselves at once, which takes longer than the batch.
 LEFT_TO_BINDER = timedelta(seconds=20)
-# The pause after a failed deletion.
+# After a failed deletion.
 SOON = timedelta(seconds=10)
-# Where a person's retry is useful: after a correction without an event.
+# A correction may cause no event.
 RETRYABLE = (STALLED, DELETING, BUG)
 
 GONE = Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
@@ -78,7 +75,7 @@ def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
 def halted_holding(
     plan: ClaimPlan, held: HandlePlan, look_at: datetime, binder_ends_at: datetime | None = None
 ) -> Decision:
-    """A stopped claim with a handle, which is reconciled and expires as usual."""
+    """Its handle is reconciled and expires as usual."""
     deadline = earliest([held.end, look_at])
     at_deadline = _ends(claimed=True) if deadline == held.end else "observe again"
     patience = _patience(deadline, binder_ends_at)
@@ -88,7 +85,6 @@ def halted_holding(
 
 
 def faulty(fault: Fault, look_at: datetime) -> Decision:
-    """A fault that needs a person."""
     return Decision(
         phase=STALLED,
         outcome=Outcome.WAITING,
@@ -100,7 +96,6 @@ def faulty(fault: Fault, look_at: datetime) -> Decision:
 
 
 def waits_for_free(plan: ClaimPlan, look_at: datetime) -> Decision:
-    """A claim without a matching free handle, for which none may be created."""
     return Decision(
         phase="WaitingForHandle",
         outcome=Outcome.WAITING,
@@ -229,7 +224,7 @@ def filled(
 
 
 def owner(handle: JsonObject, *, claimed: bool) -> str:
-    """The pool of a handle; empty if it has none."""
+    """The handle's pool; empty if it has none."""
     pool = object_at(handle, "spec", "resourcePool")
     if pool:
         return f"ResourcePool/{text_at(pool, 'namespace')}/{text_at(pool, 'name')}"
@@ -237,14 +232,13 @@ def owner(handle: JsonObject, *, claimed: bool) -> str:
 
 
 def shown_validation_errors(status: JsonObject) -> list[str]:
-    """The validation errors in a claim's status."""
     of_values = value_at(status, "provider", "validationErrors")
     of_entries = [text_at(entry, "validationError") for entry in objects_at(status, "resources")]
     return [str(each) for each in (of_values if isinstance(of_values, list) else [])] + [e for e in of_entries if e]
 
 
 def _by_clock(plan: ClaimPlan, look_at: datetime) -> dict[str, Any]:
-    """The next evaluation of a claim without a handle, if time may change its state."""
+    """Only if time may change the state."""
     return {"deadline": look_at, "at_deadline": "observe again"} if plan.by_clock else {}
 
 

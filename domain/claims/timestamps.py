@@ -12,7 +12,7 @@ from domain.claims.objects import JsonObject, text_at, value_at
 
 
 def start_of(claim: JsonObject) -> datetime:
-    """The claim's start: from its status (the binding), else its spec, else its creation. Nothing is done before.
+    """From its status (the binding), else its spec, else its creation. Nothing is done before.
 
     Raises:
         UnreadableMoment: the spec's start is not a time.
@@ -31,27 +31,25 @@ def base_of(claim: JsonObject) -> datetime:
 
 
 def requested_end_of(claim: JsonObject) -> datetime | None:
-    """The requested end.
-
-    Raises:
-        UnreadableMoment: it is not a time.
+    """Raises:
+    UnreadableMoment: it is not a time.
     """
     asked = text_at(claim, "spec", "lifespan", "end")
     return parse_moment(asked, "spec.lifespan.end") if asked else None
 
 
 def born(resource: JsonObject) -> datetime:
-    """The creation time; an object not created yet counts as the oldest."""
+    """An object not created yet counts as the oldest."""
     return _recorded(resource, "metadata", "creationTimestamp") or EARLIEST
 
 
 def end_of_handle(handle: JsonObject) -> datetime | None:
-    """When the handle is deleted, bound or free; None if never, or if unreadable."""
+    """None if never, or if unreadable."""
     return _recorded(handle, "spec", "lifespan", "end")
 
 
 def end_of_detached(claim: JsonObject) -> datetime | None:
-    """When a detached claim is deleted; None if it is not detached or has no end."""
+    """None if the claim is not detached or has no end."""
     detached = value_at(claim, "status", "resourceHandle", "detached") is True
     return _recorded(claim, "status", "lifespan", "end") if detached else None
 
@@ -70,12 +68,11 @@ def agreed_end(claim: JsonObject | None, handle: JsonObject | None) -> datetime 
 
 
 def ahead(moment: datetime | None, now: datetime) -> datetime | None:
-    """The time if it is in the future, else None."""
     return None if passed(moment, now) else moment
 
 
 def passed(moment: datetime | None, now: datetime) -> bool:
-    """Whether the time has come; False for None."""
+    """False for None."""
     return moment is not None and moment <= now
 
 

@@ -2,11 +2,10 @@
 
 Mappings: changes and removals in the order of the old keys, then additions in the order of the new ones. Lists: the
 common prefix, removals from the end, additions at the end. No move, copy or test; a type change is one replace, a new
-subtree one add at its top, which a filter on a leaf does not match. A live object has much that its definition lacks
-(status, uid, defaults), so most raw operations are removals: only filtered ones pass. The first filter whose
-`pathMatch` matches the whole path decides; without a match nothing changes. The operator's annotations are an implied
-last filter. Patterns come from administrators and paths partly from users, so matching uses the `regex` package with a
-timeout: a `BadPattern` is reported on the provider, and others are not affected.
+subtree one add at its top, which a filter on a leaf does not match. The first filter whose `pathMatch` matches the
+whole path decides; without a match nothing changes, because a live object has much that its definition lacks. The
+operator's annotations are an implied last filter. Patterns come from administrators and paths partly from users, so
+matching uses the `regex` package with a timeout: a `BadPattern` is reported on the provider.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ CACHED_PATTERNS = 1_024
 
 
 class BadPattern(ValueError):  # noqa: N818 - says what the expression is
-    """An administrator's regular expression is unusable; the text quotes it with the reason."""
+    """The text quotes the expression with the reason."""
 
     def __init__(self, pattern: str, reason: str) -> None:
         shown = pattern if len(pattern) <= 100 else f"{pattern[:100]}..."
@@ -43,14 +42,13 @@ class BadPattern(ValueError):  # noqa: N818 - says what the expression is
 
 
 class Operation(NamedTuple):
-    """One operation of a JSON Patch; removals have no `value`."""
+    """Removals have no `value`."""
 
     op: Op
     path: str
     value: JsonValue = None
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The operation for the API server."""
         body: dict[str, JsonValue] = {"op": self.op, "path": self.path}
         return body if self.op == "remove" else {**body, "value": self.value}
 
@@ -63,7 +61,7 @@ class UpdateFilter(NamedTuple):
 
 
 def differences(old: JsonValue, new: JsonValue) -> Iterator[Operation]:
-    """The operations from `old` to `new`, in the fixed order, computed lazily.
+    """In the fixed order, computed lazily.
 
     Raises:
         TooDeep: both are nested too deeply.
@@ -72,7 +70,7 @@ def differences(old: JsonValue, new: JsonValue) -> Iterator[Operation]:
 
 
 def update_filters(update_filters: JsonValue) -> tuple[UpdateFilter, ...]:
-    """A provider's `updateFilters`; without `allowedOps` a filter allows every operation."""
+    """Without `allowedOps` a filter allows every operation."""
     if not isinstance(update_filters, list):
         return ()
     return tuple(
@@ -105,10 +103,10 @@ def update(
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether the expression matches the whole path.
+    """Matches the whole path.
 
     Raises:
-        BadPattern: it cannot be compiled, or takes too long.
+        BadPattern: the expression cannot be compiled, or takes too long.
     """
     if len(path) > LONGEST_PATH:
         raise BadPattern(pattern, f"not tried on a path of {len(path)} characters, more than {LONGEST_PATH}")
@@ -119,7 +117,7 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def apply(document: JsonValue, patch: Sequence[Operation]) -> JsonValue:
-    """The document after the patch; the argument is unchanged.
+    """The argument is unchanged.
 
     Raises:
         jsonpatch.JsonPatchException: the patch does not fit the document.

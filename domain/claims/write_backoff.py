@@ -1,9 +1,8 @@
 """Backoff when another controller reverts a claim's or handle's changes of a live object.
 
-A provider's update filters may allow fields that another controller sets: each write wakes the other side. The first
-changes are made at once, because a person may have caused them; from the sixth identical change on, the pause between
-passes grows. The same applies to objects that are deleted after each creation. Pauses never delay an expiry. Patches
-without effect on the API server (a removed default) do not count.
+The first changes are made at once, because a person may have caused them; from the sixth identical change on, the pause
+between passes grows. The same applies to objects that are deleted after each creation. Pauses never delay an expiry.
+Patches without effect on the API server (a removed default) do not count.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ FORGOTTEN = timedelta(seconds=30)
 
 
 class Struggle(Model):
-    """The number of consecutive passes with the same changes, by digest, and the last time."""
+    """Consecutive passes with the same changes, by digest, and the last time."""
 
     changes: str = ""
     times: int = 0
@@ -37,7 +36,6 @@ def whole(index: int, definition: JsonObject) -> Operations:
 
 
 def struggle_after(before: Struggle, made: Sequence[Operations], now: datetime) -> Struggle:
-    """The state after a pass with these changes."""
     if before.at is None or now - before.at > FORGOTTEN:
         before = Struggle()
     if not made:
@@ -48,7 +46,7 @@ def struggle_after(before: Struggle, made: Sequence[Operations], now: datetime) 
 
 
 def rest_in(struggle: Struggle, now: datetime, deadline: datetime | None) -> timedelta:
-    """The least time until the next pass, not beyond the deadline."""
+    """Not beyond the deadline."""
     more = struggle.times - AT_ONCE
     if more <= 0:
         return timedelta(0)

@@ -14,7 +14,7 @@ from domain.model import Model
 
 
 class ObjectsWorld(World):
-    """A world with objects of the area. `wrote` are the marks of this pass's writes."""
+    """`wrote` are the marks of this pass's writes."""
 
     wrote: tuple[str, ...] = ()
 
@@ -22,7 +22,7 @@ class ObjectsWorld(World):
         raise NotImplementedError(f"{type(self).__name__} holds no {kind}")
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
-        """The writes that change something; each once in a pass, because the API server may drop unknown fields."""
+        """Each once in a pass, because the API server may drop unknown fields."""
         return tuple(each for each in writes if each.mark not in self.wrote and each.differs)
 
 
@@ -30,19 +30,17 @@ W = TypeVar("W", bound=ObjectsWorld)
 
 
 class ClaimsAction(Action):
-    """An action on the area's own workers."""
-
     queue: ClassVar[str] = Queue.CLAIMS
 
 
 class Stored(Model):
-    """An object as returned by the API server."""
+    """As returned by the API server."""
 
     obj: GivenObject
 
 
 class PutObject(ClaimsAction):
-    """Write an object's metadata and spec, if different."""
+    """Only if different."""
 
     activity: ClassVar[str] = "claims.put"
     result: ClassVar[type[Model] | None] = Stored
@@ -77,7 +75,7 @@ class PutObject(ClaimsAction):
 
 
 class PutStatus(PutObject):
-    """Write an object's status, if different, after everything that it reports."""
+    """Only if different, after everything that it reports."""
 
     activity: ClassVar[str] = "claims.put_status"
     last: ClassVar[bool] = True
@@ -90,7 +88,7 @@ class PutStatus(PutObject):
 
 
 class LetGo(PutObject):
-    """Remove our finalizers; the lifecycle ends afterwards."""
+    """The lifecycle ends afterwards."""
 
     activity: ClassVar[str] = "claims.let_go"
     last: ClassVar[bool] = True
@@ -99,7 +97,6 @@ class LetGo(PutObject):
 
 
 def let_go(names: DomainNames, kind: Kind, obj: JsonObject) -> tuple[LetGo, ...]:
-    """Remove our finalizers, if the object has any."""
     if not is_in_hand(names, obj):
         return ()
     return (LetGo(kind=kind, before=obj, after=with_metadata(obj, finalizers=others_finalizers(names, obj))),)

@@ -1,11 +1,8 @@
 """3scale: the eleven kinds of capabilities.3scale.net, as in the 3scale operator.
 
-`reconciliation.py` is the entry point: `decide(world, now)` for an object of any kind. Each kind has a module with its
-lifecycle (`product.py`) and most have one with the calls that bring 3scale to the desired state (`product_sync.py`).
-`observed.py` is the input of decisions and their shared parts, `calls.py` and `actions.py` are the actions, `found.py`
-is 3scale's state, and `apply_response.py` updates it after each call. `normalize.py` compares desired and actual
-values, `conditions.py` and `notices.py` report, `digests.py` remembers what was synced, `drift.py` finds changes made
-in 3scale, and `relations.py` and `wakes.py` define what wakes which objects.
+`reconciliation.py` is the entry point. Each kind has a module with its lifecycle (`product.py`), and most have one with
+their calls (`product_sync.py`). `observed.py` is the input of decisions, `calls.py` and `actions.py` are the actions,
+`found.py` is 3scale's state, and `apply_response.py` updates it after each call.
 """
 
 from domain.identity import Key, Kind
@@ -63,7 +60,7 @@ CUSTOM_KINDS = (
     PROXY_CONFIG_PROMOTE,
     TENANT,
 )
-# All tenants together: the periodic comparison of their lists with the objects. It has no custom resource.
+# The periodic comparison of all tenants' lists with the objects. It has no custom resource.
 THREESCALE_TENANTS = Kind(name="ThreescaleTenants", group="", version="", plural="", area=_AREA)
 THE_TENANTS = Key(kind=THREESCALE_TENANTS.name, namespace="", name="all", uid="0")
 

@@ -1,5 +1,3 @@
-"""Writes of Kubernetes objects that a decision may request."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -12,23 +10,17 @@ from domain.refusal import FIRST_RETRY, LONGEST_RETRY, ErrorType, Refusal
 from domain.schema import JsonObject
 from domain.threescale.resources import Tenant
 
-# The slot of writes to the object's Secret.
 SECRET = "Secret"  # noqa: S105 - no secret itself
 
 
 class Stored(writes.Written):
-    """The object as the API server returned it; empty if it is gone.
-
-    `world` is a new observation, if the spec has changed.
-    """
+    """`obj` is empty if it is gone. `world` is observed again if the spec has changed."""
 
     obj: JsonObject = {}
     world: Any = None
 
 
 class _OwnWrite(writes.Write):
-    """A write of the object itself; conflicts count as refusals."""
-
     result: ClassVar[type[Model] | None] = Stored
 
     def fold(self, world: Any, result: Model | None) -> Any:
@@ -38,7 +30,7 @@ class _OwnWrite(writes.Write):
         return (stored.world.recall(world) if stored.world is not None else world).stored(stored.obj)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Store the refusal by slot."""
+        """Store the refusal by slot: conflicts count."""
         return Action.refuse(self, world, refusal)
 
 
@@ -46,14 +38,14 @@ class PatchObject(_OwnWrite, writes.Patch):
     note: str = "write the object"
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """If the API server refuses the defaulted spec, the status shows that."""
+        """The status reports why the API server refuses the defaulted spec."""
         if refusal.type is ErrorType.INVALID and "spec" in self.patch:
             return world.model_copy(update={"unwritable": refusal.message})
         return super().refuse(world, refusal)
 
 
 class ShowStatus(_OwnWrite, writes.Patch):
-    """A merge patch of the status; `in_sync`: it only reports that the sync takes long."""
+    """`in_sync`: it only reports that the sync takes long."""
 
     subresource: str = "status"
     note: str = "write the status"
@@ -62,7 +54,7 @@ class ShowStatus(_OwnWrite, writes.Patch):
     def refuse(self, world: Any, refusal: Refusal) -> Any:
         """A conflict of an `InSync` report is ignored.
 
-        The replaced operator's CRD of Tenants requires ids in the status, and may still be installed.
+        The replaced operator's CRD of Tenants, which may still be installed, requires ids in the status.
         """
         if self.in_sync and refusal.type is ErrorType.CONFLICT:
             return world
@@ -72,7 +64,7 @@ class ShowStatus(_OwnWrite, writes.Patch):
 
 
 class DeleteObject(_OwnWrite, writes.Delete):
-    """Delete the object because its owner is gone."""
+    """Because its owner is gone."""
 
     observed_after: ClassVar[bool] = False
 
@@ -82,7 +74,7 @@ class DeleteObject(_OwnWrite, writes.Delete):
 
 
 class DropFinalizer(_OwnWrite, writes.DropFinalizer):
-    """Release the object. `left` describes what stays in 3scale."""
+    """`left` describes what stays in 3scale."""
 
     note: str = "remove the finalizer"
     left: tuple[str, ...] = ()
@@ -95,8 +87,6 @@ class Beside(Model):
 
 
 class ClusterWrite(Action):
-    """A write of a Kubernetes object other than the object itself."""
-
     activity: ClassVar[str] = "threescale.write_cluster"
     queue: ClassVar[str] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = Beside
@@ -108,17 +98,16 @@ class ClusterWrite(Action):
 
 
 class WriteSecret(ClusterWrite):
-    """Set keys of the object's Secret to random values (`generated`) or given ones (`values`)."""
+    """Random values for the keys in `generated`, given ones for `values`."""
 
     generated: tuple[str, ...] = ()
     values: dict[str, str] = {}
 
     @property
     def slot(self) -> str:
-        """One slot for the whole Secret."""
         return SECRET
 
     @property
     def summary(self) -> str:
-        """Only the keys, never values."""
+        """Only keys, never values."""
         return f"write {', '.join((*self.generated, *self.values))} to its Secret"

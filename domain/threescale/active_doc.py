@@ -2,9 +2,9 @@
 
     New ─► Orphan: product or Secret is missing ─► found by its system name, or created ─► Ready ─deletion─► deleted
 
-3scale never changes a system name: a document with a new one is created again, then the former one is deleted. The
-product is referenced by system name; one of another tenant makes the document Invalid, a missing one an Orphan. Bodies
-are compared as parsed documents, because 3scale may reformat them.
+3scale never changes a system name: a renamed document is created again, then the former one is deleted. A product of
+another tenant makes the document Invalid, a missing one an Orphan. Bodies are compared as JSON, because 3scale may
+reformat them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PATH = "active_docs"
 
 
 class Text(Model):
-    """The document from a Secret or an address, or why it could not be read."""
+    """Read from a Secret or an address."""
 
     body: str = ""
     version: str = ""
@@ -48,15 +48,11 @@ class Text(Model):
 
 
 class ObservedDocument(ObservedOne):
-    """The input of a decision.
-
-    Attributes:
-        text: the document.
-        products: those of its namespace.
-        siblings: other ActiveDocs with its system name and tenant.
-        holders: siblings that have a document in 3scale, with its id.
-        found: 3scale's state.
-        wanted: whether another ActiveDoc now wants the system name of this one's document.
+    """Attributes:
+    products: those of its namespace.
+    siblings: other ActiveDocs with its system name and tenant.
+    holders: siblings that have a document in 3scale, with its id.
+    wanted: whether another ActiveDoc now wants the system name of this one's document.
     """
 
     item: ClassVar[type[FoundDocument]] = FoundDocument
@@ -78,7 +74,7 @@ class ObservedDocument(ObservedOne):
         return fetched_again(decision, document.spec.active_doc_open_api_ref, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """The document, or a list to find it in. Its former document is left to an ActiveDoc that now has that name."""
+        """A former document is left to an ActiveDoc that now has its name."""
         found = read_document(self.found, read, body, self.resource)
         return self.beside({"found": found.model_copy(update={"former": 0}) if self.wanted else found})
 
@@ -87,7 +83,7 @@ class ObservedDocument(ObservedOne):
 
 
 def fetched_again(decision: Decision, document: Document, now: datetime) -> Decision:
-    """Add a deadline for a document at an address, because changes there cause no event."""
+    """Changes at an address cause no event."""
     if not document.url:
         return decision
     deadline = earliest([decision.deadline, now + FETCH_EVERY])
@@ -111,7 +107,7 @@ def is_document(found: FoundDocument, document: ActiveDoc) -> bool:
 
 
 def read_document(found: One[FoundDocument], read: Read, answer: object, document: ActiveDoc) -> One[FoundDocument]:
-    """3scale's state after a read; a document of the remembered id with another name is the former one."""
+    """A document of the remembered id with another name is the former one."""
     former = found.former or (found.item.id if found.item and _is_former(found.item, document) else 0)
     known = read_one(FoundDocument, read, answer, lambda each: is_document(each, document))
     return known.model_copy(update={"former": former})
@@ -129,7 +125,7 @@ def _is_former(found: FoundDocument, document: ActiveDoc) -> bool:
 
 
 def _product(document: ActiveDoc, products: Iterable[Product], url: str) -> Product | None:
-    """The referenced product: one of the same tenant first, then the oldest."""
+    """One of the same tenant first, then the oldest."""
     named = [each for each in products if each.spec.system_name == document.spec.product_system_name]
     return min(
         named,
@@ -179,7 +175,7 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
 def sync_document(
     document: ActiveDoc, body: str, service_id: int, found: One[FoundDocument], known_id: int = 0
 ) -> Sync:
-    """The next reads or writes; `service_id` is 0 for a document without a product."""
+    """`service_id` is 0 without a product."""
     spec = document.spec
     if not found.looked:
         by_id = known_id if not found.lost else 0

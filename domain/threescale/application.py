@@ -5,10 +5,9 @@
         any ─deletion─► deleted    its account is gone ─► deleted too
         its product is gone, or no longer offers its plan ─► waits; deleted too if the product has `cascade`
 
-3scale is not called while an object in the cluster is missing: account, product, plan in the product's spec, Secret.
-Before a creation the account's applications are listed, and the creation is recorded: an application of the same name
-and product that was not in that list, and that no other Application has, is the result of the creation. Pending
-applications wait for a person's approval. Credentials are set once.
+3scale is not called while an object in the cluster is missing. A creation is recorded with the account's applications
+before it: one of the same name and product that was not among them, and that no other Application has, is its result.
+Pending applications wait for a person's approval. Credentials are set once.
 """
 
 from __future__ import annotations
@@ -47,16 +46,11 @@ from domain.threescale.resources.shared import Digests
 
 
 class ObservedApplication(ObservedOne):
-    """The input of a decision.
-
-    Attributes:
-        account: its DeveloperAccount, if it exists.
-        product: its Product, if it exists.
-        holders: other Applications of the account that have an application in 3scale, with its id.
-        secrets: existing keys of Secrets.
-        found: 3scale's state.
-        listed: the account's applications, if they were listed.
-        plans: the product's plans; None if not read.
+    """Attributes:
+    holders: other Applications of the account that have an application in 3scale, with its id.
+    secrets: existing keys of Secrets.
+    listed: the account's applications, if they were listed.
+    plans: the product's plans; None if not read.
     """
 
     item: ClassVar[type[FoundApplication]] = FoundApplication
@@ -87,7 +81,6 @@ class ObservedApplication(ObservedOne):
         return is_application(found, created(self.resource.metadata), (each.id for each in self.holders))
 
     def read(self, read: Read, body: object) -> Self:
-        """The application, a list to find it in, or the product's plans."""
         listed = () if read.of else answers_of(read.resource.value, body)
         if read.resource is Resource.PLAN:
             return self.beside({"plans": tuple(FoundPlan.model_validate(each) for each in listed)})
@@ -115,8 +108,7 @@ def _decided(observed: ObservedApplication, now: datetime) -> Decision:
 def _goes_with_product(observed: ObservedApplication) -> str:
     """Why it is deleted with its product or plan; empty if it stays.
 
-    The product must have `cascade`, and the application must be in sync: with a future plan it waits. Applications with
-    `retain` wait, too.
+    The product must have `cascade`. An application that is not in sync may want a future plan, and waits.
     """
     application, product = observed.resource, observed.product
     if product is None or not takes_along(product.metadata) or retained(application.metadata):
@@ -151,7 +143,7 @@ def _absent(observed: ObservedApplication) -> Blocker:
 
 
 def _blocker(application: Application, account: DeveloperAccount, product: Product, url: str) -> Blocker | None:
-    """The first problem of account and product, which both exist; `url` is their tenant's."""
+    """`url` is the tenant of both."""
     namespace, plan = application.metadata.namespace, application.spec.application_plan_name
     of_account = (f"DeveloperAccount/{namespace}/{account.metadata.name}",)
     of_product = (f"Product/{namespace}/{product.metadata.name}",)
@@ -229,7 +221,7 @@ def _synced(
 def _own(observed: ObservedApplication) -> tuple[One[FoundApplication], bool]:
     """Its own application, and whether the remembered id belongs to another object.
 
-    Two objects that search at once find the same application: it belongs to the one that recorded it, or the older one.
+    If two objects find the same application, it belongs to the one that recorded it, otherwise to the older one.
     """
     application, found = observed.resource, observed.found
     known_id = known_id_of(application, observed.provider.url)
@@ -245,7 +237,6 @@ def _of(found: One[FoundApplication]) -> dict[str, object]:
 
 
 def _without_plan(application: Application, product: Product) -> Blocker:
-    """The product has the plan in its spec, so it will be created."""
     return waiting(
         f"3scale does not have the plan {application.spec.application_plan_name} (yet)",
         f"Product/{application.metadata.namespace}/{product.metadata.name}",
@@ -253,7 +244,7 @@ def _without_plan(application: Application, product: Product) -> Blocker:
 
 
 def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blocker | None:
-    """Missing credentials for a creation, now or after the deletion of another product's application."""
+    """Missing credentials for a creation."""
     makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # after a deletion it is created again
     wanted = credentials(observed.resource, product).values() if makes else ()
     missing = [key for key in wanted if key not in observed.secrets]

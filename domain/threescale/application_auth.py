@@ -3,10 +3,9 @@
     waits for application, account, product, Secret ─► generate what the Secret lacks ─► write it to 3scale
         ─► write the application's id, and the keys that are missing, into the Secret ─► Ready
 
-Random values are stored in the Secret before they are sent to 3scale, so that a pass after a crash repeats the same
-write. The product's authentication determines which keys are generated; if it is not set, both. All keys in the Secret
-are set. A key that the application already has is refused by 3scale, which counts as success. In the end the Secret has
-all three keys, empty without a value. A Ready ApplicationAuth never acts again.
+Random values are stored in the Secret before they are sent, so that a pass after a crash repeats the same write. The
+product's authentication determines which keys are generated; without one, both. A key that the application already has
+is refused by 3scale, which counts as success. In the end the Secret has all three keys, some of them empty.
 """
 
 from __future__ import annotations
@@ -32,13 +31,10 @@ USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "Applica
 
 
 class SecretContent(Model):
-    """The visible parts of the Secret.
-
-    Attributes:
-        name: the Secret's.
-        there: its keys.
-        filled: keys with a value.
-        application_id: the application's id, which is not secret.
+    """Attributes:
+    there: the Secret's keys.
+    filled: keys with a value.
+    application_id: not secret.
     """
 
     name: str
@@ -48,15 +44,8 @@ class SecretContent(Model):
 
 
 class ObservedAuth(ObservedOne):
-    """The input of a decision.
-
-    Attributes:
-        application: its Application, if it exists.
-        account: the application's DeveloperAccount, if it exists.
-        product: the application's Product, if it exists.
-        secret: its Secret, if it exists.
-        found: the application in 3scale.
-        done: slots of completed writes.
+    """`application`, `account`, `product` and `secret` are None if they do not exist. `done`: slots of completed
+    writes.
     """
 
     item: ClassVar[type[FoundApplication]] = FoundApplication
@@ -83,7 +72,7 @@ class ObservedAuth(ObservedOne):
         return False
 
     def wrote(self, write: Write, body: object) -> Self:
-        """One of the credentials is set; the application's state stays valid."""
+        """The application's state stays valid."""
         return self.beside({"done": (*self.done, write.slot)})
 
 
@@ -160,7 +149,6 @@ def _wanted(product: Product) -> tuple[str, ...]:
 
 
 def _blocker(observed: ObservedAuth) -> Blocker | None:
-    """A referenced object that cannot be used yet."""
     application, namespace = observed.application, observed.resource.metadata.namespace
     if application is None or observed.account is None or observed.product is None or observed.secret is None:
         return _absent(observed)

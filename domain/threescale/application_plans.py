@@ -1,8 +1,7 @@
 """The calls for application plans with their limits and prices.
 
 Limits are identified by period and metric, and changed in place. Prices cannot be changed: the old one is deleted
-first, because ranges may not overlap. Prices and fees are compared as numbers. 3scale refuses to delete a plan with
-applications.
+first, because ranges may not overlap. 3scale refuses to delete a plan with applications.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MetricIds = Mapping[tuple[str, str], int]
 def metric_ids(
     own: Iterable[FoundMetric], backends: Mapping[str, int], used: Mapping[int, Sequence[FoundMetric]]
 ) -> dict[tuple[str, str], int]:
-    """The ids of all metrics that plans may reference: the product's own, and those of its backends that were read."""
+    """The product's own metrics, and those of its backends that were read."""
     ids = {("", each.system_name): each.id for each in own}
     for name, backend_id in backends.items():
         ids |= {(name, bare_name(each.system_name, backend_id)): each.id for each in used.get(backend_id, ())}
@@ -33,13 +32,12 @@ def metric_ids(
 
 
 def references(plans: Mapping[str, ApplicationPlan]) -> set[MetricReference]:
-    """The metrics in limits and prices."""
     limits = {limit.metric_method_ref for plan in plans.values() for limit in plan.limits}
     return limits | {price.metric_method_ref for plan in plans.values() for price in plan.pricing_rules}
 
 
 def looks(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> Iterable[Read]:
-    """Missing reads of plans that stay."""
+    """Missing reads; of plans that stay only."""
     for plan in found:
         if plan.system_name not in wanted:
             continue
@@ -76,7 +74,7 @@ def offer(service_id: int, wanted: Mapping[str, ApplicationPlan], found: Sequenc
 
 
 def limit_and_price(plan: ApplicationPlan, found: FoundPlan, ids: MetricIds) -> tuple[Write, ...]:
-    """The calls for a plan's limits and prices; all metrics must be known."""
+    """All metrics must be known."""
     return (*_limits(plan, found, ids), *_prices(plan, found, ids))
 
 

@@ -22,7 +22,7 @@ from domain.threescale.resources import Application, Product
 
 LIVE, SUSPENDED = "live", "suspended"
 
-# By the product's authentication: 3scale's parameters, and the Secret's keys.
+# 3scale's parameters and the Secret's keys, by the product's authentication.
 CREDENTIALS = {
     "1": {"user_key": "UserKey"},
     "2": {"application_id": "ApplicationID", "application_key": "ApplicationKey"},
@@ -31,7 +31,7 @@ CREDENTIALS = {
 
 
 def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:
-    """Whether an application is the result of the recorded creation; False without a record.
+    """Whether it is the result of the recorded creation.
 
     Applications that existed before, or that other objects have (`claimed`), are not.
     """
@@ -42,12 +42,11 @@ def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: 
 
 
 def natural_key(application: Application, product: Product) -> dict[str, Json]:
-    """The key for an application without a known id."""
     return {"name": application.spec.name, "service_id": product.status.product_id}
 
 
 def known_id_of(application: Application, url: str) -> int:
-    """The id in this tenant, from status or annotation; 0 if none."""
+    """In this tenant, from status or annotation; 0 if none."""
     return known_at(url, application.status.provider_account_host if url else None, remembered_id(application))
 
 
@@ -61,7 +60,7 @@ def sync_application(
     *,
     forgets: bool = False,
 ) -> Sync:
-    """The next reads or writes for an application of this account; its plan may be `missing`.
+    """The next reads or writes; its plan may be `missing`.
 
     `claimed` are applications of other objects that may have its name; `forgets`: the remembered id is one of these.
     """
@@ -92,7 +91,6 @@ def sync_application(
 
 
 def credentials(application: Application, product: Product) -> dict[str, SecretKey]:
-    """The parameters from the application's Secret, by the product's authentication."""
     reference = application.spec.auth_secret_ref
     if reference is None or not reference.name:
         return {}

@@ -1,8 +1,7 @@
-"""3scale's state after a call, computed from the response.
+"""3scale's state after a call, computed from the response, so nothing is read again.
 
-Writes are folded from their responses, so nothing is read again. Side effects are folded too: a new product has a
-metric and a rule, which are read; deleting a metric deletes its rules, limits and prices; deleting a backend usage
-deletes limits and prices of that backend's metrics.
+Side effects are included: a new product has a metric and a rule, which are read; deleting a metric deletes its rules,
+limits and prices; deleting a backend usage deletes limits and prices of that backend's metrics.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Item = TypeVar("Item", bound=Identified)
 
 
 def read_product(found: FoundProduct, read: Read, answer: object, system_name: str) -> FoundProduct:
-    """A product's state after a read; None means absent."""
+    """The answer None means absent."""
     wrapper = read.resource.value
     match read.resource:
         case Resource.SERVICE:
@@ -153,13 +152,12 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
 
 
 def _looked(read: Read, found: object) -> dict[str, bool]:
-    """If it is not found by the remembered id, it is searched by name."""
+    """If the remembered id is not found, it is searched by name."""
     lost = bool(read.of) and found is None
     return {"looked": not lost, "lost": lost}
 
 
 def _many(read: Read, answer: object) -> tuple[dict[str, Json], ...]:
-    """One by its id, or a list."""
     if answer is None:
         return ()
     return (answer_of(read.resource.value, answer),) if read.of else answers_of(read.resource.value, answer)
@@ -170,7 +168,6 @@ def _listed(kind: type[Item], wrapper: str, answer: object) -> tuple[Item, ...]:
 
 
 def _changed(kind: type[Item], items: Sequence[Item], write: Write, answer: object) -> tuple[Item, ...]:
-    """The list after a creation, change or deletion."""
     others = tuple(each for each in items if each.id != write.id)
     if write.method == "DELETE":
         return others
@@ -178,7 +175,7 @@ def _changed(kind: type[Item], items: Sequence[Item], write: Write, answer: obje
 
 
 def _moved(rules: Iterable[FoundMappingRule], write: Write, answer: object) -> tuple[FoundMappingRule, ...]:
-    """The rules after one call: an insertion moves the following ones down, a deletion moves them up."""
+    """An insertion moves the following rules down, a deletion moves them up."""
     listed = sorted(rules, key=lambda each: (each.position, each.id))
     index = next((place for place, each in enumerate(listed) if each.id == write.id), len(listed))
     rest = [each for each in listed if each.id != write.id]
@@ -223,7 +220,7 @@ def _without_metric(found: FoundProduct, id_: int) -> FoundProduct:
 
 
 def _without_backend(found: FoundProduct) -> FoundProduct:
-    """Limits and prices of the product's own metrics stay; plans with others must be read again."""
+    """Plans that had limits or prices of other metrics than the product's own must be read again."""
     own = {each.id for each in found.metrics or ()}
     foreign = any(each.metric_id not in own for plan in found.plans or () for each in plan.limits or ())
     foreign = foreign or any(

@@ -1,14 +1,13 @@
-"""The lifecycle of a Backend: the decision.
+"""The lifecycle of a Backend.
 
     New ─finalizer, defaults─► Syncing ─► Synced ─new spec, drift─► Syncing
          any ─► Orphan: the tenant is missing    any ─► Invalid    any ─► Failed: 3scale refuses something
          any ─deletion─► Deleting ─no product uses it─► gone
 
-It remembers digests like a Product (`product.py`). A new gateway digest makes the products that use it deploy. A
-product may have deployed a manual change, so the time of its correction is remembered, too, and products deploy again.
-A metric used by a gateway is deleted after the products have deployed without it, which a temporary digest triggers. A
-deleted Backend waits until no Product uses it; meanwhile these are Orphans, and their specs stay. Other uses in 3scale
-make the deletion fail, and it is retried.
+A new gateway digest makes the products that use it deploy. They may have deployed a manual change, so they also deploy
+after its correction, whose time is remembered. A metric used by a gateway is deleted after the products have deployed
+without it, which a temporary digest triggers. A deleted Backend waits until no Product uses it; meanwhile these are
+Orphans. Other uses in 3scale make the deletion fail, and it is retried.
 """
 
 from __future__ import annotations
@@ -37,13 +36,11 @@ from domain.threescale.validation import Fault, faults_of_backend, message_of
 
 
 class ObservedBackend(Observed):
-    """The input of a decision.
-
-    Attributes:
-        products: those of its namespace, which may use it.
-        siblings: other Backends with its system name and tenant.
-        holders: siblings that have a backend in 3scale, with its id.
-        found: 3scale's state: empty, or left by a previous pass of this process.
+    """Attributes:
+    products: those of its namespace, which may use it.
+    siblings: other Backends with its system name and tenant.
+    holders: siblings that have a backend in 3scale, with its id.
+    found: empty, or left by a previous pass of this process.
     """
 
     resource: Backend
@@ -122,7 +119,7 @@ def _mending(observed: ObservedBackend, before: Digests, wished: Digests, sync: 
 
 
 def _mends(before: Digests, wished: Digests) -> bool:
-    """Whether it has begun to correct gateway parts, in this pass or in an interrupted one."""
+    """Whether it has begun to correct gateway parts, perhaps in an interrupted pass."""
     return before.gateway == wished.gateway and not before.synced
 
 
@@ -137,7 +134,7 @@ def _letting_go(
 
 
 def _renaming(backend: Backend, there: FoundBackendApi) -> Blocker:
-    """Its backend has another name, and 3scale never changes a system name."""
+    """3scale never changes a system name."""
     detail = f"SystemName is immutable: backend {there.id} is called {there.system_name} in 3scale."
     fault = Fault(path="spec.systemName", value=backend.spec.system_name, detail=detail)
     return invalid(str(fault))

@@ -2,8 +2,7 @@
 
     find it ─► create it ─► read metrics and rules ─► metrics ─► rules ─► delete metrics
 
-3scale stores the address with its port. It refuses to delete a metric used by a product's gateway until that product is
-deployed again; the deletion is retried.
+3scale refuses to delete a metric used by a product's gateway until that product is deployed again.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refu
 
 
 def shows_in_gateways(write: Write) -> bool:
-    """Whether the write changes the gateways of the products that use it."""
+    """Whether it changes the gateways of the products that use the backend."""
     return write.resource is Resource.RULE or "private_endpoint" in write.fields
 
 
@@ -83,7 +82,6 @@ def _creation(spec: BackendSpec) -> Write:
 
 
 def changes_of_backend(spec: BackendSpec, backend: FoundBackendApi) -> Iterable[Write]:
-    """The write of a backend's own fields, if they differ."""
     fields: dict[str, Json] = {}
     for name, value in _fields(spec).items():
         same = same_address if name == "private_endpoint" else same_text

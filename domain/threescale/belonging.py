@@ -1,10 +1,9 @@
 """Cascading deletion on request: of objects with their Tenant, of Applications with their Product.
 
 The replaced operator makes a Tenant the owner of every Product, Backend, DeveloperAccount and OpenAPI of its namespace
-and tenant. Perdure does so only if the Tenant has the annotation `perdure.dev/cascade`. An object with another owner,
-such as an OpenAPI, is deleted with that one. A Product with the annotation first deletes its Applications, including
-those whose plan it no longer offers, because 3scale keeps plans with subscribers. Without it they wait, as with the
-replaced operator.
+and tenant. Perdure does so only if the Tenant has the annotation `perdure.dev/cascade`. A Product with the annotation
+first deletes its Applications, including those whose plan it no longer offers, because 3scale keeps plans with
+subscribers. Without it they wait, as with the replaced operator.
 """
 
 from __future__ import annotations
@@ -21,17 +20,13 @@ CASCADE = "perdure.dev/cascade"
 
 
 def takes_along(meta: ObjectMeta) -> bool:
-    """Whether the object has the `cascade` annotation."""
     return meta.annotations.get(CASCADE) == "true"
 
 
 def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> JsonPatch:
     """The patch that makes the Tenant with this account's Secret the owner; empty if not needed.
 
-    Args:
-        resource: the object.
-        account: its tenant.
-        tenants: Tenants that reference the account's Secret.
+    `tenants` are those that reference the account's Secret. An object with another controller is deleted with that one.
     """
     meta = resource.metadata
     if not isinstance(resource, Product | Backend | DeveloperAccount | OpenApi) or isinstance(account, NoAccount):

@@ -1,9 +1,9 @@
 """Calls of 3scale's Account Management API, as decisions request them.
 
-A decision names its reads (`Read`) and writes (`Write`). The pass makes the calls in sequence, and folds each response
-into the known state (`apply_response.py`), so that nothing is read after a write. After a lost response, and if a known
-object is absent, the state is discarded and read again. A creation has a natural key: before a retry the list at its
-path is searched for it. Values from Secrets are referenced and inserted only in the request.
+The pass makes the calls in sequence, and folds each response into the known state (`apply_response.py`), so that
+nothing is read after a write. After a lost response, and if a known object is absent, the state is read again. Before a
+retry, a creation is searched for by its natural key in the list at its path. Values from Secrets are inserted only in
+the request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from domain.threescale.found import UnexpectedAnswerError
 
 
 class Resource(StrEnum):
-    """The object of a call; the value is 3scale's JSON wrapper."""
+    """The value is 3scale's JSON wrapper."""
 
     SERVICE = "service"
     BACKEND = "backend_api"
@@ -60,11 +60,9 @@ class SecretKey(Model):
 
 
 class Answer(Model):
-    """3scale's response.
-
-    Attributes:
-        body: JSON; None of a read means absent, of a write no content.
-        beside: other changed fields of the world.
+    """Attributes:
+    body: JSON; None of a read means absent, of a write no content.
+    beside: other changed fields of the world.
     """
 
     body: Any = None
@@ -72,10 +70,7 @@ class Answer(Model):
 
 
 class Call(Action):
-    """A call in the object's tenant.
-
-    `unsure`: a response was lost, so lists are not cached, and creations are preceded by a search.
-    """
+    """`unsure`: a response was lost, so lists are not cached, and creations are preceded by a search."""
 
     queue: ClassVar[str] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = Answer
@@ -98,7 +93,6 @@ class Call(Action):
         raise NotImplementedError
 
     def named(self, tenant: str) -> str:
-        """The call, for messages."""
         raise NotImplementedError
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
@@ -114,7 +108,7 @@ class Call(Action):
 _FORGETTING = frozenset({ErrorType.ABSENT, ErrorType.CONFLICT, ErrorType.UNAVAILABLE})
 # Refusals that a wrong cached state may have caused.
 _BY_WHAT_WAS_KEPT = frozenset({ErrorType.INVALID, ErrorType.DENIED})
-# An invalid write waits for a change; it is retried after an hour, then daily.
+# An invalid write waits for a change: retried after an hour, then daily.
 UNTIL_CHANGED = timedelta(hours=1)
 LATER_UNTIL_CHANGED = timedelta(days=1)
 
@@ -152,19 +146,15 @@ TAKEN = "has already been taken"
 
 
 class Write(Call):
-    """One effect.
-
-    Attributes:
-        method: of HTTP.
-        path: relative to `api_of` the resource, without `.json`.
-        id: of the changed or deleted object; 0 for a creation.
-        of: the parent's id, where folding needs it (limits: the plan).
-        fields: the request's fields.
-        secrets: fields with values from Secrets.
-        key: the natural key of a creation.
-        others: ids of other objects' entries that may have the same key.
-        about: its name for people.
-        deploys: the digest of the configuration that it deploys to staging; empty if none.
+    """Attributes:
+    path: relative to `api_of` the resource, without `.json`.
+    id: of the changed or deleted object; 0 for a creation.
+    of: the parent's id, where folding needs it (limits: the plan).
+    secrets: fields with values from Secrets.
+    key: the natural key of a creation.
+    others: ids of other objects' entries that may have the same key.
+    about: its name for people.
+    deploys: the digest of the configuration that it deploys to staging; empty if none.
     """
 
     activity: ClassVar[str] = "threescale.write"
@@ -208,7 +198,6 @@ class Write(Call):
 
 
 def named(method: str, path: str, tenant: str) -> str:
-    """A call, for messages."""
     return f"3scale {method} {path} at {tenant}"
 
 
@@ -216,7 +205,7 @@ _SHAPE = "Check that the address is that of 3scale's Account Management API, and
 
 
 def unexpected(call: str, error: ValueError) -> str:
-    """The problem of a response; the message contains field names but no values, which may be secret."""
+    """For messages: field names but no values, which may be secret."""
     problems = [str(error)]
     if isinstance(error, ValidationError):
         problems = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]
@@ -227,28 +216,26 @@ _LONGEST_MESSAGE = 500
 
 
 def shortened(words: str) -> str:
-    """One line of limited length."""
     told = " ".join(words.split())
     return told if len(told) <= _LONGEST_MESSAGE else f"{told[:_LONGEST_MESSAGE]}..."
 
 
 def creation(resource: Resource, path: str, fields: dict[str, Json], key: dict[str, Json], about: str) -> Write:
-    """A creation, without None fields."""
+    """Without None fields."""
     sent = {name: value for name, value in fields.items() if value is not None}
     return Write(resource=resource, method="POST", path=path, fields=sent, key=key, about=about)
 
 
 def change(resource: Resource, path: str, id_: int, fields: dict[str, Json], about: str) -> Write:
-    """A change of the object with this id; `path` is its list's."""
+    """`path` is its list's."""
     return Write(resource=resource, method="PUT", path=f"{path}/{id_}", id=id_, fields=fields, about=about)
 
 
 def deletion(resource: Resource, path: str, id_: int, about: str = "") -> Write:
-    """A deletion of the object with this id; `path` is its list's."""
+    """`path` is its list's."""
     return Write(resource=resource, method="DELETE", path=f"{path}/{id_}", id=id_, about=about)
 
 
 def unless_refused(writes: Iterable[Write], refused: Iterable[str]) -> tuple[Write, ...]:
-    """The writes whose slots are not refused."""
     slots = set(refused)
     return tuple(write for write in writes if write.slot not in slots)

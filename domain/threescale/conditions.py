@@ -6,11 +6,10 @@
     failed    Failed
     syncing   InSync (of an OpenAPI, whose product is not synced yet)
 
-A long sync adds `InSync` to the previous conditions (`in_sync`): 3scale's state stays valid, and referrers continue.
-`Failed` and `Invalid` are also written as False, because clients treat absent as True. A waiting user is not Failed,
-because clients create the admin before its account and wait until it counts as created; a user without its password is
-Failed. Types that the replaced operator lacks are present only while True. The list is sorted by type, an Application's
-with Ready first, where clients read; transition times change only with the status.
+A long sync adds `InSync` to the previous conditions: 3scale's state stays valid, and referrers continue. `Failed` and
+`Invalid` are also written as False, because clients treat absent as True. A waiting user is not Failed, because clients
+create the admin before its account and wait until it counts as created; a user without its password is. Clients read an
+Application's Ready as the first.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ INVALID = "Invalid"
 FAILED = "Failed"
 IN_SYNC = "InSync"
 
-# The types that are always present.
+# Always present.
 TYPES = {
     PRODUCT.name: (SYNCED, ORPHAN, INVALID, FAILED),
     BACKEND.name: (SYNCED, INVALID, FAILED),
@@ -78,7 +77,7 @@ class Situation(Model):
 
 
 def conditions(kind: Kind, situation: Situation, before: Conditions, now: datetime) -> Conditions:
-    """The conditions for this situation; unchanged ones keep their transition time."""
+    """Unchanged ones keep their transition time."""
     true_ones = _true_types(kind, situation.standing)
     shown = sorted({*TYPES[kind.name], *true_ones}, key=partial(_place, kind))
     known = {condition.type: condition for condition in before}
@@ -89,7 +88,7 @@ def conditions(kind: Kind, situation: Situation, before: Conditions, now: dateti
 
 
 def in_sync(kind: Kind, why: str, before: Conditions, now: datetime) -> Conditions:
-    """The previous conditions plus `InSync`, with the reason for the delay."""
+    """The previous conditions plus `InSync`."""
     known = {condition.type: condition for condition in before}
     rest = {type_: _condition(type_, False, None, None, now) for type_ in TYPES[kind.name]} | known
     rest[IN_SYNC] = _condition(IN_SYNC, True, why or None, known.get(IN_SYNC), now)
@@ -113,7 +112,6 @@ def _true_types(kind: Kind, standing: Standing) -> set[str]:
 
 
 def _message(type_: str, kind: Kind, situation: Situation, true_ones: set[str]) -> str | None:
-    """The message appears on True conditions, and on an Application's or Tenant's Ready."""
     told = type_ in true_ones or (kind == APPLICATION and type_ == READY) or (kind == TENANT and type_ == READY)
     return situation.message if told and situation.message else None
 

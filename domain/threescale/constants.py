@@ -1,5 +1,3 @@
-"""Names of the 3scale area, from the replaced operator; Perdure's own begin with `perdure.dev/`."""
-
 from __future__ import annotations
 
 GROUP = "capabilities.3scale.net"
@@ -12,12 +10,11 @@ ACCOUNT_FINALIZER = f"developeraccount.{GROUP}/finalizer"
 USER_FINALIZER = f"developeruser.{GROUP}/finalizer"
 APPLICATION_FINALIZER = f"application.{GROUP}/finalizer"
 TENANT_FINALIZER = f"tenant.{GROUP}/finalizer"
-# Kinds that the replaced operator never deleted in 3scale, or left to the garbage collector.
+# The replaced operator never deleted these in 3scale, or left them to the garbage collector.
 ACTIVE_DOC_FINALIZER = "perdure.dev/activedoc"
 OPEN_API_FINALIZER = "perdure.dev/openapi"
 POLICY_FINALIZER = "perdure.dev/custompolicydefinition"
 
-# The metric of all hits, and the policy in every chain.
 HITS = "hits"
 APICAST = "apicast"
 BUILT_IN = "builtin"

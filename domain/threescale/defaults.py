@@ -1,8 +1,8 @@
 """The defaults that are written into a spec, so that the effective values are visible in the object.
 
 Each function returns the fields of `spec` to merge; empty if all are set. Lists are replaced as a whole. A name without
-letters or digits yields no system name; `validation.py` then requires one. A Product or Backend without a name gets no
-defaults, because the API server would refuse the object.
+letters or digits yields no system name; `validation.py` then requires one. Without a name there are no defaults,
+because the API server would refuse the object.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ _FORBIDDEN = re.compile(r"[^a-zA-Z0-9]")
 
 
 def of_product(spec: ProductSpec) -> JsonObject:
-    """System name, the metric `hits`, configurations of policies, the policy `apicast`."""
     if not spec.name:
         return {}
     fields = _system_name_and_hits(spec)
@@ -36,12 +35,10 @@ def of_product(spec: ProductSpec) -> JsonObject:
 
 
 def of_backend(spec: BackendSpec) -> JsonObject:
-    """System name and the metric `hits`."""
     return _system_name_and_hits(spec)
 
 
 def of_active_doc(document: ActiveDoc) -> JsonObject:
-    """System name, and the Secret's namespace."""
     spec, fields = document.spec, JsonObject()
     made = _FORBIDDEN.sub("", spec.name).lower()
     if made and not spec.system_name:
@@ -53,7 +50,6 @@ def of_active_doc(document: ActiveDoc) -> JsonObject:
 
 
 def of_tenant(tenant: Tenant) -> JsonObject:
-    """Name and namespace of the Secret for the tenant's token."""
     wanted, secret = tenant.spec.tenant_secret_ref, JsonObject()
     if not wanted.name:
         secret["name"] = f"{tenant.metadata.name.lower()}-{tenant.spec.organization_name.lower()}"

@@ -3,9 +3,8 @@
     New ─► Waiting ─a DeveloperUser with the role admin waits for it─► signup ─► Ready ─new spec, drift─► Ready
         any ─deletion─► the account is deleted with its users and applications
 
-Account and admin wait for each other: the user is an Orphan that clients count as created (`conditions.py`), the
-account signs it up, and the user then finds itself in the account. A signup whose response was lost is found by the
-admin's name. An annotation also stores the id, so that a restored object knows its account.
+The waiting user counts as created (`conditions.py`), the account signs it up, and the user then finds itself in the
+account. A signup whose response was lost is found by the admin's name.
 """
 
 from __future__ import annotations
@@ -37,14 +36,7 @@ NO_ADMIN = "valid admin developer user CR not found"
 
 
 class ObservedAccount(ObservedOne):
-    """The input of a decision.
-
-    Attributes:
-        users: DeveloperUsers of its namespace.
-        holders: others with its organisation name and tenant that have an account in 3scale, with its id.
-        secrets: existing keys of Secrets.
-        found: 3scale's state.
-    """
+    """`holders` are others with its organisation name and tenant. `secrets` are existing keys."""
 
     item: ClassVar[type[FoundAccount]] = FoundAccount
     wrapper: ClassVar[Resource] = Resource.ACCOUNT
@@ -59,7 +51,6 @@ class ObservedAccount(ObservedOne):
         return self.begins(_leaving, now) or _decided(self, now)
 
     def is_it(self, found: FoundAccount) -> bool:
-        """By our mark and the organisation's name."""
         return is_account(found, self.resource)
 
 
@@ -82,7 +73,6 @@ def _decided(observed: ObservedAccount, now: datetime) -> Decision:
 
 
 def _taken(observed: ObservedAccount, known_id: int) -> Blocker | None:
-    """The account found by the admin's name belongs to another object."""
     found = observed.found.item
     other = holder_of(found.id, observed.holders) if found is not None and found.id != known_id else None
     if found is None or other is None:
@@ -107,7 +97,7 @@ def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str
 
 
 def _waits_there(user: DeveloperUser, account: DeveloperAccount, url: str) -> bool:
-    """Whether the user belongs to the account's tenant and does not exist there, or its former account is gone.
+    """Whether the user does not exist in the account's tenant, or its former account is gone.
 
     A user that moves to the tenant with its account references the same Secret.
     """
@@ -123,10 +113,7 @@ def _secret_of(resource: DeveloperUser | DeveloperAccount) -> str:
 
 
 def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
-    """Whether an account found by the admin's name is this one: it has our mark and the organisation's name.
-
-    After a lost signup response, it has the recorded name.
-    """
+    """Whether an account found by the admin's name has our mark and the current or recorded organisation name."""
     names = (account.spec.org_name, created(account.metadata).get("org_name"))
     return MANAGED_BY.items() <= found.annotations.items() and found.org_name in names
 
@@ -166,7 +153,7 @@ def _synced(
 def sync_account(
     account: DeveloperAccount, admin: DeveloperUser | None, found: One[FoundAccount], known_id: int
 ) -> Sync:
-    """The next reads or writes; `admin` is set if a signup may be needed."""
+    """`admin` is set if a signup may be needed."""
     spec = account.spec
     wanted: dict[str, Json] = {
         "org_name": spec.org_name,
@@ -189,7 +176,6 @@ def sync_account(
 
 
 def _look(username: str) -> Read:
-    """Find the account by its admin's name."""
     return Read(resource=Resource.ACCOUNT, path="accounts/find", query={"username": username})
 
 

@@ -1,5 +1,3 @@
-"""Passwords and email addresses of developers."""
-
 from __future__ import annotations
 
 import re

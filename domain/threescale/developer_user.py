@@ -5,8 +5,8 @@
         its account is gone ─► deleted too
 
 The account creates the first admin (`developer_account.py`), which is found by name and email. State and role are
-changed by separate calls. A new user is activated in the same pass. A user that moves to another account is first
-deleted in the old one. The password is set once.
+changed by separate calls. A user that moves to another account is first deleted in the old one. The password is set
+once.
 """
 
 from __future__ import annotations
@@ -49,14 +49,7 @@ PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
 
 
 class ObservedUser(ObservedOne):
-    """The input of a decision.
-
-    Attributes:
-        account: its DeveloperAccount, if it exists.
-        holders: other DeveloperUsers of its account that have a user in 3scale, with its id.
-        secrets: existing keys of Secrets.
-        found: 3scale's state.
-    """
+    """`holders` are other DeveloperUsers of its account. `secrets` are existing keys."""
 
     item: ClassVar[type[FoundUser]] = FoundUser
     wrapper: ClassVar[Resource] = Resource.USER
@@ -137,14 +130,13 @@ def _without_password(observed: ObservedUser, fields: dict[str, object], now: da
 
 
 def is_user(found: FoundUser, user: DeveloperUser) -> bool:
-    """Whether a user of the account is this one, by its current name or that of the recorded creation."""
+    """By its current name and email, or those of the recorded creation."""
     noted = created(user.metadata)
     names = ((user.spec.username, user.spec.email), (noted.get("username"), noted.get("email")))
     return (found.username, found.email) in names
 
 
 def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser], known_id: int = 0) -> Sync:
-    """The next reads or writes for a user of this account."""
     before, path = user.status.account_id or account_id, f"accounts/{account_id}/users"
     if not found.looked:
         if known_id and before != account_id and not found.lost:

@@ -5,12 +5,12 @@
     production    that part in production, with automatic promotion
     mended        of a backend: when that part was last corrected without a new spec
 
-While the wanted state has the stored digest, no call is made, even after a restart; the sweep finds drift. Secrets are
-included by version. The digests are in the status so that a pass ends with one write, to avoid conflicts with clients
-that replace the object. The replaced operator's CRDs drop the field; then an annotation stores it. Objects without our
-mark in 3scale record a creation before it begins, until in sync: if the object is deleted earlier, only the result of
-that creation is searched for and deleted. Before a correction of a product's gateway part without a new spec, the
-digests are cleared, so that a crash before the deployment is noticed.
+While the wanted state has the stored digest, no call is made, even after a restart; the sweep finds drift. They are in
+the status so that a pass ends with one write, to avoid conflicts with clients that replace the object. The replaced
+operator's CRDs drop the field; then an annotation stores it. Objects without our mark in 3scale record a creation
+before it begins, until in sync: if the object is deleted earlier, only its result is searched for. Before a correction
+of a product's gateway part without a new spec, the digests are cleared, so that a crash before the deployment is
+noticed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from domain.schema import Json
 from domain.threescale.resources.shared import Digests, SyncedStatus
 from domain.writes import JsonPatch, merge
 
-# The digests as JSON, if the CRD has no `status.digests`.
+# JSON, if the CRD has no `status.digests`.
 DIGESTS = "perdure.dev/3scale-digests"
 # The natural key of a creation with an unknown result, as JSON.
 CREATING = "perdure.dev/3scale-creating"
@@ -35,7 +35,7 @@ CREATING = "perdure.dev/3scale-creating"
 OTHERS = "others"
 # "true": keep the counterpart in 3scale when the object is deleted.
 RETAIN = "perdure.dev/retain"
-# Any new value requests a comparison with 3scale without a new spec; and the last one honoured.
+# Any new value requests a comparison without a new spec; and the last one honoured.
 DRIFT = "perdure.dev/3scale-drift"
 LOOKED = "perdure.dev/3scale-looked"
 
@@ -45,7 +45,7 @@ _LENGTH = 24
 
 
 def digests_of(resource: CustomResource) -> Digests:
-    """The stored digests; empty if absent or unreadable."""
+    """Empty if absent or unreadable."""
     found = _in_status(resource)
     if found is not None:
         return found
@@ -56,7 +56,7 @@ def digests_of(resource: CustomResource) -> Digests:
 
 
 def remembering(resource: CustomResource, digests: Digests) -> dict[str, object]:
-    """The status field that stores the digests; empty if unchanged."""
+    """Empty if unchanged."""
     return {} if digests_of(resource) == digests else {"digests": digests}
 
 
@@ -75,14 +75,13 @@ def _in_status(resource: CustomResource) -> Digests | None:
 
 
 def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = ()) -> JsonPatch:
-    """The patch that records a creation before it is made; empty if recorded."""
+    """The patch that records a creation; empty if recorded."""
     listed = sorted(set(others))
     noted = json.dumps({**key, **({OTHERS: listed} if listed else {})}, sort_keys=True)
     return {} if meta.annotations.get(CREATING) == noted else {"metadata": {"annotations": {CREATING: noted}}}
 
 
 def begun_no_more(meta: ObjectMeta) -> JsonPatch:
-    """The patch that removes the record of a completed creation; empty if there is none."""
     return {"metadata": {"annotations": {CREATING: None}}} if CREATING in meta.annotations else {}
 
 
@@ -96,12 +95,11 @@ def created(meta: ObjectMeta) -> dict[str, Json]:
 
 
 def retained(meta: ObjectMeta) -> bool:
-    """Whether the counterpart in 3scale is kept after the object's deletion."""
     return meta.annotations.get(RETAIN) == "true"
 
 
 def digest(*parts: object) -> str:
-    """A digest of serialized models, independent of the order of their fields."""
+    """Independent of the order of fields."""
     text = json.dumps([_FORM, *(_plain(each) for each in parts)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 

@@ -4,11 +4,10 @@
                                         └► marked entries ─► without an object
     objects in rotation ─► all their parts
 
-Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists serve all
-objects of a tenant; they show existence and an object's own fields. There are no lists of all metrics, rules or plans,
-and change times exclude them: some products and backends are compared completely in each sweep, in turn. Users and
-document bodies are compared only when their object is read for another reason, or by `retry`. Applications, documents
-and policies have no mark, so they are never reported as orphans.
+Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists show
+existence and own fields; nothing lists all metrics, rules or plans, so each sweep compares some products and backends
+completely, in turn. Users and document bodies are compared only by `retry`, or when their object is read anyway.
+Applications, documents and policies have no mark, so they are never reported as orphans.
 """
 
 from __future__ import annotations
@@ -74,14 +73,11 @@ class Lists(Model):
 
 
 class Difference(Model):
-    """An object that differs from 3scale."""
-
     resource: CustomResource
     problem: str
 
 
 def lists_for(objects: Iterable[CustomResource]) -> tuple[Read, ...]:
-    """The list reads for the kinds of these objects."""
     kinds = {type(each) for each in objects}
     return tuple(read for model, read in _LISTS.items() if model in kinds)
 
@@ -105,18 +101,15 @@ def with_list(lists: Lists, read: Read, answer: object) -> Lists:
 
 
 def differences(objects: Iterable[CustomResource], lists: Lists) -> tuple[Difference, ...]:
-    """The objects that have drifted; objects at work or being deleted are skipped."""
+    """Objects at work or being deleted are skipped."""
     found = ((each, _problem(each, lists)) for each in objects if in_step(each))
     return tuple(Difference(resource=each, problem=problem) for each, problem in found if problem)
 
 
 def in_turn(objects: Iterable[CustomResource], sweep: int, most: int) -> tuple[CustomResource, ...]:
-    """The products and backends that this sweep compares completely, in rotation.
+    """The products and backends that this sweep compares completely: at most `most` of a tenant's objects.
 
-    Args:
-        objects: those of a tenant.
-        sweep: its number; consecutive numbers reach all objects.
-        most: the maximum per sweep.
+    Consecutive `sweep` numbers reach all of them.
     """
     waiting = sorted(
         (each for each in objects if isinstance(each, _WITH_PARTS) and in_step(each)),
@@ -134,7 +127,7 @@ def is_listed(each: CustomResource, lists: Lists) -> bool:
 
 
 def listed(lists: Lists, read: Read) -> dict[str, object] | None:
-    """The list entry for a read of a product or backend, shaped like 3scale's response; None if absent."""
+    """The list entry in the shape of 3scale's response; None if absent."""
     there: Mapping[Resource, Mapping[int, Identified] | None] = {
         Resource.SERVICE: lists.services,
         Resource.BACKEND: lists.backends,
@@ -144,7 +137,7 @@ def listed(lists: Lists, read: Read) -> dict[str, object] | None:
 
 
 def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str, ...]:
-    """Marked entries in 3scale that no object has, by id or by the name that it may adopt."""
+    """Marked entries that no object has, by id or by the name that it may adopt."""
     known = {(type(each), id_) for each in objects if (id_ := _id(each))}
     names = {(type(each), name) for each in objects if (name := _name(each))}
     marked: list[tuple[type[CustomResource], str, int, str, Mapping[str, str]]] = [
@@ -160,7 +153,7 @@ def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str,
 
 
 def _problem(each: CustomResource, lists: Lists) -> str:
-    """How an object in sync differs; empty if it does not."""
+    """Empty if an object in sync does not differ."""
     match each:
         case Product() if lists.services is not None:
             return _compared(each, lists.services, lambda found: bool(tuple(changes_of_service(each.spec, found))))
@@ -202,12 +195,11 @@ def _one(found: F) -> One[F]:
 
 
 def in_step(each: CustomResource) -> bool:
-    """Whether the object is in sync according to its status, and not being deleted."""
     return bool(_id(each)) and bool(digests_of(each).synced) and not each.metadata.deleting
 
 
 def _id(each: CustomResource) -> int:
-    """Its id in 3scale; 0 if it has none."""
+    """0 if it has none."""
     match each:
         case Product():
             return each.status.product_id or 0

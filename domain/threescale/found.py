@@ -1,7 +1,7 @@
-"""3scale's state, as its API returns it. Unread parts are None, so that a decision reads only what it needs.
+"""3scale's state, as its API returns it. Unread parts are None.
 
-Lists have different wrappers (`answers_of`), empty texts and numbers may be null, prices are texts and fees are
-numbers. Methods are entries of the metrics list with a parent.
+Empty texts and numbers may be null, prices are texts and fees are numbers. Methods are entries of the metrics list with
+a parent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MANAGED_BY = {"managed_by": "operator"}
 
 
 class Found(Model):
-    """An object of 3scale; null means empty."""
+    """Null means empty."""
 
     @model_validator(mode="before")
     @classmethod
@@ -48,7 +48,7 @@ class FoundBackendApi(Identified):
 
 
 class FoundMetric(Identified):
-    """A metric, or a method if it has a parent."""
+    """A method if it has a parent."""
 
     system_name: str = ""
     friendly_name: str = ""
@@ -58,7 +58,7 @@ class FoundMetric(Identified):
 
 
 class FoundMappingRule(Identified):
-    """A rule with its position, starting at 1."""
+    """Positions start at 1."""
 
     metric_id: int = 0
     pattern: str = ""
@@ -69,8 +69,6 @@ class FoundMappingRule(Identified):
 
 
 class FoundUsage(Identified):
-    """A product's use of a backend."""
-
     path: str = ""
     backend_id: int = 0
 
@@ -82,8 +80,6 @@ class FoundLimit(Identified):
 
 
 class FoundPricingRule(Identified):
-    """A price of a plan; the cost is text."""
-
     metric_id: int = 0
     cost_per_unit: str = ""
     min: int = 0
@@ -91,8 +87,6 @@ class FoundPricingRule(Identified):
 
 
 class FoundPlan(Identified):
-    """A plan with its limits and prices."""
-
     name: str = ""
     system_name: str = ""
     state: str = ""
@@ -105,14 +99,11 @@ class FoundPlan(Identified):
 
 
 class FoundProduct(Found):
-    """A product with its parts.
-
-    Attributes:
-        looked: whether it was searched for.
-        lost: whether the remembered id does not exist.
-        used: metrics of backends, by backend id.
-        deployed: the digest of the configuration in staging; empty if unknown.
-        configs: the newest configuration version by environment, 0 without one; read only for automatic promotion.
+    """Attributes:
+    lost: whether the remembered id does not exist.
+    used: metrics of backends, by backend id.
+    deployed: the digest of the configuration in staging; empty if unknown.
+    configs: the newest configuration version by environment, 0 without one; read only for automatic promotion.
     """
 
     looked: bool = False
@@ -131,8 +122,6 @@ class FoundProduct(Found):
 
 
 class FoundBackend(Found):
-    """A backend with its parts."""
-
     looked: bool = False
     lost: bool = False
     backend: FoundBackendApi | None = None
@@ -191,22 +180,21 @@ class FoundPolicy(Identified):
 
 
 class UnexpectedAnswerError(ValueError):
-    """A response without the documented shape."""
+    pass
 
 
 def answer_of(wrapper: str, answer: object) -> JsonObject:
-    """The object of a response, without its wrapper."""
     inner = answer.get(wrapper, answer) if isinstance(answer, Mapping) else {}
     return dict(inner) if isinstance(inner, Mapping) else {}
 
 
 def answers_of(wrapper: str, answer: object) -> tuple[JsonObject, ...]:
-    """The objects of a list, without their wrappers; None means an absent list."""
+    """None means an absent list."""
     return tuple(answer_of(wrapper, each) for each in entries_of(answer))
 
 
 def entries_of(answer: object) -> tuple[object, ...]:
-    """The entries of a list, unchanged. 3scale returns a bare list, or one under its plural.
+    """3scale returns a bare list, or one under its plural.
 
     Raises:
         UnexpectedAnswerError: there is no list. Treating it as empty would recreate everything.

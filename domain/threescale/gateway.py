@@ -1,8 +1,7 @@
 """A product's gateway configuration: address, authentication, error responses, policies, flows.
 
-Only fields set in the custom resource are compared; the others keep their values in 3scale. Addresses are equal with or
-without their default port. `with_secrets` inserts values from Secrets (an issuer's address, a policy's configuration)
-before the comparison.
+Only fields set in the custom resource are compared; the others keep their values in 3scale. `with_secrets` inserts
+values from Secrets (an issuer's address, a policy's configuration) before the comparison.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _ADDRESSES = ("endpoint", "sandbox_endpoint")
 
 
 def backend_version(deployment: Deployment | None) -> str | None:
-    """3scale's code for the authentication of callers; None to keep it."""
+    """3scale's code; None to keep it."""
     authentication = deployment.authentication if deployment else None
     if authentication is None:
         return None
@@ -33,14 +32,13 @@ def backend_version(deployment: Deployment | None) -> str | None:
 
 
 def deployment_option(deployment: Deployment | None) -> str | None:
-    """3scale's code for the gateway's location; None to keep it."""
+    """3scale's code; None to keep it."""
     if deployment is None:
         return None
     return "self_managed" if deployment.apicast_self_managed else "hosted"
 
 
 def proxy_fields(deployment: Deployment | None) -> dict[str, Json]:
-    """The proxy's fields that are set in the spec."""
     if deployment is None:
         return {}
     fields: dict[str, Json] = {}
@@ -53,19 +51,17 @@ def proxy_fields(deployment: Deployment | None) -> dict[str, Json]:
 
 
 def differing_proxy(wanted: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:
-    """The proxy's fields that differ."""
     return {name: value for name, value in wanted.items() if not _same(name, value, found.get(name))}
 
 
 def flows(deployment: Deployment | None) -> dict[str, Json]:
-    """The enabled OpenID Connect flows; empty to keep them."""
+    """Empty to keep them."""
     authentication = deployment.authentication if deployment else None
     oidc = authentication.oidc if authentication else None
     return dict(oidc.authentication_flow.model_dump(by_alias=False)) if oidc and oidc.authentication_flow else {}
 
 
 def secrets_of(spec: ProductSpec, namespace: str) -> tuple[SecretKey, ...]:
-    """The Secret keys that the spec references."""
     wanted = [_key(policy.configuration_ref, namespace, CONFIGURATION_KEY) for policy in spec.policies if _open(policy)]
     oidc = _oidc(spec)
     if oidc and not oidc.issuer_endpoint and oidc.issuer_endpoint_ref:
@@ -121,7 +117,6 @@ def _authentication(chosen: Authentication) -> dict[str, Json]:
 
 
 def _answers(response: GatewayResponse) -> dict[str, Json]:
-    """The field names are 3scale's."""
     return dict(response.model_dump(by_alias=False))
 
 

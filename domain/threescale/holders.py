@@ -1,7 +1,6 @@
-"""Objects that manage the same entry in 3scale.
+"""Objects that manage the same entry in 3scale, because both adopted it, or one was copied with its annotation.
 
-Two objects with the same name and tenant may have the same id, because both adopted it, or one was copied with its
-annotation. If one is deleted, the entry is left to the other.
+If one is deleted, the entry is left to the other.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from domain.resource import ObjectMeta
 
 
 class Holder(Model):
-    """Another object, and the id of its entry."""
+    """Another object that may have the same entry, and that entry's id."""
 
     metadata: ObjectMeta
     id: int
 
 
 def holder_of(id_: int, holders: Iterable[Holder]) -> ObjectMeta | None:
-    """Another object with this id that is not being deleted."""
+    """Only one that is not being deleted."""
     return next((each.metadata for each in holders if each.id == id_ and not each.metadata.deleting), None)

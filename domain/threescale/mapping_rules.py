@@ -1,8 +1,8 @@
 """The fewest calls that bring mapping rules into the wanted order.
 
-3scale keeps a list: inserting a rule moves the following ones down, deleting one moves them up. So inserting or moving
-a rule costs one call. As many rules as possible keep their place (a longest increasing subsequence); surplus rules are
-changed into missing ones before any are deleted or created.
+3scale keeps a list: inserting a rule moves the following ones down, deleting one moves them up. As many rules as
+possible keep their place (a longest increasing subsequence); surplus rules are changed into missing ones before any are
+deleted or created.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from domain.model import Model
 
 
 class Rule(Model):
-    """Requests, and the increment of a metric, by the metric's id."""
-
     http_method: str
     pattern: str
     metric_id: int
@@ -31,7 +29,7 @@ class FoundRule(Model):
 
 
 class RuleEdit(Model):
-    """One call. `position` is None if the rule keeps its place."""
+    """`position` is None if the rule keeps its place."""
 
     call: Literal["DELETE", "PUT", "POST"]
     id: int | None = None
@@ -40,7 +38,7 @@ class RuleEdit(Model):
 
 
 def edits(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> tuple[RuleEdit, ...]:
-    """The calls in order, given the existing rules by position."""
+    """`found` is sorted by position."""
     kept = _pair(wanted, found)
     reused = set(kept.values())
     deletions = [RuleEdit(call="DELETE", id=each.id) for index, each in enumerate(found) if index not in reused]
@@ -51,8 +49,7 @@ def edits(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> tuple[RuleEdit,
 def _placed(
     wanted: Sequence[Rule], found: Sequence[FoundRule], kept: dict[int, int], standing: set[int]
 ) -> Iterator[RuleEdit]:
-    """Changes and creations in the wanted order, each placed behind the previous rule."""
-    # The list after each call, by wanted places; deletions are already made.
+    # The list after each call, by wanted places.
     current = sorted(kept, key=lambda place: kept[place])
     for place, rule in enumerate(wanted):
         before = found[kept[place]] if place in kept else None
@@ -72,7 +69,7 @@ def _placed(
 
 
 def _pair(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> dict[int, int]:
-    """Pair existing rules with wanted ones: identical first, then for the same requests, then any."""
+    """Identical rules first, then rules for the same requests, then any."""
     kept: dict[int, int] = {}
     for alike in (_itself, _requests, _anything):
         free: defaultdict[Hashable, deque[int]] = defaultdict(deque)

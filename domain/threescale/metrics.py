@@ -4,7 +4,7 @@
 
 3scale refuses to delete a metric used in the gateway's configuration, so deletions come after the deployment; until
 then a surplus metric is renamed if another one needs its friendly name. A metric that becomes a method, or the reverse,
-is recreated after rules, gateway and the old one (`obstacles`). Rules reference metrics by id and wait for new ids.
+is recreated after rules, gateway and the old one (`obstacles`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from domain.threescale.resources.shared import MappingRule, Metric, ProductMetho
 
 
 class Owner(Model):
-    """A product or backend, with the API paths of its metrics and rules."""
+    """The API paths of a product's or backend's metrics and rules."""
 
     path: str
     rules_path: str
@@ -40,11 +40,10 @@ class Owner(Model):
         return cls(path=path, rules_path=f"{path}/mapping_rules", backend_id=id_)
 
     def bare(self, metric: FoundMetric) -> str:
-        """The metric's name in custom resources."""
+        """The name in custom resources."""
         return bare_name(metric.system_name, self.backend_id) if self.backend_id else metric.system_name
 
     def ids(self, metrics: Iterable[FoundMetric]) -> dict[str, int]:
-        """The ids of metrics and methods by name."""
         return {self.bare(each): each.id for each in metrics}
 
 
@@ -60,7 +59,7 @@ class Counting(Model):
 
 
 class _Wanted(Model):
-    """A wanted metric or method; as with the replaced operator, an absent description equals an empty one."""
+    """As with the replaced operator, an absent description equals an empty one."""
 
     name: str
     method: bool
@@ -77,7 +76,6 @@ class _Wanted(Model):
 def count(
     owner: Owner, metrics: Mapping[str, Metric], methods: Mapping[str, ProductMethod], found: Sequence[FoundMetric]
 ) -> Counting:
-    """The calls for metrics and methods."""
     wanted = {each.name: each for each in (*_metrics(metrics), *_methods(methods))}
     hits = next((each.id for each in found if owner.bare(each) == HITS), 0)
     keeps = {owner.bare(each): each for each in found if _is_wanted(owner, each, wanted)}
@@ -105,7 +103,7 @@ def order(
     found: Sequence[FoundMappingRule],
     refused: Iterable[str] = (),
 ) -> tuple[Write, ...] | None:
-    """The calls that reorder the rules; None while a metric that one uses does not exist yet.
+    """None while a metric that a rule uses does not exist yet.
 
     Each call depends on the previous ones, so the list ends before the first slot in `refused`.
     """
@@ -179,7 +177,7 @@ def _where(owner: Owner, *, method: bool, hits: int) -> tuple[Resource, str]:
 
 
 def _place(rule: FoundMappingRule) -> tuple[int, int]:
-    """Backends list their rules by id and not by position."""
+    """Backends list their rules by id."""
     return rule.position, rule.id
 
 

@@ -1,8 +1,8 @@
 """Equality of desired values and 3scale's responses.
 
-3scale normalizes its input: it adds ports to addresses, a leading slash to paths, a suffix with the backend's id to
-metric names, and `apicast` to policy chains; it removes trailing slashes and zeros of prices. Comparing texts would
-write endlessly. An unset field equals any value.
+3scale adds ports to addresses, a leading slash to paths, a suffix with the backend's id to metric names, and `apicast`
+to policy chains; it removes trailing slashes and zeros of prices. Comparing texts would write endlessly. An unset field
+equals any value.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 def same_text(wanted: str | None, found: str | None) -> bool:
-    """Texts; an empty one may be null in 3scale."""
+    """An empty text may be null in 3scale."""
     return wanted is None or wanted == (found or "")
 
 
 def with_port(address: str) -> str:
-    """The address with its port, as 3scale stores it; unchanged if it is not an address."""
+    """As 3scale stores it; unchanged if it is not an address."""
     try:
         parts = urlsplit(address)
         named = parts.port
@@ -37,32 +37,30 @@ def with_port(address: str) -> str:
 
 
 def same_address(wanted: str | None, found: str | None) -> bool:
-    """Addresses, with or without a default port."""
     return wanted is None or with_port(wanted) == with_port(found or "")
 
 
 def usage_path(path: str) -> str:
-    """The path of a backend usage, as 3scale stores it."""
+    """As 3scale stores it."""
     return "/" + path.strip().strip("/")
 
 
 def same_path(wanted: str, found: str) -> bool:
-    """Paths of backend usages."""
     return usage_path(wanted) == usage_path(found)
 
 
 def same_money(wanted: str | None, found: Json) -> bool:
-    """Prices and fees: "20" equals 20.0 and "20.0"."""
+    """`"20"` equals `20.0` and `"20.0"`."""
     return wanted is None or _decimal(wanted) == _decimal(found)
 
 
 def bare_name(system_name: str, backend_id: int) -> str:
-    """The name of a backend's metric in custom resources, without the backend's id."""
+    """Without the backend's id, as in custom resources."""
     return system_name.removesuffix(f".{backend_id}")
 
 
 def chain_of(policies: Sequence[Policy]) -> list[dict[str, Json]]:
-    """The policy chain, as it is sent and stored."""
+    """As it is sent and stored."""
     chain: list[dict[str, Json]] = [
         {
             "name": policy.name,
@@ -78,18 +76,18 @@ def chain_of(policies: Sequence[Policy]) -> list[dict[str, Json]]:
 
 
 def same_chain(wanted: Sequence[Policy], found: Sequence[dict[str, Json]]) -> bool:
-    """Policy chains, including their order."""
+    """The order counts."""
     names = ("name", "version", "configuration", "enabled")
     return same_json(chain_of(wanted), [{name: entry.get(name) for name in names} for entry in found])
 
 
 def described(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """The fields without an empty description, which equals an absent one."""
+    """An empty description equals an absent one."""
     return {name: value for name, value in fields.items() if name != "description" or value}
 
 
 def same_json(wanted: object, found: object) -> bool:
-    """JSON equality: in Python, True equals 1."""
+    """In Python, True equals 1."""
     return json.dumps(wanted, sort_keys=True) == json.dumps(found, sort_keys=True)
 
 

@@ -20,7 +20,6 @@ from domain.threescale import (
 )
 from domain.writes import JsonPatch
 
-# The status field with the id in 3scale, and its annotation.
 OWN_IDS = {
     PRODUCT.name: "product_id",
     BACKEND.name: "backend_id",
@@ -40,7 +39,7 @@ ID_ANNOTATIONS = {
 
 
 def remembered_id(resource: CustomResource) -> int:
-    """The id in 3scale: from the status, otherwise the annotation, which survives a restore; 0 if none."""
+    """From the status, otherwise the annotation; 0 if none."""
     kind = resource.kind_of.name
     in_status = getattr(getattr(resource, "status", None), OWN_IDS.get(kind, ""), None)
     noted = resource.metadata.annotations.get(ID_ANNOTATIONS.get(kind, ""), "")
@@ -48,7 +47,7 @@ def remembered_id(resource: CustomResource) -> int:
 
 
 def identified(resource: CustomResource, id_: object) -> JsonPatch:
-    """The patch that stores the id in the kind's annotation; empty if unchanged or without annotation."""
+    """Empty if unchanged, or if the kind has no annotation."""
     annotation = ID_ANNOTATIONS.get(resource.kind_of.name)
     if not annotation or not id_ or resource.metadata.annotations.get(annotation) == str(id_):
         return {}
@@ -56,7 +55,7 @@ def identified(resource: CustomResource, id_: object) -> JsonPatch:
 
 
 def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
-    """The patch that adds the owner, as controller unless there is another one; empty if it is set."""
+    """As controller, unless there is another one; empty if it is set."""
     if any(reference.uid == owner.metadata.uid for reference in meta.owner_references):
         return {}
     others = [each for each in meta.owner_references if each.kind != owner.kind_of.name]
@@ -81,7 +80,6 @@ def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None
 
 
 def combined(*patches: JsonPatch) -> JsonPatch:
-    """One patch with the effect of all."""
     result: JsonPatch = {}
     for patch in patches:
         for name, value in patch.items():

@@ -1,8 +1,7 @@
 """Kubernetes Events of an object, with the replaced operator's reasons; all of these are warnings.
 
-Waiting is not a warning: status and `why` report it; only a Tenant warns about a missing Secret, as with the replaced
-operator. Perdure's own normal Events announce surprising actions: an object is deleted with another, or an application
-is recreated.
+Waiting is not a warning, except for a Tenant's missing Secret, as with the replaced operator. Perdure's own normal
+Events announce surprising actions: an object is deleted with another, or an application is recreated.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ STUCK = {
 
 
 def recorder_of(kind: Kind) -> str:
-    """The Event source; the replaced operator uses the Applications' one for ApplicationAuths."""
+    """The replaced operator uses the Applications' one for ApplicationAuths."""
     return APPLICATION.name if kind == APPLICATION_AUTH else kind.name
 
 

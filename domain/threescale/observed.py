@@ -2,11 +2,10 @@
 
     the object ─► other objects of the cluster ─► its status ─► reads, or writes of 3scale
 
-An observation contains the object, its referents and its tenant. 3scale's state is collected during the pass: each call
-folds its response into the world (`calls.py`), and a new observation keeps it. A decision requests reads or writes, or
-reports a state; its actions run in order, and the first refusal ends them. Refusals by 3scale are stored by slot: until
-a retry is due the rest continues without it, and the object's state shows the refusal. An object blocked by its spec or
-a missing referent makes no call.
+3scale's state is collected during the pass: each call folds its response into the world (`calls.py`), and a new
+observation keeps it. Actions run in order, and the first refusal ends them. Refusals by 3scale are stored by slot:
+until a retry is due the rest continues without it, and the object's state shows the refusal. An object blocked by its
+spec or a missing referent makes no call.
 """
 
 from __future__ import annotations
@@ -59,14 +58,11 @@ class Phase(StrEnum):
 
 
 class Memory(Model):
-    """State for the next pass; for the sweep, its schedule.
-
-    Attributes:
-        retried: the person's retry for which refusals were dropped, until it completes.
-        begun: 3scale was written to, and the object has not been in sync since.
-        next_sweep: when the sweep is due.
-        sweeps: the number of sweeps; determines which objects are compared completely.
-        compare_at: when to compare with 3scale after a write based on cached state.
+    """Attributes:
+    retried: the person's retry for which refusals were dropped, until it completes.
+    begun: 3scale was written to, and the object has not been in sync since.
+    sweeps: the number of sweeps; determines which objects are compared completely.
+    compare_at: when to compare with 3scale after a write based on cached state.
     """
 
     retried: str = ""
@@ -100,8 +96,6 @@ _OUTCOMES = {
 
 
 class Blocker(Model):
-    """Why an object cannot be synced now; no call is made."""
-
     standing: Standing
     message: str
     waits_for: tuple[str, ...] = ()
@@ -126,10 +120,10 @@ class Leaving(Model):
     """The deletion of an object's counterpart.
 
     Attributes:
-        look: a search for it; None if the id is known or nothing is searched.
-        write: the deletion; None if nothing is left in 3scale.
-        holders: other objects of its kind in the tenant, which may have the same counterpart.
-        blocker: what must stop using it first; None if nothing.
+        look: None if the id is known or nothing is searched.
+        write: None if nothing is left in 3scale.
+        holders: other objects of its kind in the tenant.
+        blocker: what must stop using it first.
     """
 
     look: Read | None = None
@@ -143,34 +137,29 @@ def outcome_of(phase: str, actions: tuple[Action, ...]) -> Outcome:
 
 
 def acts(phase: Phase, why: str, *actions: Action, **more: Any) -> Decision:
-    """A decision with these actions, in this order."""
+    """The actions run in this order."""
     then = _LOOK if more.get("deadline") else ""
     return Decision(phase=phase, outcome=outcome_of(phase, actions), why=why, actions=actions, at_deadline=then, **more)
 
 
 def stands(phase: Phase, why: str, **more: Any) -> Decision:
-    """A decision without actions."""
     return acts(phase, why, **more)
 
 
 class Observed(World):
-    """The common input of all kinds.
-
-    Attributes:
-        resource: the object.
-        provider: its tenant.
-        tenants: Tenants that reference its tenant's Secret.
-        look: compare with 3scale without a new spec: requested by the sweep or a person.
-        retry: a person's incomplete retry; empty if there is none.
-        drops_refusals: the pass was woken, or has a new retry.
-        recalled: the previous pass's state of 3scale is used.
-        seated_for: the time since the first call; None before it.
-        told_in_sync: the object shows a long sync, or need not.
-        mute: the API server refuses its status.
-        unwritable: why the API server refuses its defaulted spec; empty if it does not.
+    """Attributes:
+    tenants: Tenants that reference its tenant's Secret.
+    look: compare with 3scale without a new spec: requested by the sweep or a person.
+    retry: a person's incomplete retry; empty if there is none.
+    drops_refusals: the pass was woken, or has a new retry.
+    recalled: the previous pass's state of 3scale is used.
+    seated_for: the time since the first call; None before it.
+    told_in_sync: the object shows a long sync, or need not.
+    mute: the API server refuses its status.
+    unwritable: why the API server refuses its defaulted spec; empty if it does not.
     """
 
-    # Fields with 3scale's state, which are not observed.
+    # 3scale's state, which is not observed.
     learnt: ClassVar[tuple[str, ...]] = ("found",)
 
     resource: CustomResource
@@ -188,7 +177,7 @@ class Observed(World):
 
     @property
     def known_id(self) -> int:
-        """The id in this tenant, from status or annotation; 0 if none."""
+        """In this tenant, from status or annotation; 0 if none."""
         host = getattr(getattr(self.resource, "status", None), "provider_account_host", None)
         return known_at(self.provider.url, host, remembered_id(self.resource))
 
@@ -196,15 +185,14 @@ class Observed(World):
         raise NotImplementedError
 
     def read(self, read: Read, body: object) -> Self:
-        """The world after a read; a None body means absent."""
+        """A None body means absent."""
         raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
 
     def wrote(self, write: Write, body: object) -> Self:
-        """The world after a write."""
         raise NotImplementedError(f"{type(self).__name__} writes no {write.path}")
 
     def forget(self) -> Self:
-        """The world without 3scale's state, which may be wrong."""
+        """Without 3scale's state, which may be wrong."""
         return self.model_copy(update={name: type(self).model_fields[name].default for name in self.learnt})
 
     def kept(self) -> object:
@@ -212,7 +200,7 @@ class Observed(World):
         return None
 
     def recalling(self, kept: object) -> Self:
-        """The world with the state kept by the last pass, if still valid."""
+        """With the state kept by the last pass, if still valid."""
         return self
 
     def recall(self, before: World) -> Self:
@@ -225,11 +213,9 @@ class Observed(World):
         return self.model_copy(update=changes)
 
     def stored(self, obj: JsonObject) -> Self:
-        """The world with its object as returned by the API server."""
         return self.model_copy(update={"resource": type(self.resource).model_validate(obj)})
 
     def beside(self, fields: Mapping[str, Any]) -> Self:
-        """The world with these changed fields."""
         return self.model_copy(update=dict(fields)) if fields else self
 
     # --- decisions ---
@@ -237,13 +223,7 @@ class Observed(World):
     def begins(
         self, leaving: Callable[[Any], Leaving], now: datetime, defaults: JsonPatch | None = None
     ) -> Decision | None:
-        """The first steps: deletion, finalizer and defaults, missing tenant; None if all are done.
-
-        Args:
-            leaving: the deletion of its counterpart.
-            now: the current time.
-            defaults: for unset fields of its spec.
-        """
+        """Deletion, finalizer and defaults, missing tenant; None if all are done."""
         if self.resource.metadata.deleting:
             return self.deprovision(leaving(self), now)
         patch = finalizer_set(self.resource) | ({"spec": defaults} if defaults else {})
@@ -252,7 +232,7 @@ class Observed(World):
         return self.without_account(now)
 
     def without_account(self, now: datetime) -> Decision | None:
-        """The decision if the tenant is unknown; otherwise None."""
+        """None if the tenant is known."""
         if not isinstance(self.provider, NoAccount):
             return None
         blocker = waiting(self.provider.why, self.provider.waits_for)
@@ -292,7 +272,7 @@ class Observed(World):
         phase: Phase | None = None,
         until: datetime | None = None,
     ) -> Decision:
-        """The object waits without calls; an orphan is observed again with growing pauses."""
+        """Without calls; an orphan is observed again with growing pauses."""
         situation = Situation(standing=blocker.standing, message=blocker.message)
         if blocker.standing is Standing.WAITING:
             until = self.looked_at_again(_waits(self.resource.kind_of), now)
@@ -328,7 +308,7 @@ class Observed(World):
         now: datetime,
         fields: Mapping[str, object] | None = None,
     ) -> Decision:
-        """Writes of other Kubernetes objects; a refused one determines the object's state."""
+        """A refused write determines the object's state."""
         standing = {each.slot: self.refusals[each.slot] for each in writes if each.slot in self.refusals}
         if held(standing, now):
             return self.as_refused(standing, now, fields)
@@ -342,7 +322,7 @@ class Observed(World):
         digests: Digests | None = None,
         why: str = "in sync with 3scale",
     ) -> Decision:
-        """3scale has the wanted state; `digests` are stored with it."""
+        """`digests` are stored with the status."""
         resource, patch = self.resource, JsonPatch()
         if digests is not None:
             own_id = fields.get(OWN_IDS[resource.kind_of.name])
@@ -373,10 +353,10 @@ class Observed(World):
         return self.as_refused(standing, now, fields) if standing else self.fine(now, fields, digests=digests)
 
     def deprovision(self, leaving: Leaving, now: datetime) -> Decision:
-        """The next step of a deletion.
+        """No call is made for a retained object, if the tenant's Secret is gone, or if another object has the same
+        counterpart.
 
-        No call is made for a retained object, if the tenant's Secret is gone (disconnected), or if another object has
-        the same counterpart. An incomplete Secret is probably being edited: a known counterpart waits for it.
+        An incomplete Secret is probably being edited: a known counterpart waits for it.
         """
         resource, provider = self.resource, self.provider
         meta, outside = resource.metadata, resource.outside
@@ -407,7 +387,7 @@ class Observed(World):
         return acts(Phase.DELETING, "delete it from 3scale", *sync.reads, *sync.writes)
 
     def released(self, why: str, left: tuple[str, ...]) -> Decision:
-        """Remove the finalizer; `left` describes what stays."""
+        """`left` describes what stays."""
         meta, finalizer = self.resource.metadata, self.resource.kind_of.finalizer
         patch: JsonPatch = {"metadata": {"finalizers": meta.finalizers_without(finalizer)}}
         return acts(Phase.DELETING, why, DropFinalizer(**self.own(patch), left=left))
@@ -417,7 +397,7 @@ class Observed(World):
 
 
 class ObservedOne(Observed):
-    """The input for an object without parts."""
+    """An object without parts."""
 
     item: ClassVar[type[Identified]]
     wrapper: ClassVar[Resource]
@@ -425,7 +405,7 @@ class ObservedOne(Observed):
     found: One[Any] = One()
 
     def is_it(self, found: Any) -> bool:
-        """Whether an entry in 3scale is this object's, if the id is unknown."""
+        """If the id is unknown."""
         raise NotImplementedError
 
     def read(self, read: Read, body: object) -> Self:
@@ -439,18 +419,18 @@ class ObservedOne(Observed):
 
 
 def finalizer_set(resource: CustomResource) -> JsonPatch:
-    """The patch that adds the finalizer; empty if it is set."""
+    """Empty if it is set."""
     meta, finalizer = resource.metadata, resource.kind_of.finalizer
     return {} if finalizer in meta.finalizers else {"metadata": {"finalizers": [*meta.finalizers, finalizer]}}
 
 
 def status_patch(resource: Any, changed: Mapping[str, object]) -> JsonPatch:
-    """The patch of these status fields; empty if unchanged."""
+    """Empty if unchanged."""
     return difference(resource.status, resource.status.model_copy(update=changed))
 
 
 def status_in_sync(resource: Any, why: str, now: datetime) -> JsonPatch:
-    """The patch that reports a long sync; a deleted object's status stays."""
+    """A deleted object's status stays."""
     if resource.metadata.deleting:
         return {}
     return status_patch(resource, {"conditions": in_sync(resource.kind_of, why, resource.status.conditions, now)})
@@ -474,7 +454,7 @@ def _waits(kind: Kind) -> str:
 
 
 def situation_of(refusals: Iterable[Refusal]) -> Situation:
-    """The state for these refusals, independent of their order."""
+    """Independent of their order."""
     listed = sorted(refusals, key=lambda each: each.message)
     invalid = any(each.type is ErrorType.INVALID for each in listed)
     message = "; ".join(dict.fromkeys(each.message for each in listed))
@@ -487,13 +467,13 @@ def held(refusals: Mapping[str, Refusal], now: datetime) -> tuple[str, ...]:
 
 
 def blocking(sync: Sync, refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
-    """The refusals that block wanted calls."""
+    """The refusals of wanted calls."""
     slots = {each.slot for each in (*sync.writes, *sync.reads)}
     return {slot: refusal for slot, refusal in refusals.items() if slot in slots}
 
 
 def calls(sync: Sync, slots: Iterable[str], *before: Action, phase: Phase = Phase.SYNCING) -> Decision | None:
-    """The next calls, preceded by `before` if they are writes; None if there are none."""
+    """Reads, or else `before` and the writes; None if there are none."""
     refused = set(slots)
     reads = tuple(each for each in sync.reads if each.slot not in refused)
     if reads:
@@ -506,14 +486,9 @@ def calls(sync: Sync, slots: Iterable[str], *before: Action, phase: Phase = Phas
 def lets_go(
     leaving: Leaving, found: One[T], known_id: int, look: Read | None, deletion: Callable[[int], Write]
 ) -> Leaving:
-    """The deletion of an object without parts: by its id, or by its recorded creation.
+    """The deletion of an object without parts: by its id (0 if unknown), or by its recorded creation.
 
-    Args:
-        leaving: other parts of the deletion.
-        found: 3scale's state.
-        known_id: the remembered id; 0 if none.
-        look: the search; None without a creation, or if the result may be another object's.
-        deletion: the call, given the id.
+    `look` is None without a creation, or if its result may be another object's.
     """
     if look is not None and holder_of(known_id, leaving.holders):
         known_id = 0  # another object's; search for the result of its own creation

@@ -6,11 +6,10 @@
         any ─► Orphan: tenant or Secret is missing   any ─► Invalid: the document   any ─► Failed: the generated objects
         any ─deletion─► Product gone ─► Backend gone ─► deleted
 
-It makes no call to 3scale: the two objects have their own lifecycles. Their specs are generated completely, and changes
-are reverted. A document at an address is fetched every five minutes, after failures with growing pauses. Names never
-change after the first generation, even with a new title: another Product would be another service without the
-applications. The finalizer deletes both objects if no garbage collector runs, and waits for 3scale. `--cascade=orphan`
-keeps them; `retain` is copied.
+It makes no call to 3scale: the two objects have their own lifecycles. Changes of their specs are reverted. A document
+at an address is fetched every five minutes. Names never change after the first generation, even with a new title:
+another Product would be another service without the applications. The finalizer deletes both objects even without a
+garbage collector. `--cascade=orphan` keeps them; `retain` is copied.
 """
 
 from __future__ import annotations
@@ -62,13 +61,8 @@ C = TypeVar("C", Product, Backend)
 
 
 class ObservedOpenApi(Observed):
-    """The input of a decision.
-
-    Attributes:
-        text: the document; None if not fetched yet.
-        source: its Secret, if it exists.
-        products: those of its namespace.
-        backends: those of its namespace.
+    """`text` is None if not fetched yet, `source` if the Secret does not exist. Products and backends: those of its
+    namespace.
     """
 
     learnt: ClassVar[tuple[str, ...]] = ()
@@ -98,15 +92,8 @@ class ObservedOpenApi(Observed):
 
 
 class WriteChild(ClusterWrite):
-    """A write of the Product or Backend.
-
-    Attributes:
-        kind: its kind.
-        name: its name, in the OpenAPI's namespace.
-        body: the new object.
-        patch: the merge patch of an existing one.
-        resource_version: of the existing object.
-        delete: True to delete it instead.
+    """A creation (`body`), merge patch (`patch`) or deletion (`delete`) of the Product or Backend in the OpenAPI's
+    namespace.
     """
 
     kind: str
@@ -126,8 +113,6 @@ class WriteChild(ClusterWrite):
 
 
 class LabelSource(ClusterWrite):
-    """Add the label to the document's Secret."""
-
     @property
     def slot(self) -> str:
         return SECRET
@@ -186,7 +171,6 @@ def _written(
     fields: dict[str, object],
     now: datetime,
 ) -> Decision:
-    """Write differing objects; otherwise the Product determines the state."""
     open_api = observed.resource
     children = (
         *_child(open_api, backend or _sibling(generated.name, observed.backends), generated, generated.backend),
@@ -224,7 +208,6 @@ def _is_final(product: Product) -> bool:
 def _blocker(
     open_api: OpenApi, generated: Generated, system_name: str, product: Product | None, backend: Backend | None
 ) -> Blocker | None:
-    """Why the generated objects cannot be written."""
     wanted = open_api.spec.product_system_name
     if wanted and system_name and wanted != system_name:
         detail = f"its objects have the system name {system_name}, which cannot change: create another OpenAPI"
@@ -246,12 +229,12 @@ def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
 
 
 def _sibling(name: str, there: Sequence[C]) -> C | None:
-    """The object of its name, which contains the uid, without owner."""
+    """One without owner: the name contains the uid."""
     return next((each for each in there if each.metadata.name == name), None)
 
 
 def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model) -> tuple[WriteChild, ...]:
-    """The write that brings one object to its wanted state; empty if none is needed."""
+    """Empty if no write is needed."""
     kind = PRODUCT if spec is generated.product else BACKEND
     annotations = _annotations(open_api.metadata, kind)
     if there is None:
@@ -279,14 +262,13 @@ def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model
 
 
 def _annotations(meta: ObjectMeta, kind: Kind) -> dict[str, str]:
-    """Annotations copied from the OpenAPI."""
     said = {INSECURE: "true" if meta.annotations.get(INSECURE) == "true" else "false"}
     handed = (RETAIN, PROMOTE) if kind is PRODUCT else (RETAIN,)
     return said | {name: meta.annotations[name] for name in handed if name in meta.annotations}
 
 
 def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
-    """The patch with complete lists: in lists, null does not remove fields."""
+    """With complete lists: in lists, null does not remove fields."""
     return {
         name: whole.get(name, value)
         if isinstance(value, list)

@@ -1,9 +1,8 @@
 """Strict parsing of an OpenAPI document.
 
-The text is JSON or YAML, and untrusted: it comes from a Secret or a web page. It is refused if it is too long, too
-deep, too large after resolving aliases, or if an object has a duplicate key, which parsers treat differently. Only the
-needed parts are read, by the rules of OpenAPI 3. References must stay within the document. YAML dates stay texts, as in
-JSON.
+The text is JSON or YAML, and untrusted: it is refused if it is too long, too deep, too large after resolving aliases,
+or if an object has a duplicate key, which parsers treat differently. References must stay within the document. YAML
+dates stay texts, as in JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from domain.schema import Json, JsonObject
 MOST_BYTES = 2 * 1024 * 1024
 DEEPEST = 100
 MOST_NODES = 200_000
-# The longest chain of references; a longer one is a cycle.
+# A longer chain of references is a cycle.
 _MOST_STEPS = 8
 
 PRODUCT_EXTENSION = "x-3scale-product"
@@ -36,7 +35,7 @@ _VARIABLE = re.compile(r"\{([^{}]+)\}")
 
 
 class Unreadable(Exception):  # noqa: N818 - what it says, as in engine.errors
-    """Why the text is not a usable OpenAPI document."""
+    pass
 
 
 class _Strict(Model):
@@ -65,13 +64,13 @@ class Server(_Strict):
 
     @property
     def address(self) -> str:
-        """The address with the defaults of its variables."""
+        """With the defaults of its variables."""
         known = self.variables
         return _VARIABLE.sub(lambda found: known[found[1]].default if found[1] in known else found[0], self.url)
 
 
 class Scheme(_Strict):
-    """A security scheme: `name` and `in` of a key, `flows` of OAuth 2."""
+    """`name` and `in` of a key, `flows` of OAuth 2."""
 
     type: str
     name: str = ""
@@ -87,7 +86,7 @@ class Operation(_Strict):
 
 
 class Call(Model):
-    """An operation with its verb, in capitals, and its path."""
+    """The verb is in capitals."""
 
     verb: str
     path: str
@@ -95,7 +94,7 @@ class Call(Model):
 
 
 class Api(Model):
-    """The used parts of a document; `calls` are sorted by path and verb."""
+    """`calls` are sorted by path and verb."""
 
     info: Info
     server: Server | None
@@ -111,7 +110,7 @@ class Api(Model):
 
     @property
     def base_path(self) -> str:
-        """The path of the first server, without a trailing slash."""
+        """Of the first server, without a trailing slash."""
         return unquote(urlsplit(self.server.address if self.server else "").path).removesuffix("/")
 
 
@@ -130,7 +129,7 @@ class _Root(_Strict):
 
 
 def read_api(text: str) -> Api:
-    """Parse the API; results are cached, because a long document takes seconds.
+    """Results are cached, because a long document takes seconds.
 
     Raises:
         Unreadable: with the problem.
@@ -143,7 +142,6 @@ def read_api(text: str) -> Api:
 
 @lru_cache(maxsize=32)
 def _read(text: str) -> Api | str:
-    """The API, or the problem."""
     try:
         return _api(parsed(text))
     except Unreadable as problem:
@@ -166,10 +164,8 @@ def _api(document: JsonObject) -> Api:
 
 
 def parsed(text: str) -> JsonObject:
-    """The document as JSON.
-
-    Raises:
-        Unreadable: with the problem.
+    """Raises:
+    Unreadable: with the problem.
     """
     if len(text.encode()) > MOST_BYTES:
         raise Unreadable(f"longer than {MOST_BYTES} bytes")
@@ -190,7 +186,7 @@ def _instead_of_object(text: str, whole: Json) -> str:
 
 
 class _Loader(yaml.CSafeLoader):
-    """A safe loader that refuses duplicate keys and keeps dates as texts."""
+    """Refuses duplicate keys and keeps dates as texts."""
 
     yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in listed if tag != "tag:yaml.org,2002:timestamp"]
@@ -273,7 +269,6 @@ def _operation(value: Json, where: str) -> Operation:
 
 
 def _schemes(document: JsonObject, security: Iterable[JsonObject]) -> Iterable[Scheme]:
-    """The schemes of the API's global security requirements."""
     components = document.get("components")
     known = components.get("securitySchemes") if isinstance(components, dict) else None
     for name in (name for requirement in security for name in requirement):
@@ -284,7 +279,6 @@ def _schemes(document: JsonObject, security: Iterable[JsonObject]) -> Iterable[S
 
 
 def _followed(document: JsonObject, item: JsonObject) -> JsonObject:
-    """The target of its references, or itself."""
     for _ in range(_MOST_STEPS):
         reference = item.get("$ref")
         if not isinstance(reference, str):
@@ -328,7 +322,6 @@ def _place(document: JsonObject, reference: str) -> JsonObject:
 
 
 def _usable(servers: tuple[Server, ...]) -> Server | None:
-    """The first server."""
     if not servers:
         return None
     try:

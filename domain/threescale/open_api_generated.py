@@ -3,10 +3,9 @@
     title ─► names of both          first server ─► address of the backend, beginning of every rule
     operation ─► method and mapping rule          security ─► how callers authenticate
 
-Rules are sorted by path and verb, so the same document yields the same objects. Extensions contain 3scale settings:
-metrics, policies and plans of the product, and an operation's metric. Operations with the same derived system name
-share a method, described by the first. Duplicate operationIds, and an operation named like the metric of all hits, are
-refused.
+Extensions contain 3scale settings: metrics, policies and plans of the product, and an operation's metric. Operations
+with the same derived system name share a method, described by the first. Duplicate operationIds, and an operation named
+like the metric of all hits, are refused.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ S = TypeVar("S", ProductSpec, BackendSpec)
 
 
 class Generated(Model):
-    """The generated objects; `warnings` name ignored parts of the spec."""
+    """`warnings` name ignored parts of the spec."""
 
     name: str
     product: ProductSpec
@@ -83,13 +82,9 @@ class _OperationExtension(KubeModel):
 
 
 def generate(spec: OpenApiSpec, api: Api, uid: str, system_name: str = "") -> Generated:
-    """Product and Backend of a document, with their defaults.
+    """Product and Backend with their defaults.
 
-    Args:
-        spec: of the OpenAPI.
-        api: the document.
-        uid: of the OpenAPI, for unique names.
-        system_name: the existing objects'; empty if there are none.
+    `uid` makes names unique; `system_name` is the existing objects', empty if there are none.
 
     Raises:
         Unreadable: the document cannot be converted.
@@ -164,7 +159,7 @@ def _friendly_name(call: Call) -> str:
 
 
 def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
-    """The operations with their methods' system names, which need not be unique."""
+    """Methods' system names need not be unique."""
     named = []
     said: dict[str, Call] = {}
     for call in calls:
@@ -205,7 +200,7 @@ def _deployment(spec: OpenApiSpec, authentication: Authentication) -> Deployment
 
 
 def _authentication(spec: OpenApiSpec, api: Api) -> tuple[Authentication, tuple[str, ...]]:
-    """The authentication, and warnings about ignored parts of the spec."""
+    """Warnings are about ignored parts of the spec."""
     if len(api.security) > 1:
         raise Unreadable("Invalid OAS: multiple security requirements")
     if spec.oidc and not spec.oidc.issuer_endpoint and not spec.oidc.issuer_endpoint_ref:

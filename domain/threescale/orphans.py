@@ -1,8 +1,7 @@
 """When a waiting object is observed again without a wake.
 
 The intervals double from five seconds to ten minutes, with jitter so that objects do not all come at once. They count
-from the transition time of the object's condition: every process computes the same times, and nothing is stored. These
-observations read only Kubernetes.
+from the transition time of the object's condition, so every process computes the same times, and nothing is stored.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _DOUBLED = FIRST * ((1 << _DOUBLINGS) - 1)
 
 
 def waiting_since(conditions: Conditions, type_: str, now: datetime) -> datetime:
-    """Since when the condition is True; now if it is not."""
+    """Now if the condition is not True."""
     found = next((each for each in conditions if each.type == type_ and each.status == "True"), None)
     return (parse_timestamp(found.last_transition_time) if found else None) or now
 
@@ -37,7 +36,7 @@ def next_look(since: datetime, now: datetime, seed: str) -> datetime:
 
 
 def _nth(number: int, seed: str) -> timedelta:
-    """The delay of the nth observation, starting at 1."""
+    """Numbers start at 1."""
     delay: timedelta = min(LONGEST, FIRST * (1 << min(number - 1, _DOUBLINGS)))
     passed: timedelta = FIRST * ((1 << min(number, _DOUBLINGS)) - 1) + LONGEST * max(0, number - _DOUBLINGS)
     return passed + delay * (JITTER * _between(seed, number))

@@ -5,8 +5,7 @@
                                      └── what is known of 3scale ◄─────┘
 
 A pass hands its refusals to the next one, so that they are retried with growing pauses; a wake drops them. Losing them
-costs a few calls. 3scale's state is not stored in the workflow: digests record that an object is in sync
-(`digests.py`).
+costs a few calls. 3scale's state is not stored in the workflow (`digests.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from domain.threescale.observed import Memory, Phase
 LONGEST_PASS = timedelta(minutes=10)
 HEARTBEAT = timedelta(seconds=10)
 
-# Phases in which `retry` takes effect at once. An object in sync is compared with 3scale, which may have changed.
+# An object in sync is compared with 3scale, which may have changed.
 RETRYABLE = frozenset(each.value for each in (Phase.SYNCED, Phase.ORPHAN, Phase.INVALID, Phase.FAILED, Phase.DELETING))
 
 
@@ -33,8 +32,6 @@ class ThreescaleWorld(PassedWorld):
 
 
 class PassObject(Pass):
-    """Bring an object's counterpart in 3scale to its spec."""
-
     activity: ClassVar[str] = "threescale.pass_object"
     queue: ClassVar[str] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = ThreescaleWorld

@@ -2,7 +2,7 @@
 
     New ─► found by name and version, or created ─► Ready ─new schema─► Ready ─deletion─► deleted, once no chain has it
 
-3scale refuses to change or delete a policy in a chain; the refusal is shown and retried.
+3scale refuses to change or delete a policy in a chain.
 """
 
 from __future__ import annotations
@@ -30,13 +30,7 @@ _PATH = "registry/policies"
 
 
 class ObservedPolicy(ObservedOne):
-    """The input of a decision.
-
-    Attributes:
-        siblings: others with its name, version and tenant.
-        holders: siblings that have a policy in 3scale, with its id.
-        found: 3scale's state.
-    """
+    """`siblings` are others with its name, version and tenant; `holders` those that have a policy in 3scale."""
 
     item: ClassVar[type[FoundPolicy]] = FoundPolicy
     wrapper: ClassVar[Resource] = Resource.POLICY
@@ -67,7 +61,6 @@ def is_policy(found: FoundPolicy, policy: CustomPolicyDefinition) -> bool:
 
 
 def sync_policy(policy: CustomPolicyDefinition, found: One[FoundPolicy], known_id: int = 0) -> Sync:
-    """The next reads or writes."""
     spec = policy.spec
     if not found.looked:
         by_id = known_id if not found.lost else 0

@@ -1,14 +1,13 @@
-"""The lifecycle of a Product: the decision.
+"""The lifecycle of a Product.
 
     New ─finalizer, defaults─► Syncing ─► Synced ─new spec, other backends, other Secrets, drift─► Syncing
          any ─► Orphan: a backend or the tenant is missing          any ─► Invalid: the spec, or a backend's
          any ─► Failed: 3scale refuses something                    any ─deletion─► Deleting ─► gone
 
-While the object's stored digest equals that of the wanted state, no call is made. Otherwise 3scale's state is compared
-part by part (`product_sync.py`), and the new digests are stored at the end. Only defaults are written into the spec: a
-deleted backend makes the product an Orphan, and its usage stays. A deleted product is deleted in 3scale with its parts.
-A changed system name makes it Invalid, because 3scale never changes one and a second product must not be created. An
-annotation requests promotion to production (`production.py`).
+While the stored digest equals that of the wanted state, no call is made. Otherwise 3scale's state is compared part by
+part (`product_sync.py`), and the new digests are stored at the end. A deleted backend makes the product an Orphan, and
+its usage stays in the spec. A changed system name makes it Invalid, because 3scale never changes one and a second
+product must not be created.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from domain.threescale.validation import Fault, faults_of_product, message_of
 
 
 class SecretText(Model):
-    """A value of a Secret, and the Secret's version. It never leaves the process."""
+    """It never leaves the process. `version` is the Secret's."""
 
     key: SecretKey
     text: str
@@ -50,15 +49,13 @@ class SecretText(Model):
 
 
 class ObservedProduct(Observed):
-    """The input of a decision.
-
-    Attributes:
-        backends: those of its namespace.
-        siblings: other Products with its system name and tenant.
-        holders: siblings that have a product in 3scale, with its id.
-        applications: those that reference it, while it is being deleted with `cascade`.
-        secrets: existing values of `secrets_of` its spec.
-        found: 3scale's state: empty, or left by a previous pass of this process.
+    """Attributes:
+    backends: those of its namespace.
+    siblings: other Products with its system name and tenant.
+    holders: siblings that have a product in 3scale.
+    applications: those that reference it, while it is being deleted with `cascade`.
+    secrets: existing values of `secrets_of` its spec.
+    found: empty, or left by a previous pass of this process.
     """
 
     resource: Product
@@ -79,13 +76,13 @@ class ObservedProduct(Observed):
         return self.beside({"found": wrote_product(self.found, write, body)})
 
     def kept(self) -> object:
-        """The product, with the digests of its backends, because its plans contain their metrics."""
+        """With the digests of its backends, because its plans contain their metrics."""
         # Versions are read again, because others may deploy and promote.
         kept = self.found.model_copy(update={"configs": {}})
         return (kept, self._behind()) if kept.service is not None else None
 
     def recalling(self, kept: object) -> Self:
-        """The world with the product, if its backends are unchanged."""
+        """Only if its backends are unchanged."""
         match kept:
             case (FoundProduct() as found, behind) if behind == self._behind():
                 return self.beside({"found": found})
@@ -143,7 +140,6 @@ def _synced(
     fields: dict[str, object],
     now: datetime,
 ) -> Decision:
-    """Compare with 3scale, unless the digests match."""
     product = observed.resource
     known_id = observed.known_id
     before, wished = digests_of(product), _wished(observed, backends)
@@ -174,7 +170,7 @@ def _synced(
 
 
 def _is_renamed(product: Product, found: FoundProduct) -> bool:
-    """Whether its product in 3scale has another system name, which 3scale never changes."""
+    """3scale never changes a system name."""
     service = found.service
     return service is not None and bool(service.system_name) and service.system_name != product.spec.system_name
 
@@ -204,10 +200,7 @@ def _missing(product: Product, sync: Sync) -> Blocker:
 
 
 def _wished(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Digests:
-    """The digests of the wanted state: everything, the gateway part, and the production part.
-
-    A backend affects the gateways of its products, and plans reference its metrics by id.
-    """
+    """A backend affects the gateways of its products, and plans reference its metrics by id."""
     spec = observed.resource.spec
     versions = sorted((each.key.namespace, each.key.name, each.key.key, each.version) for each in observed.secrets)
     known = {name: digests_of(backend) for name, backend in backends.items()}

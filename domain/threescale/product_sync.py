@@ -3,10 +3,10 @@
     find it ─► create it ─► read its parts ─► metrics, backend usages, plans ─► rules, limits, prices
         ─► flows, proxy, policies ─► deploy (─► promote) ─► delete unused metrics
 
-Each decision returns all possible calls; calls that need an id from a response follow in the next one. So a new product
-needs no second read, and an unchanged one no call. Staging is deployed once, at the end. Changes of proxy and policies
-deploy by themselves, so they come last and replace the deployment. A digest identifies the configuration in staging: a
-pass after a crash finds another digest and deploys. A product without backends has no configuration.
+Each decision returns all possible calls; those that need an id from a response follow in the next one. Changes of proxy
+and policies deploy to staging by themselves, so they come last and replace the deployment. A digest identifies the
+configuration in staging: a pass after a crash finds another digest and deploys. A product without backends has no
+configuration.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ _ASIDE = "/perdure-moves{}"
 
 
 class Wanted(Model):
-    """The desired state.
-
-    Attributes:
-        spec: with defaults and values from Secrets.
-        backends: ids of the used backends, by system name.
-        gateway: the digest of the gateway part.
-        promote: also deploy it to production.
+    """Attributes:
+    spec: with defaults and values from Secrets.
+    backends: ids of the used backends, by system name.
+    gateway: the digest of the gateway part.
+    promote: also deploy it to production.
     """
 
     spec: ProductSpec
@@ -53,19 +51,11 @@ class Sync(Model):
 
     @property
     def done(self) -> bool:
-        """Whether 3scale has the desired state."""
         return not (self.reads or self.writes or self.missing)
 
 
 def sync_product(wanted: Wanted, found: FoundProduct, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
-    """The next calls for a product.
-
-    Args:
-        wanted: the desired state.
-        found: 3scale's state.
-        known_id: the remembered id.
-        refused: slots to skip; meanwhile staging is not deployed.
-    """
+    """Slots in `refused` are skipped; meanwhile staging is not deployed."""
     spec, service = wanted.spec, found.service
     if service is None:
         if not found.looked:
@@ -76,7 +66,6 @@ def sync_product(wanted: Wanted, found: FoundProduct, known_id: int = 0, refused
 
 
 def _look(known_id: int) -> Read:
-    """By the remembered id, otherwise in the list."""
     if known_id:
         return Read(resource=Resource.SERVICE, path=f"services/{known_id}", of=known_id)
     return Read(resource=Resource.SERVICE, path="services", paged=True)
@@ -184,7 +173,6 @@ def _own_fields(spec: ProductSpec) -> dict[str, Json]:
 
 
 def changes_of_service(spec: ProductSpec, service: FoundService) -> Iterable[Write]:
-    """The write of a product's own fields, if they differ."""
     # As with the replaced operator: an absent description equals an empty one.
     wanted = {"name": spec.name, "description": "", **_own_fields(spec)}
     fields = {name: value for name, value in wanted.items() if not same_text(str(value), getattr(service, name))}
@@ -232,7 +220,7 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
 
 
 def _terms(spec: ProductSpec, plans: Iterable[FoundPlan], ids: Mapping[tuple[str, str], int]) -> Iterable[Write]:
-    """Limits and prices of existing plans; those of missing metrics wait."""
+    """Those of missing plans and metrics wait."""
     for plan in plans:
         wanted = spec.application_plans.get(plan.system_name)
         if wanted is not None:
@@ -240,7 +228,7 @@ def _terms(spec: ProductSpec, plans: Iterable[FoundPlan], ids: Mapping[tuple[str
 
 
 def _gateway(wanted: Wanted, found: FoundProduct, service: FoundService, before: Iterable[Write]) -> list[Write]:
-    """The gateway's calls; the last one deploys to staging."""
+    """The last call deploys to staging."""
     deployment, path = wanted.spec.deployment, f"services/{service.id}/proxy"
     writes = []
     if any((found.flow or {}).get(name) != value for name, value in flows(deployment).items()):

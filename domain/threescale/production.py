@@ -2,10 +2,8 @@
 
     deployed to staging ─► read the newest version of each environment ─► differ? ─► promote ─► metrics may be deleted
 
-A Product with `perdure.dev/promote: "true"` needs no ProxyConfigPromote: each deployed configuration is promoted in the
-same pass, and the status shows the production version. A digest stores that configuration (`digests.py`), so nothing is
-read while it stays. 3scale promotes a version only once: nothing is done if production has the newest version, or if
-there is none, because the product has no backends.
+Each deployed configuration is promoted in the same pass. A digest stores it (`digests.py`), so nothing is read while it
+stays. 3scale promotes a version only once. Without backends there is no version.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.found import answer_of
 
-# "true": promote each staging deployment to production.
 PROMOTE = "perdure.dev/promote"
 SANDBOX, PRODUCTION = "sandbox", "production"
 
@@ -27,14 +24,12 @@ def is_promoted_by_itself(meta: ObjectMeta) -> bool:
 
 
 def looks_at_configs(service_id: int, newest: Mapping[str, int]) -> Iterable[Read]:
-    """Reads for the environments with an unknown version."""
     for environment in (SANDBOX, PRODUCTION):
         if environment not in newest:
             yield Read(resource=Resource.CONFIG, path=f"services/{service_id}/proxy/configs/{environment}/latest")
 
 
 def promotion(service_id: int, newest: Mapping[str, int]) -> Iterable[Write]:
-    """The promotion of staging's newest version, if production has another one."""
     staging = newest.get(SANDBOX, 0)
     if staging and newest.get(PRODUCTION) != staging:
         fields: dict[str, Json] = {"to": PRODUCTION}
@@ -43,11 +38,10 @@ def promotion(service_id: int, newest: Mapping[str, int]) -> Iterable[Write]:
 
 
 def newest_after(newest: Mapping[str, int], read: Read, answer: object) -> dict[str, int]:
-    """The versions after a read; None means no version, which is 0."""
+    """An answer of None means no version, which is 0."""
     version = answer_of(read.resource.value, answer).get("version", 0)
     return {**newest, read.path.split("/")[-2]: version if isinstance(version, int) else 0}
 
 
 def promoted(newest: Mapping[str, int]) -> dict[str, int]:
-    """The versions after a promotion."""
     return {**newest, PRODUCTION: newest[SANDBOX]}

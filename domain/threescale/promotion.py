@@ -3,7 +3,7 @@
     waits for the product ─► deploy to staging ─► read the newest versions ─(production)─► promote ─► Ready ─► (deleted)
 
 A product synced by Perdure is already in staging, so a promotion without changes succeeds; the replaced operator
-reported a failure. Refusals by 3scale are shown and retried. A Ready promotion never runs again.
+reported a failure.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FoundConfigs(Model):
 
 
 class ObservedPromotion(Observed):
-    """The input of a decision; `provider` is the product's tenant."""
+    """`provider` is the product's tenant."""
 
     resource: ProxyConfigPromote
     product: Product | None = None
@@ -84,7 +84,7 @@ def _decided(observed: ObservedPromotion, product: Product, now: datetime) -> De
 
 
 def sync_promotion(once: ProxyConfigPromote, service_id: int, found: FoundConfigs) -> Sync:
-    """The next reads or writes; without backends 3scale deploys nothing, and staging is `missing`."""
+    """Without backends 3scale deploys nothing, and staging is `missing`."""
     if not found.deployed:
         path = f"services/{service_id}/proxy/deploy"
         return Sync(writes=(Write(resource=Resource.PROXY, method="POST", path=path),))

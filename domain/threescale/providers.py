@@ -2,9 +2,8 @@
 
     the Secret that the object names ─► `threescale-provider-account` ─► the APIManager, with `system-seed`
 
-The first Secret that is named or exists decides, even if it lacks a key. The object waits for missing Secrets by name;
-without an account it is an Orphan. Addresses of one tenant may differ in port, case of the host, or a trailing slash.
-In a new tenant an object is searched by name, because the same id may be another object's.
+The first Secret that is named or exists decides, even if it lacks a key. Without an account the object is an Orphan. In
+a new tenant an object is searched by name, because the same id may be another object's.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ INSECURE = "insecure_skip_verify"
 
 
 class SecretView(Model):
-    """The visible parts of a Secret: its keys and the tenant's address, no other values."""
+    """The keys and the tenant's address, no other values."""
 
     name: str
     keys: tuple[str, ...] = ()
@@ -43,7 +42,7 @@ class Installation(Model):
 
 
 class ProviderAccount(Model):
-    """A tenant: its address, and the location of its token."""
+    """A tenant's address, and the location of its token."""
 
     url: str
     token: SecretKey
@@ -51,7 +50,7 @@ class ProviderAccount(Model):
 
 
 class NoAccount(Model):
-    """Why there is no tenant, and what to wait for; `incomplete`: the Secret lacks something."""
+    """`incomplete`: the Secret exists and lacks something."""
 
     why: str
     waits_for: str
@@ -65,14 +64,7 @@ class NoAccount(Model):
 def provider_account(
     namespace: str, named: str, secrets: Mapping[str, SecretView], installation: Installation | None = None
 ) -> ProviderAccount | NoAccount:
-    """The account of an object.
-
-    Args:
-        namespace: the object's.
-        named: the referenced Secret; empty if none.
-        secrets: relevant Secrets of the namespace, by name.
-        installation: the first APIManager of the namespace.
-    """
+    """`named` is the referenced Secret, empty if none; `installation` the first APIManager of the namespace."""
     chosen = named or DEFAULT_SECRET
     secret = secrets.get(chosen)
     if secret is not None:
@@ -98,10 +90,7 @@ def same_tenant(one: str | None, other: str | None) -> bool:
 def known_at(url: str, host: str | None, id_: int | None) -> int:
     """The remembered id, if it is from the tenant at this address; 0 if from another one.
 
-    Args:
-        url: the tenant's address.
-        host: the address in the object's status, where the id is from.
-        id_: the id.
+    `host` is the address in the object's status, where the id is from.
     """
     elsewhere = bool(host) and not same_tenant(host, url)
     return 0 if elsewhere else id_ or 0
@@ -119,7 +108,9 @@ def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccoun
 
 @lru_cache(maxsize=4096)
 def plain(address: str) -> tuple[str, str, str]:
-    """A key that is equal for addresses of one tenant; the text itself if it is not an address."""
+    """Addresses of one tenant may differ in port, case of the host, or a trailing slash. A text that is no address is
+    itself.
+    """
     try:
         parts = urlsplit(with_port(address.strip()))
     except ValueError:

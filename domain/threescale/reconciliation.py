@@ -1,5 +1,3 @@
-"""The decision for an object of any kind, with the rules that apply to all."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -45,7 +43,6 @@ def decide(world: World, now: datetime) -> Decision:
 
 
 def lasts(time: timedelta) -> bool:
-    """Whether a sync takes long enough to be reported."""
     return time > LASTING
 
 
@@ -60,7 +57,6 @@ def _unsure(action: Action) -> Action:
 
 
 def _written(world: Observed, now: datetime) -> Decision | None:
-    """The state if the API server refuses the defaulted spec."""
     if not world.unwritable:
         return None
     blocker = invalid(world.unwritable)
@@ -87,7 +83,7 @@ def _is_asked_for(refusal: Refusal) -> bool:
 
 
 def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[Action, ...]:
-    """Report a long sync and its cause. A pass without any call has not begun."""
+    """A pass without any call has not begun."""
     if world.seated_for is None or world.told_in_sync:
         return ()
     if not lasts(world.seated_for + max(timedelta(0), (decision.deadline or now) - now)):
@@ -97,7 +93,7 @@ def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[
 
 
 def _noted(world: Observed) -> JsonPatch:
-    """Record the completed comparison; if blocked, the next pass compares again."""
+    """If blocked, the next pass compares again."""
     annotations = world.resource.metadata.annotations
     asked = {LOOKED: annotations.get(DRIFT, ""), **({RETRIED: world.retry} if world.retry else {})}
     noted = {name: value for name, value in asked.items() if annotations.get(name, "") != value}

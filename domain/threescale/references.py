@@ -1,9 +1,8 @@
 """References: whether a referent is usable, and how it blocks its referrers.
 
-A usable referent is in 3scale, in the same tenant, and not being deleted. One that is missing, not ready or being
-deleted makes an Orphan, which waits for it by name. An Invalid referent makes its referrers Invalid. Faults are sorted
-by name, so that a status does not change by itself. Of two objects with one system name the older keeps it; the younger
-is Invalid while the older exists.
+A usable referent is in 3scale, in the same tenant, and not being deleted. An unusable one makes an Orphan, which waits
+for it by name; an Invalid one makes its referrers Invalid. Faults are sorted by name, so that a status does not change
+by itself. Of two objects with one system name the younger is Invalid while the older exists.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _START = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def usable(conditions: Conditions) -> bool:
-    """Whether an object is in 3scale, at least almost completely."""
+    """In 3scale, at least almost completely."""
     if is_true(conditions, SYNCED) or is_true(conditions, READY):
         return True
     failed = next((each for each in conditions if each.type == FAILED and each.status == "True"), None)
@@ -42,7 +41,7 @@ def usable(conditions: Conditions) -> bool:
 
 
 def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
-    """The backends of the product's namespace and tenant by system name; the oldest of duplicates.
+    """Backends of the namespace and tenant by system name; the oldest of duplicates.
 
     Backends of an unknown tenant come after those of this one.
     """
@@ -59,7 +58,6 @@ def _is_at(backend: Backend, url: str) -> bool:
 
 
 def blocker_of_product(product: Product, backends: Mapping[str, Backend]) -> Blocker | None:
-    """The problems of the used backends."""
     spec, namespace = product.spec, product.metadata.namespace
     orphaned: list[Fault] = []
     invalid: list[Fault] = []
@@ -88,7 +86,7 @@ def blocker_of_product(product: Product, backends: Mapping[str, Backend]) -> Blo
 
 
 def shared_path(spec: ProductSpec) -> Blocker | None:
-    """Two backends with the same path, which 3scale refuses."""
+    """3scale refuses two backends with the same path."""
     paths = sorted((usage.path.lower(), name) for name, usage in spec.backend_usages.items())
     faults = [
         Fault(path=f"spec.backendUsages[{name}]", value=path, detail="path is not unique.")
@@ -99,19 +97,18 @@ def shared_path(spec: ProductSpec) -> Blocker | None:
 
 
 def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
-    """The oldest object with the same system name; None if it is the object itself."""
+    """None if the object itself is the oldest."""
     others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
     oldest = min([meta, *others], key=seniority)
     return None if oldest.uid == meta.uid else oldest
 
 
 def seniority(meta: ObjectMeta) -> tuple[datetime, str]:
-    """Sorts by age, then by uid."""
     return meta.creation_timestamp or _START, meta.uid
 
 
 def users_of(backend: Backend, products: Sequence[Product]) -> tuple[Product, ...]:
-    """The products in 3scale that use the backend, according to their specs."""
+    """Only products in 3scale."""
     name, host = backend.spec.system_name, backend.status.provider_account_host
     return tuple(
         product
@@ -124,12 +121,11 @@ def users_of(backend: Backend, products: Sequence[Product]) -> tuple[Product, ..
 
 
 def account_usable(account: DeveloperAccount) -> bool:
-    """Whether objects can be created in the account."""
     return bool(account.status.account_id) and usable(account.status.conditions) and not account.metadata.deleting
 
 
 def id_of_account(account: DeveloperAccount, url: str) -> int:
-    """Its id in this tenant, even if restored without a status; 0 if none."""
+    """Even if restored without a status; 0 if none."""
     return known_at(url, account.status.provider_account_host, remembered_id(account))
 
 
@@ -142,7 +138,7 @@ def has_let_go(account: DeveloperAccount | None) -> bool:
 
 
 def takes_its_own(account: DeveloperAccount) -> bool:
-    """Whether 3scale deletes users and applications with the account; not while it refuses the deletion."""
+    """Not while 3scale refuses the account's deletion."""
     return account.metadata.deleting and not is_true(account.status.conditions, FAILED)
 
 

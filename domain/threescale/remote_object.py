@@ -1,7 +1,7 @@
 """3scale objects without parts: accounts, users, applications, documents, policies.
 
-They are found by the remembered id, otherwise by their natural key. Their state comes from the response; after a
-response without the object (a changed plan, a new key) they are read again.
+They are found by the remembered id, otherwise by their natural key. After a response without the object (a changed
+plan, a new key) they are read again.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ T = TypeVar("T", bound=Identified)
 
 
 class One(Model, Generic[T]):
-    """The state of one object.
-
-    Attributes:
-        looked: whether it was searched for.
-        lost: it does not exist under the remembered id, or was deleted; then the list is searched.
-        former: the id of an object with the former name, to be deleted after its replacement is created; 0 if none.
+    """Attributes:
+    looked: whether it was searched for.
+    lost: it does not exist under the remembered id, or was deleted; then the list is searched.
+    former: the id of an object with the former name, to be deleted after its replacement is created; 0 if none.
     """
 
     looked: bool = False
@@ -34,12 +32,11 @@ class One(Model, Generic[T]):
 
     @property
     def untouched(self) -> bool:
-        """Whether nothing is known yet."""
         return not (self.looked or self.lost)
 
 
 def read_one(kind: type[T], read: Read, answer: object, is_it: Callable[[T], bool]) -> One[T]:
-    """The state after a read; None means absent. The oldest of several matches counts."""
+    """None means absent. The oldest of several matches counts."""
     wrapper = read.resource.value
     if read.of:
         item = None if answer is None else kind.model_validate(answer_of(wrapper, answer))
@@ -63,7 +60,7 @@ def wrote_one(kind: type[T], resource: Resource, found: One[T], write: Write, an
 
 
 def differing(wanted: Mapping[str, Json], found: Identified) -> dict[str, Json]:
-    """The fields that differ; None equals any value, and empty text equals null."""
+    """None equals any value, and empty text equals null."""
     return {
         name: value for name, value in wanted.items() if value is not None and not _same(value, getattr(found, name))
     }

@@ -20,11 +20,8 @@ def in_turn(
 ) -> list[tuple[int, str]]:
     """The changes, in an order without duplicates at any time.
 
-    Args:
-        current: all current values, by id.
-        wanted: the new values, by id. A value that another object keeps is left out.
-        aside: a template for temporary values.
-        alike: a key that is equal for values which 3scale treats as equal.
+    Values are by id. One that another object keeps is left out. `aside` is a template for temporary values; `alike` is
+    equal for values which 3scale treats as equal.
     """
     held = dict(current)
     left = {id_: value for id_, value in wanted.items() if held.get(id_) != value}

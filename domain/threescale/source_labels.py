@@ -1,8 +1,7 @@
 """Labels that link an OpenAPI and its document's Secret, as the replaced operator sets them.
 
-The operator watches only labelled Secrets, and finds the OpenAPI by the Secret's uid in a label. Perdure watches every
-referenced Secret and needs neither; people, tools, and the operator after a rollback use them. A Secret that the worker
-may not label stays unchanged.
+Perdure needs neither; people, tools, and the operator after a rollback use them. A Secret that the worker may not label
+stays unchanged.
 """
 
 from __future__ import annotations
@@ -16,13 +15,11 @@ SOURCE_UID = "apimanager.apps.3scale.net/oas-source-secret-uid"
 
 
 class SourceSecret(Model):
-    """The Secret of an OpenAPI: its uid, and whether it has the label."""
-
     uid: str
     labelled: bool = False
 
 
 def source_noted(meta: ObjectMeta, source: SourceSecret | None) -> JsonPatch:
-    """The patch that labels the OpenAPI with its Secret's uid, or removes the label; empty if unchanged."""
+    """Labels the OpenAPI with its Secret's uid, or removes the label; empty if unchanged."""
     uid = source.uid if source else None
     return {} if meta.labels.get(SOURCE_UID) == uid else {"metadata": {"labels": {SOURCE_UID: uid}}}

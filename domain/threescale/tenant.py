@@ -4,12 +4,11 @@
         token lost ─► waits for a person who puts one into the Secret
         any ─deletion─► scheduled for deletion, which 3scale carries out after fifteen days
 
-Only the response to the creation contains the tenant's token, so the pass first writes the Secret (`secret_of`) until
-that succeeds. After a crash in between, the tenant is found by its organisation's name and our mark, and its Secret
-lacks the token: the status asks a person to add one, and no second tenant is created. Another tenant's address in the
-Secret counts as a lost token. An id belongs to one master: after a change of master, a tenant with this id but another
-organisation and address is neither changed nor deleted. Clients treat a Tenant with both ids as ready: they are written
-together, and until then only conditions are.
+Only the response to the creation contains the token, so the pass first writes the Secret until that succeeds. After a
+crash in between, the tenant is found by its organisation's name and our mark: the status asks a person for a token, and
+no second tenant is created. Another tenant's address in the Secret counts as a lost token. An id belongs to one master:
+after a change of master, a tenant with this id but another organisation and address is neither changed nor deleted.
+Clients treat a Tenant with both ids as ready, so these are written together.
 """
 
 from __future__ import annotations
@@ -48,20 +47,16 @@ from domain.threescale.tenant_sync import (
 )
 
 MASTER_KEY = "MASTER_ACCESS_TOKEN"
-# Labels of the token Secret, as the replaced operator sets them.
 TOKEN_SECRET_LABELS: Mapping[str, str] = {"app": "3scale-operator"}
 
 
 class ObservedTenant(Observed):
-    """The input of a decision.
-
-    Attributes:
-        provider: the installation's master, from `master_of`.
-        secret: the token's Secret, if it exists.
-        secrets: existing keys of other Secrets.
-        siblings: other Tenants with the same organisation and master, or the same token Secret.
-        holders: siblings of the same organisation that have a tenant, with its id.
-        found: 3scale's state.
+    """Attributes:
+    provider: the installation's master, from `master_of`.
+    secret: the token's Secret, if it exists.
+    secrets: existing keys of other Secrets.
+    siblings: other Tenants with the same organisation and master, or the same token Secret.
+    holders: siblings of the same organisation that have a tenant.
     """
 
     resource: Tenant
@@ -90,7 +85,7 @@ def _decided(observed: ObservedTenant, now: datetime) -> Decision:
 
 
 def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | NoAccount:
-    """The installation's master; `secret` has its credentials, if it exists."""
+    """`secret` has the master's credentials."""
     reference = tenant.spec.master_credentials_ref
     namespace = reference.namespace or tenant.metadata.namespace
     if secret is None or MASTER_KEY not in secret.keys:
@@ -102,7 +97,7 @@ def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | No
 
 
 def secret_of(tenant: Tenant, answer: object) -> JsonObject:
-    """The Secret from a creation's response; empty without a token. It never leaves the calling process."""
+    """From a creation's response; empty without a token. It never leaves the calling process."""
     created = answer_of(Resource.TENANT.value, answer)
     token = str(answer_of("access_token", created).get("value") or "")
     if not token:
@@ -175,7 +170,6 @@ def _kept(observed: ObservedTenant, wished: Digests, fields: dict[str, object], 
 
 
 def _blocker(observed: ObservedTenant, item: FoundTenant | None) -> Blocker | None:
-    """The blocker of the next call."""
     tenant = observed.resource
     if item is not None and _is_strange(observed, item):
         return _strange(observed, item)
@@ -189,7 +183,7 @@ def _blocker(observed: ObservedTenant, item: FoundTenant | None) -> Blocker | No
 
 
 def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Blocker:
-    """The tenant exists, but its token is lost: a person must create one."""
+    """The tenant exists, but a person must create a token."""
     reference = tenant.spec.tenant_secret_ref
     why = f"has the address {other}, which belongs to another tenant" if other else f"has no {TOKEN_KEY}"
     where = f" at {address}" if address else ""

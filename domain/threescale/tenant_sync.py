@@ -37,19 +37,16 @@ class FoundTenant(Identified):
 
     @property
     def address(self) -> str:
-        """The address of its API."""
         return self.admin_base_url or f"https://{self.admin_domain}"
 
 
 class KnownTenant(Model):
-    """The tenant and its users."""
-
     tenant: One[FoundTenant] = One()
     users: tuple[FoundUser, ...] | None = None
 
 
 def tenant_in(answer: object) -> FoundTenant:
-    """The tenant of a response: `{"signup": {"account": {...}}}`, for creations, reads and changes.
+    """`{"signup": {"account": {...}}}`, for creations, reads and changes.
 
     Raises:
         ValidationError: the response has another shape.
@@ -58,13 +55,13 @@ def tenant_in(answer: object) -> FoundTenant:
 
 
 def is_tenant(found: FoundTenant, tenant: Tenant) -> bool:
-    """Whether an account of the master is this tenant: same organisation, our mark, not scheduled for deletion."""
+    """Same organisation, our mark, not scheduled for deletion."""
     ours = MANAGED_BY.items() <= found.annotations.items()
     return ours and found.org_name == tenant.spec.organization_name and found.state != LEAVING
 
 
 def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) -> KnownTenant:
-    """The state after a read; None means absent. The oldest of several matches counts."""
+    """None means absent. The oldest of several matches counts."""
     if read.resource is Resource.USER:
         users = tuple(FoundUser.model_validate(each) for each in answers_of(read.resource.value, answer))
         return found.model_copy(update={"users": users})
@@ -77,7 +74,7 @@ def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) 
 
 
 def wrote_tenant(found: KnownTenant, write: Write, answer: object) -> KnownTenant:
-    """The state after a write; users are read again."""
+    """Users are read again."""
     if write.resource is Resource.USER:
         return found.model_copy(update={"users": None})
     if write.method == "DELETE":
@@ -87,14 +84,12 @@ def wrote_tenant(found: KnownTenant, write: Write, answer: object) -> KnownTenan
 
 
 def look_for_tenant(known_id: int) -> Read:
-    """By the remembered id, otherwise in the list."""
     if known_id:
         return Read(resource=Resource.TENANT, path=f"providers/{known_id}", of=known_id)
     return Read(resource=Resource.ACCOUNT, path="accounts", paged=True)
 
 
 def sync_tenant(tenant: Tenant, found: KnownTenant, known_id: int) -> Sync:
-    """The next reads or writes."""
     one = found.tenant
     if not one.looked:
         return Sync(reads=(look_for_tenant(0 if one.lost else known_id),))
@@ -120,7 +115,7 @@ def password_of_admin(tenant: Tenant) -> SecretKey:
 
 
 def deletion_of_tenant(found: FoundTenant) -> Write | None:
-    """The call that schedules the deletion; None if it is already scheduled."""
+    """None if it is already scheduled."""
     if found.state == LEAVING:
         return None
     return Write(

@@ -1,8 +1,7 @@
 """The document of an ActiveDoc or OpenAPI, from the only key of a Secret or from an address.
 
-`text_in_secret` converts an observed Secret. A document at an address is requested as `Read(resource=Resource.TEXT,
-path=<address>)`: the pass fetches it (`activities/threescale/pages.py`), which is not a call of a tenant, and `text_at`
-converts it. A failed fetch is a refusal of that read: it is retried, and is not a fault of the object.
+The pass fetches a document at an address (`activities/threescale/pages.py`). A failed fetch is a refusal of that read:
+it is retried, and is not a fault of the object.
 """
 
 from __future__ import annotations
@@ -22,14 +21,8 @@ NOT_ONE_KEY = "Secret was empty or contains too many fields. Only one is require
 
 
 def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str] | None, version: str = "") -> Text:
-    """The document of a Secret.
-
-    Args:
-        path: the field with the reference, such as `spec.openapiRef`.
-        namespace: the Secret's.
-        name: the Secret's.
-        data: its values by key; None if the Secret does not exist.
-        version: the Secret's resourceVersion.
+    """`path` is the field with the reference, such as `spec.openapiRef`; `data` is None if the Secret does not
+    exist.
     """
     waits_for = (f"Secret/{namespace}/{name}",)
     if data is not None and len(data) == 1:
@@ -41,10 +34,10 @@ def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str]
 
 
 def text_at(body: str) -> Text:
-    """The document of an address; its version is a hash."""
+    """The version is a hash."""
     return Text(body=body, version=hashlib.sha256(body.encode()).hexdigest())
 
 
 def look_at(document: Document) -> Read | None:
-    """The read of a document at an address; None for one in a Secret."""
+    """None for a document in a Secret."""
     return Read(resource=Resource.TEXT, path=document.url) if document.url else None

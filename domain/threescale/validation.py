@@ -17,8 +17,6 @@ from domain.threescale.resources.shared import MappingRule, Metric, MetricRefere
 
 
 class Fault(Model):
-    """One fault: field, value, and reason."""
-
     path: str
     value: str | None
     """None where the field should have a value."""
@@ -31,13 +29,12 @@ class Fault(Model):
 
 
 def message_of(faults: Iterable[Fault]) -> str:
-    """All faults as a condition's message."""
     texts = [str(fault) for fault in faults]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
-    """Faults that prevent the creation; references to other objects are not checked."""
+    """References to other objects are not checked."""
     if fault := fault_of_system_name(spec.system_name):
         return fault  # without a name no defaults are applied; do not report their absence
     found = [*_names("Product", spec.metrics, spec.methods)]
@@ -58,7 +55,6 @@ def faults_of_backend(spec: BackendSpec) -> tuple[Fault, ...]:
 
 
 def fault_of_system_name(system_name: str) -> tuple[Fault, ...]:
-    """The fault of a missing system name, if the name yields none (`defaults.py`)."""
     detail = "the name has no letters or digits of which one could be made."
     return () if system_name else (Fault(path="spec.systemName", value=None, detail=detail),)
 

@@ -1,8 +1,8 @@
 """The names by which objects are referenced, and the names that they reference.
 
 A changed object wakes its referrers by its names: an Orphan is woken when its referent arrives, and a dependent
-recovers with it. Backends and products are also referenced by system name. An account waits for any user that names it,
-by the account's name; an OpenAPI waits for the objects that it created, by its own name.
+recovers with it. An account waits for any user that names it, by the account's name; an OpenAPI waits for the objects
+that it created, by its own name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ _READ_BY_OTHERS = (CASCADE, RETAIN, PROMOTE, INSECURE)
 
 
 def known_as(resource: CustomResource) -> tuple[str, ...]:
-    """The names by which others reference or await the object."""
     kind, meta = resource.kind_of.name, resource.metadata
     names = [f"{kind}/{meta.namespace}/{meta.name}"]
     if isinstance(resource, Product | Backend) and resource.spec.system_name:
@@ -47,12 +46,11 @@ def known_as(resource: CustomResource) -> tuple[str, ...]:
 
 
 def made_by(namespace: str, open_api: str) -> str:
-    """The shared name of the objects created by an OpenAPI."""
     return f"Product/{namespace}/* of OpenAPI {open_api}"
 
 
 def called(resource: CustomResource) -> str:
-    """The object's name in 3scale, which must be unique in a tenant; empty if it has none yet.
+    """The name in 3scale, which must be unique in a tenant; empty if it has none yet.
 
     A deleted or renamed object wakes those with its former name, because one of them may now have it.
     """
@@ -69,10 +67,10 @@ def called(resource: CustomResource) -> str:
 
 
 def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
-    """The fields that others depend on, as a comparable value: spec, ids, state, digests.
+    """A comparable value: spec, ids, state, digests.
 
-    Also whether a deleted object has released 3scale, because dependents may wait for that. Times and long syncs are
-    excluded, because nothing depends on them.
+    Also whether a deleted object has released 3scale, because dependents may wait for that. Nothing depends on times
+    and long syncs.
     """
     meta, status = resource.metadata, getattr(resource, "status", None)
     levers = tuple(meta.annotations.get(each) for each in _READ_BY_OTHERS)
@@ -85,12 +83,11 @@ def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
 
 
 def users_of_account(namespace: str, account: str) -> str:
-    """The shared name of an account's users."""
     return f"DeveloperUser/{namespace}/* of {account}"
 
 
 def refers_to(resource: CustomResource) -> tuple[str, ...]:
-    """The names of the object's referents, including Secrets, as far as the object shows them."""
+    """Including Secrets, as far as the object shows them."""
     meta = resource.metadata
     named = [name for name in _named(resource, meta.namespace) if not name.endswith("/")]
     return tuple(dict.fromkeys(named))

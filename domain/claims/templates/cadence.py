@@ -1,8 +1,7 @@
 """Templates whose results change without an event.
 
-Time-dependent and random ones are rendered periodically; those that read what the rendering pass writes are rendered
-again by it. The text decides, in doubt as dependent: a needless rendering is cheap, a missed one keeps an environment
-running too long.
+The text decides, in doubt as dependent: a needless rendering is cheap, a missed one keeps an environment running too
+long.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-# Names of time and chance, as whole words: `creationTimestamp` and `lifespan_end_datetime` do not match.
+# Whole words: `creationTimestamp` and `lifespan_end_datetime` do not match.
 _CLOCK_OR_CHANCE = re.compile(
     r"\b(?:now|utcnow|today|timestamp|datetime|strgen|random|lipsum|timedelta_to_lifespan_end)\b"
 )
@@ -18,7 +17,7 @@ _CLOCK_OR_CHANCE = re.compile(
 _BY_COMPUTED_NAME = re.compile(
     r"\|\s*(?:map|select|selectattr|reject|rejectattr|attr)\s*\(\s*(?:attribute\s*=\s*)?[^'\"\s]"
 )
-# Claim and handle, except fields that no pass writes.
+# Except fields that no pass writes.
 _OWN_WRITES = re.compile(
     r"\bresource_(?:claim|handle)\b"
     r"(?!\s*\.\s*(?:metadata|meta|name|namespace|uid|guid|kind|annotations|labels|vars)\b)"
@@ -27,17 +26,15 @@ _TAGS = ("{{", "{%")
 
 
 def depends_on_time(texts: Iterable[str]) -> bool:
-    """Whether any template may give another result later without changed inputs.
+    """Whether any template may give another result later without changed inputs, by time or chance.
 
-    Args:
-        texts: templates as stored; texts without a tag are ignored. A condition is given as its template
-            (`condition_template`).
+    A condition is given as its template (`condition_template`).
     """
     return any(_CLOCK_OR_CHANCE.search(text) or _BY_COMPUTED_NAME.search(text) for text in _templates(texts))
 
 
 def reads_what_passes_write(texts: Iterable[str]) -> bool:
-    """Whether any template reads statuses or lifespans of claim or handle, which passes write."""
+    """Statuses or lifespans of claim or handle."""
     return any(_OWN_WRITES.search(text) for text in _templates(texts))
 
 

@@ -1,7 +1,8 @@
 """The sandbox for all templates of claims, providers and pools.
 
 Jinja2 3.1 configured as in Poolboy (default delimiters, no autoescape, chainable undefined that fails when printed, no
-extensions, no loader), so that expressions with documented names give the same results, with restrictions:
+extensions, no loader), with restrictions:
+
 - attributes that begin with an underscore or lead into Python's internals are errors; Jinja2's own sandbox returns
   undefined, which conditions treat as false;
 - inputs cannot be changed: otherwise a claim's `autoDelete.when` could rewrite the provider for the next rendering.
@@ -9,8 +10,7 @@ extensions, no loader), so that expressions with documented names give the same 
 - the machine's clock is unreachable: methods of `datetime` and `date` use the rendering's clock;
 - loop rounds, calls, sums, products, powers, concatenations and formats are counted or measured first (`limits`).
 
-Loops and macros get a counting step at compilation, and `~` compiles to a measuring call. Compiling costs about thirty
-renderings, so compiled templates are cached by text, limited in number and length.
+Compiling costs about thirty renderings, so compiled templates are cached by text.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from domain.claims.templates.filters import filters
 from domain.claims.templates.moments import Clock
 from domain.claims.templates.views import View
 
-# Limits of the cache: a short compiled template takes about 5 KiB, a long one eighty times its text.
+# A short compiled template takes about 5 KiB, a long one eighty times its text.
 COMPILED = 6_000
 COMPILED_LENGTH = 512 * 1024
 
 _CLOCK_WAYS = frozenset({"now", "utcnow", "today"})
-# Methods of Python's types with integer arguments that determine the result's length.
+# Their integer arguments determine the result's length.
 _SIZED_METHODS = frozenset({"center", "expandtabs", "ljust", "rjust", "to_bytes", "zfill"})
 _JINJA_NAMES = ("_loop_vars", "_block_vars")  # added by Jinja2 to every call's arguments
 
@@ -48,8 +48,6 @@ clock_of_rendering: ContextVar[Clock] = ContextVar("clock_of_rendering")
 
 
 class RenderingContext(Context):
-    """Jinja2's context with the rendering's budget and its read-only inputs."""
-
     budget: limits.Budget
     _given: frozenset[int] | None = None
 
@@ -91,7 +89,7 @@ class LazyVariable:
         self._text = text
 
     def value(self) -> object:
-        """The rendered value; after an error, a value that fails when used.
+        """After an error, a value that fails when used.
 
         Jinja2 resolves names at the start of a template, even for branches not taken.
         """
@@ -106,8 +104,6 @@ class LazyVariable:
 
 
 class _Failing:
-    """The value of a variable that could not be rendered."""
-
     def __init__(self, error: Exception) -> None:
         object.__setattr__(self, "_error", error)
 
@@ -138,7 +134,7 @@ def _containers(values: Iterable[object]) -> set[int]:
 
 
 class _Generator(CodeGenerator):
-    """Jinja2's compiler with counted steps and measured concatenation."""
+    """Counts steps and measures concatenations."""
 
     def visit_ExprStmt(self, node: nodes.ExprStmt, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
         """A bare context reference, which templates cannot contain, marks a step."""
@@ -156,7 +152,7 @@ class _Generator(CodeGenerator):
 
 
 class _Formatter(SandboxedFormatter):
-    """`str.format` without attribute access, and with limited length."""
+    """Without attribute access, and with limited length."""
 
     length = 0
 
@@ -171,7 +167,7 @@ class _Formatter(SandboxedFormatter):
 
 
 class Sandbox(SandboxedEnvironment):
-    """The environment; one per set of rules, shared by all renderings of a process."""
+    """One per set of rules, shared by all renderings of a process."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
     context_class = RenderingContext
@@ -185,7 +181,7 @@ class Sandbox(SandboxedEnvironment):
         self._compiled_length = 0
 
     def template(self, text: str) -> Template:
-        """The compiled template of a text, cached.
+        """Cached by text.
 
         Raises:
             TemplateSyntaxError: it is not a template.
@@ -240,7 +236,7 @@ class Sandbox(SandboxedEnvironment):
         raise SecurityError(f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe.")
 
     def wrap_str_format(self, value: object) -> Callable[..., str] | None:
-        """`format` and `format_map` of a text, restricted."""
+        """None for other methods."""
         if not isinstance(value, types.BuiltinMethodType) or value.__name__ not in ("format", "format_map"):
             return None
         text = value.__self__
@@ -281,7 +277,6 @@ class Sandbox(SandboxedEnvironment):
 
 
 def _printed(value: object) -> object:
-    """Checks before a value is printed."""
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()
     if not isinstance(value, (str, int, float)):
@@ -297,7 +292,6 @@ def _date_kind(value: object) -> type[date] | None:
 
 
 def _check_method(context: RenderingContext, method: types.BuiltinMethodType, args: tuple[object, ...]) -> None:
-    """Checks before a method of a built-in type."""
     owner, name = method.__self__, method.__name__
     if name in _SIZED_METHODS:
         for each in args:
@@ -327,7 +321,7 @@ def _check_text_method(text: str | bytes, name: str, args: tuple[object, ...]) -
 
 
 def _lipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
-    """Jinja2's `lipsum`, with a limited number of words."""
+    """Limits the number of words."""
     if n * max > limits.WORDS:
         raise LimitExceeded(f"more than {limits.WORDS} words of lipsum")
     return generate_lorem_ipsum(n, html, min, max)

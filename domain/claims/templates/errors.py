@@ -1,16 +1,12 @@
-"""Errors of templates, with their place and the familiar text."""
-
 from __future__ import annotations
 
 LONGEST_TEXT = 1000
 
 
 class TemplateError(Exception):
-    """A template that cannot be rendered, because of an error or a limit.
-
-    Attributes:
-        what: the place, for its author: "provider x, override".
-        text: Jinja2's or Python's message, which some statuses quote.
+    """Attributes:
+    what: the place, for its author: "provider x, override".
+    text: Jinja2's or Python's message, which some statuses quote.
     """
 
     def __init__(self, what: str, text: str) -> None:
@@ -20,16 +16,15 @@ class TemplateError(Exception):
 
 
 class LimitExceeded(Exception):  # noqa: N818 - its text says the limit, which becomes a TemplateError's
-    """A template exceeds a limit; see `limits`."""
+    pass
 
 
 def _encodable(text: str) -> str:
-    """The text with `?` for surrogates, which JSON cannot contain."""
+    """With `?` for surrogates, which JSON cannot contain."""
     return text.encode(errors="replace").decode()
 
 
 def text_of(error: BaseException) -> str:
-    """An exception's message, or its type if it has none."""
     if isinstance(error, RecursionError):
         return "nested too deeply"
     return str(error) or type(error).__name__

@@ -1,8 +1,7 @@
 """The filters: Poolboy's additions and Jinja2's own, each guarded.
 
-Poolboy's are `bool`, `json_query`, `merge_list_of_dicts`, `object` and `to_json`, `parse_time_interval`, `strgen`,
-`to_datetime`. `json_query` is the community edition of JMESPath (`zip`, `from_items`, `items`, `let`, ...), installed
-under its own module name, because as `jmespath` it would replace the library that boto3 needs.
+`json_query` is the community edition of JMESPath (`zip`, `from_items`, `items`, `let`, ...), installed under its own
+module name, because as `jmespath` it would replace the library that boto3 needs.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _FALSE = {"n", "no", "f", "false", "off", "0"}
 
 
 def truth(value: object, *, unknown_is_false: bool = False) -> bool:
-    """The truth of a value; texts by their word.
+    """Texts by their word.
 
     Raises:
         ValueError: the word means neither yes nor no.
@@ -51,7 +50,7 @@ def json_query(value: object, expression: str) -> object:
 
 
 def merge_list_of_dicts(value: object) -> object:
-    """The mappings of a list merged, later ones override; nulls are skipped."""
+    """Later ones override; nulls are skipped."""
     if not value:
         return {}
     if isinstance(value, Mapping):
@@ -77,7 +76,7 @@ def parse_time_interval(value: object) -> timedelta:
 
 
 def strgen(pattern: str) -> str:
-    """A random text for a pattern (`[0-9a-f]{8}`)."""
+    """Random, for a pattern such as `[0-9a-f]{8}`."""
     limits.pattern(pattern)
     return str(StringGenerator(pattern).render())
 
@@ -87,12 +86,12 @@ def to_datetime(text: str, fmt: str = "%Y-%m-%d %H:%M:%S") -> datetime:
 
 
 def bool_filter(value: object) -> bool:
-    """The `bool` filter of Poolboy 1.12: an unknown word is an error."""
+    """Poolboy 1.12: an unknown word is an error."""
     return truth(value)
 
 
 def newer_bool_filter(value: object) -> bool:
-    """The `bool` filter of Poolboy 1.13 and later: an unknown word is false."""
+    """Poolboy 1.13 and later: an unknown word is false."""
     return truth(value, unknown_is_false=True)
 
 
@@ -129,7 +128,7 @@ _SIZED = {"batch": "linecount", "center": "width", "indent": "width", "round": "
 
 
 def guarded(name: str, filter_: Filter) -> Filter:
-    """A filter that refuses slow or huge results."""
+    """Refuses slow or huge results."""
     first = 1 if hasattr(filter_, "jinja_pass_arg") else 0
     check = _CHECKS.get(name)
     size = _SIZED.get(name)

@@ -1,8 +1,7 @@
 """Soft limits of templates: excessive growth becomes an error that names the limit.
 
 They are far above normal use and far below damage. A template can be slow in other ways; then its process is ended
-(activities/claims/evaluator.py). They make common mistakes cheap and clear. Sizes follow what can be stored: the API
-server refuses requests above 3 MiB, and etcd objects above 1.5 MiB.
+(activities/claims/evaluator.py). The API server refuses requests above 3 MiB, and etcd objects above 1.5 MiB.
 """
 
 from __future__ import annotations
@@ -64,7 +63,6 @@ def template_text(text: str) -> None:
 
 
 def template_tree(tree: nodes.Node) -> None:
-    """Refuse a template with too many or too deeply nested parts."""
     seen = 0
     level: list[nodes.Node] = [tree]
     for _ in range(TEMPLATE_DEPTH):
@@ -93,10 +91,7 @@ def bits(count: int) -> None:
 
 
 def values(value: object) -> None:
-    """Refuse values that are too large or too deep to print.
-
-    Nested lists that share members are small in memory and endless in print.
-    """
+    """Nested lists that share members are small in memory and endless in print."""
     if not _is_container(value):
         return
     seen, length = 0, 0
@@ -132,7 +127,6 @@ def _within(value: object) -> Iterator[object]:
 
 
 def sized(value: object) -> object:
-    """The result of a call or filter; too large ones are refused."""
     if isinstance(value, (str, bytes)):
         string(len(value))
     elif isinstance(value, (list, tuple)):
@@ -150,7 +144,7 @@ def added(left: object, right: object) -> None:
 
 
 def multiplied(left: object, right: object) -> None:
-    """Refuse a product that is too large: repeated texts or lists, or integers."""
+    """Repeated texts or lists, or integers."""
     if isinstance(left, int) and isinstance(right, int):
         bits(left.bit_length() + right.bit_length())
         return
@@ -162,7 +156,7 @@ def multiplied(left: object, right: object) -> None:
 
 
 def raised(base: object, power: object) -> None:
-    """Refuse a power that is too large; floats overflow by themselves."""
+    """Floats overflow by themselves."""
     if isinstance(base, int) and isinstance(power, int) and power > 0:
         bits(base.bit_length() * power)
 
@@ -173,13 +167,12 @@ def number(value: object) -> None:
 
 
 def field(spec: str) -> None:
-    """Refuse a format specification with a large width."""
     if any(int(digits) > FIELD_WIDTH for digits in _NUMBER.findall(spec)):
         raise LimitExceeded(f"a field of more than {FIELD_WIDTH} characters in a format")
 
 
 def percent_format(text: str, arguments: object) -> None:
-    """Refuse a `text % arguments` that is too long, or has widths in arguments."""
+    """Also refuses widths in arguments."""
     for spec in re.findall(r"%%|%(?:\([^)]*\))?([-+ #0-9.*]*)", text):
         if "*" in spec:
             raise LimitExceeded("a field whose width is an argument in a format")
@@ -192,7 +185,6 @@ def percent_format(text: str, arguments: object) -> None:
 
 
 def pattern(text: str) -> None:
-    """Refuse a `strgen` pattern with a result that is too long."""
     counts = _NUMBER.findall(" ".join(re.findall(r"\{[^}]*", text)))
     if len(text) > FIELD_WIDTH or sum(map(int, counts)) > PATTERN_LENGTH:
         raise LimitExceeded(f"a pattern that makes a text of more than {PATTERN_LENGTH} characters")

@@ -1,9 +1,9 @@
 """The time-related names in templates: `datetime`, `timedelta`, `timezone`, `now` and `timestamp`.
 
 All use one `Clock`: the start of the pass, as given by the engine, plus the elapsed monotonic time. The classes' own
-methods (`datetime.now()`, `utcnow()`, `today()`, on class or instance) use it too. As in Poolboy, a timestamp prints
-seconds with a `Z`, parses only one format, and compares only with its kind. Additions: seconds can be added, a parsed
-offset is converted to UTC before printing, and `timedelta("10m")` works as documented.
+methods (`datetime.now()`) use it too. As in Poolboy, a timestamp prints seconds with a `Z`, parses only one format, and
+compares only with its kind. Additions: seconds can be added, a parsed offset is converted to UTC before printing, and
+`timedelta("10m")` works as documented.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Clock:
         return self._instant + timedelta(seconds=time.monotonic() - self._began)  # noqa: TID251 - elapsed time
 
     def now(self, utc: bool = False, fmt: str | None = None) -> datetime | str:
-        """The template's `now`: naive in the process's time zone, or aware in UTC; as text with a format."""
+        """Naive in the process's time zone, or aware in UTC; as text with a format."""
         moment = self.instant() if utc else self._local()
         return moment.strftime(fmt) if fmt else moment
 
@@ -52,7 +52,7 @@ class Clock:
 
 
 def interval(value: object) -> timedelta:
-    """An interval ("30m", "1h30m", "2 days", "1:24:11"), a number of seconds, or a timedelta.
+    """From "30m", "1h30m", "2 days", "1:24:11", a number of seconds, or a timedelta.
 
     Raises:
         TypeError: it cannot be parsed.
@@ -69,7 +69,7 @@ def interval(value: object) -> timedelta:
 
 
 class Timedelta(timedelta):
-    """The templates' `timedelta`: creates plain ones, also from text."""
+    """Creates plain ones, also from text."""
 
     def __new__(cls, *args: float | str, **units: float) -> timedelta:  # type: ignore[misc]
         if args and isinstance(args[0], str):
@@ -78,7 +78,7 @@ class Timedelta(timedelta):
 
 
 class Timestamp:
-    """A time in UTC, printed in seconds; a template's `timestamp` is the current one."""
+    """In UTC, printed in seconds."""
 
     __slots__ = ("_clock", "_moment")
 
@@ -87,12 +87,10 @@ class Timestamp:
         self._moment = moment or clock.instant()
 
     def __call__(self, moment: str | datetime | Timestamp | None = None) -> Timestamp:
-        """The time of a text such as `2021-05-01T12:30:00Z`, or of a datetime; the current one for None.
-
-        A datetime without a zone is UTC, like the times of claims and handles.
+        """The current time for None; a datetime without a zone is UTC, like the times of claims and handles.
 
         Raises:
-            ValueError: the text has another format.
+            ValueError: the text is not like `2021-05-01T12:30:00Z`.
         """
         if isinstance(moment, Timestamp):
             return Timestamp(self._clock, moment._moment)
@@ -111,7 +109,6 @@ class Timestamp:
         return self._moment
 
     def add(self, value: object) -> Timestamp:
-        """The sum with an interval as text, timedelta or seconds."""
         return Timestamp(self._clock, self._moment + interval(value))
 
     def __add__(self, value: object) -> Timestamp:
@@ -139,7 +136,7 @@ class Timestamp:
 
 
 def names(clock: Clock) -> dict[str, object]:
-    """The names in every rendering; they hide variables of the same name."""
+    """They hide variables of the same name."""
     return {
         "datetime": datetime,
         "timedelta": Timedelta,

@@ -1,17 +1,16 @@
 """Rendering of values whose strings are templates, and of conditions.
 
-Mapping values and list items are rendered, keys are not, and results are not rendered again. A string is typed only if
-it consists of one expression that ends with a typing filter:
+Keys are not rendered, and results are not rendered again. A string is typed only if it consists of one expression that
+ends with a typing filter:
 
     "{{ 1 + 1 }}"              "2"
     "{{ 1 + 1 | int }}"        2         also bool, float, object (JSON)
     " {{ 1 + 1 | int }}"       " 2"      an outer blank, a second {{ or a second line prevents typing
     "{{ omit }}"               the entry or item is left out; null for the whole value
 
-There are two sets of rules. With `newer`, the default, those of Poolboy 1.13 and later: untypable values stay text,
-`bool` treats unknown words as false, `| list }}` gives a list, and vars in `lazy` are rendered when used. Otherwise
-those of 1.12: untypable values are null, unknown words are errors, `| list }}` gives text, and vars with Jinja tags are
-plain text.
+With `newer`, the default, the rules are those of Poolboy 1.13 and later: untypable values stay text, `bool` treats
+unknown words as false, `| list }}` gives a list, and vars in `lazy` are rendered when used. Otherwise those of 1.12:
+untypable values are null, unknown words are errors, `| list }}` gives text, and vars with Jinja tags are plain text.
 """
 
 from __future__ import annotations
@@ -53,25 +52,20 @@ announce: Callable[[str], None] = lambda what: None  # noqa: E731
 
 
 def announce_to(listener: Callable[[str], None]) -> None:
-    """Announce the place of each template before its rendering."""
     global announce
     announce = listener
 
 
 def condition_template(expression: str) -> str:
-    """The template for a condition."""
     return "{{(" + expression + ")|bool}}"
 
 
 class Renderer:
-    """Renders with one time and one set of rules; created for each pass."""
+    """Created for each pass."""
 
     def __init__(self, now: datetime, *, newer: bool = False) -> None:
-        """A renderer.
-
-        Args:
-            now: the start of the pass, aware; templates see it plus the elapsed time.
-            newer: the rules of Poolboy 1.13 and later instead of those of 1.12.
+        """`now` is the start of the pass, aware; `newer`: the rules of Poolboy 1.13 and later instead of those of
+        1.12.
         """
         self._clock = Clock(now)
         self._names = names(self._clock)
@@ -111,7 +105,7 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """Whether a condition is true; see `render` for the arguments.
+        """See `render` for the arguments.
 
         Also with several lines, where Poolboy treats any text, even "False", as true.
 
@@ -137,8 +131,6 @@ class Renderer:
 
 
 class _Run:
-    """One rendering with its names, omission marker and budget."""
-
     def __init__(self, renderer: Renderer, variables: Mapping[str, object], lazy: Mapping[str, object]) -> None:
         self._sandbox = renderer._sandbox
         self._newer = renderer.newer
@@ -149,7 +141,7 @@ class _Run:
         self._names = {**(self._rendered_when_used(lazy) if self._newer else lazy), **given}
 
     def value(self, template: Json, depth: int) -> object:
-        """A rendered value, with omission markers."""
+        """With omission markers."""
         self.budget.node()
         if isinstance(template, str):
             return self.typed(template)
@@ -162,7 +154,7 @@ class _Run:
         return template
 
     def typed(self, template: str) -> object:
-        """A rendered string, converted if it ends with a typing filter."""
+        """Converted if it ends with a typing filter."""
         matched = (_TYPED_NEWER if self._newer else _TYPED).match(template)
         if matched is None:
             return self.text(template)
@@ -181,7 +173,6 @@ class _Run:
             return text if self._newer else None
 
     def text(self, template: str) -> str:
-        """A rendered string, unconverted."""
         if _TAG.search(template) is None:
             text = _plain(template)
             self.budget.printed(len(text))
@@ -197,7 +188,6 @@ class _Run:
         }
 
     def lazily(self, template: str) -> object:
-        """The value of a template variable."""
         self._lazy_depth += 1
         try:
             if self._lazy_depth > LAZY_DEPTH:
@@ -208,7 +198,7 @@ class _Run:
 
 
 def is_rendered_when_used(value: object) -> TypeGuard[str]:
-    """Whether a variable of a provider or handle is a template by the newer rules."""
+    """By the newer rules."""
     return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
@@ -218,7 +208,7 @@ def _sandbox(newer: bool) -> Sandbox:
 
 
 def _plain(text: str) -> str:
-    """A text without tags as Jinja2 renders it: normalized line ends, without a single trailing one."""
+    """As Jinja2 renders it: normalized line ends, without a single trailing one."""
     if "\n" not in text and "\r" not in text:
         return text
     lines = newline_re.split(text)[::2]
@@ -226,10 +216,8 @@ def _plain(text: str) -> str:
 
 
 def _converted(text: str, kind: str, *, newer: bool) -> object:
-    """A rendered text, converted by its typing filter.
-
-    Raises:
-        ValueError: it cannot be converted.
+    """Raises:
+    ValueError: the text cannot be converted.
     """
     if kind == "bool":
         return truth(text, unknown_is_false=newer)
@@ -260,7 +248,7 @@ def _no_constant(text: str) -> object:
 
 
 def _without_omitted(value: object, run: _Run) -> object:
-    """A value without omitted entries and items; the omission object for the whole value."""
+    """The omission object for the whole value."""
     if isinstance(value, str):
         return _OMITTED if value == run.omit else value
     if isinstance(value, dict):

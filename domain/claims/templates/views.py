@@ -1,9 +1,8 @@
 """Objects in templates: the raw mapping plus Poolboy's derived attributes.
 
-`resource_claim`, `resource_handle`, `resource_provider` and a pool. A derived attribute without a value is None, a
-missing mapping is empty, and an unknown attribute is undefined, not an error. uid and creation time of a new object are
-undefined, because names made of them would change later. Templates cannot change views. Where upstream's releases
-differ: a claim's `parameter_values` are the accepted ones, overridden by its spec, as seen during validation.
+A derived attribute without a value is None, a missing mapping is empty, and an unknown attribute is undefined. uid and
+creation time of a new object are undefined, because names made of them would change later. Templates cannot change
+views. Where upstream's releases differ: a claim's `parameter_values` are the accepted ones, overridden by its spec.
 """
 
 from __future__ import annotations
@@ -43,19 +42,13 @@ def _moment(text: object) -> datetime | None:
 
 
 class View:
-    """The common part; templates cannot access `_raw`, only its parts."""
+    """Templates cannot access `_raw`, only its parts."""
 
     __slots__ = ("_domain", "_now", "_raw")
     _kind: ClassVar[str]
 
     def __init__(self, raw: Mapping[str, object], *, now: datetime | None = None, domain: str = "") -> None:
-        """A view of one object.
-
-        Args:
-            raw: the object from the API server.
-            now: the start of the pass, for time differences.
-            domain: the API group in its annotations' keys; the object's own if empty.
-        """
+        """`now` is for time differences; `domain` is the API group in annotations' keys, the object's own if empty."""
         self._raw = raw
         self._now = now
         self._domain = domain or str(raw.get("apiVersion", "")).partition("/")[0]
@@ -147,8 +140,6 @@ class _WithLifespan(View):
 
 
 class ClaimView(_WithLifespan):
-    """`resource_claim`."""
-
     __slots__ = ()
     _kind = "ResourceClaim"
 
@@ -249,8 +240,6 @@ class ClaimView(_WithLifespan):
 
 
 class HandleView(_WithLifespan):
-    """`resource_handle`."""
-
     __slots__ = ()
     _kind = "ResourceHandle"
 
@@ -318,14 +307,12 @@ class HandleView(_WithLifespan):
 
 
 class ProviderView(View):
-    """`resource_provider`."""
-
     __slots__ = ()
     _kind = "ResourceProvider"
 
     @property
     def parameter_defaults(self) -> dict[str, object]:
-        """The default values of its parameters, without templates."""
+        """Without default templates."""
         defaults: dict[str, object] = {}
         for each in _list(self._raw, "spec", "parameters"):
             schema = _mapping(each, "validation", "openAPIV3Schema")
@@ -358,7 +345,5 @@ class ProviderView(View):
 
 
 class PoolView(View):
-    """A pool; its templates use little more than its vars."""
-
     __slots__ = ()
     _kind = "ResourcePool"
