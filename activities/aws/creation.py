@@ -34,7 +34,8 @@ EMAIL_ALREADY_EXISTS = "EMAIL_ALREADY_EXISTS"
 # Temporary failures of a valid request: the decision makes another.
 _ASK_ANEW = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
 
-_LOOKS = (1, 1, 2, 3, 5, 8, 13, 15)
+# After 3, 6, 10, 15, 22, 30, 40 s, then every 15 s.
+_LOOKS = (3, 3, 4, 5, 7, 8, 10, 15)
 _LOST = (2, 3, 5, 8, 15, 30)
 _LISTED_AFTER_SECONDS = 1
 _UNKNOWN_REQUEST_LOOKS = 4
@@ -68,7 +69,12 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
 
 
 def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
-    """Check the request once; while it is in progress the server retries."""
+    """Check the request once; while it is in progress the server retries.
+
+    The first attempt does not check: AWS takes seconds at least, and calls of the organization are scarce.
+    """
+    if not attempt.repeated():
+        raise _under_way(action, "requested just now")
     payer = sessions.payer()
     try:
         answer = payer.organizations().describe_create_account_status(CreateAccountRequestId=action.request_id)
@@ -81,12 +87,13 @@ def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
         return _failed(sessions, action, status.get("FailureReason", "UNKNOWN"))
     account_id = status.get("AccountId", "")
     if status["State"] == IN_PROGRESS or not account_id:
-        raise Pending(
-            f"request {action.request_id} for account {action.name} is {status['State']}",
-            code=status["State"],
-            delay=attempt.growing(_LOOKS),
-        )
+        raise _under_way(action, status["State"])
     return CreatedAccount(created_account_id=account_id)
+
+
+def _under_way(action: AwaitAccount, state: str) -> Pending:
+    message = f"request {action.request_id} for account {action.name} is {state}"
+    return Pending(message, code=IN_PROGRESS, delay=attempt.growing(_LOOKS))
 
 
 def tag_account(sessions: Sessions, action: TagAccount) -> None:

@@ -102,7 +102,7 @@ _MEMBER = {
     "ec2:DeleteVpcEndpointServiceConfigurations": "clean a released account",
     "ec2:DeregisterImage": "clean a released account",
     "ec2:DescribeImages": "choose the image to launch; clean a released account",
-    "ec2:DescribeInstanceTypes": "choose the instance type",
+    "ec2:DescribeInstanceTypes": "choose the instance type where t3.micro is refused",
     "ec2:DescribeInstances": "check that an instance runs or has ended",
     "ec2:DescribeRegions": "list the regions to initialise",
     "ec2:DescribeSnapshots": "clean a released account",

@@ -1,13 +1,18 @@
 """Regions: which ones an account has, and the launch that makes AWS verify the account in one of them.
 
-A region is initialised by launching a micro instance, seeing it run, and terminating it. A leftover instance costs
-money in an account that no person watches, so it is always terminated: after a failed wait, upon cancellation, and
-after a crash or a lost answer by the next attempt, which finds it by its tags.
+A region is initialised by launching a micro instance, proving that it ran, and terminating it. A leftover instance
+costs money in an account that no person watches, so it is always terminated: after a failed wait, upon cancellation,
+and after a crash or a lost answer by the next attempt, which finds it by its tags.
+
+    RunInstances ─► it boots ─► TerminateInstances ─► it was running before: initialised
+                                        └─► it was not ─► DescribeInstances ─► ended by EC2: refused
+                                                                └─► ended by us ─► second launch, described
 
 RunInstances with the same ClientToken (of the Account's uid, region and round) answers with the first launch, even if
 that instance is terminated by now; EC2 keeps tokens for at least a day. So a repetition launches no second instance,
-and another round a new one. A first attempt costs three calls; image and instance type are the same for all accounts,
-and looked up once per region and hour in a process.
+and another round a new one. A round's second launch has a token of its own. It is made only after the first has ended
+without proof that it ran: terminated too early, or the answer was lost with a process. A first attempt costs two calls,
+as boot times are known from earlier instances; the image is looked up once per region and hour in a process.
 
 New accounts answer PendingVerification or OptInRequired for minutes to hours: tried again after 2, 4, 8, ... 512 s.
 After 25 minutes of that, or of no answer, the region is given up (EC2CreationTimeout, the replaced operator's limit)
@@ -25,6 +30,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
 from activities import attempt
+from activities.aws.boot_times import BootTimes, Unknown
 from activities.aws.clients import held
 from activities.aws.entering import entered
 from activities.aws.errors import UNAUTHENTICATED
@@ -60,6 +66,11 @@ _ENDED_BY_US = "Client.UserInitiatedShutdown"
 _FORGOTTEN_SECONDS = 30
 _LISTED_AFTER_SECONDS = 0.5
 _OVER = frozenset({"shutting-down", "terminated"})
+_RAN = frozenset({"running", "stopping", "stopped"})
+# How EC2 refuses an instance type that a region does not offer; each may have other reasons.
+_TYPE_REFUSED = frozenset({"InvalidInstanceType", "InvalidParameterValue", "Unsupported"})
+_ASKED_AGAIN_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
 _LOOKS_SECONDS = (0.3, 0.7, 1, 2, 3, 5)
 _LONGEST_PENDING = timedelta(minutes=10)
 _TERMINATE_SECONDS = (0, 1, 2, 4, 8, 15)
@@ -95,19 +106,21 @@ def usable(regions: Iterable[RegionTypeDef]) -> tuple[str, ...]:
     return tuple(sorted(item["RegionName"] for item in regions if item.get("OptInStatus") != "not-opted-in"))
 
 
-class Launch(NamedTuple):
-    """The same for every account of a region."""
+class Launched(NamedTuple):
+    """What has to be terminated, and when it was launched (by the monotonic clock) if that is known."""
 
-    image: str
-    instance_type: MicroType
+    ids: list[str]
+    at: float | None = None
 
 
 class RegionInitializer:
-    """Initialises regions, with cached look-ups. One per process."""
+    """Initialises regions; holds what all accounts share. One per process."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._launches: LookUps[tuple[str, str, str], Launch] = LookUps()
+        self._images: LookUps[tuple[str, str, str], str] = LookUps()
+        self._boots = BootTimes()
+        self._without_t3: set[str] = set()
 
     def initialize(self, action: InitializeRegion) -> RegionOutcome:
         member = entered(self._sessions, action, settle=attempt.SETTLING)
@@ -134,34 +147,107 @@ class RegionInitializer:
             return RegionOutcome(region=action.region, ok=False, message=error.message)
 
     def _initialize(self, ec2: EC2Client, action: InitializeRegion) -> RegionOutcome:
-        if action.search or attempt.repeated():
-            left = instances_of(ec2, action.tags)
-            if left:
-                return _see_through(ec2, action, [instance["InstanceId"] for instance in left])
+        again = attempt.repeated()
+        if action.search or again:
+            left = [instance["InstanceId"] for instance in instances_of(ec2, action.tags)]
+            if left and (outcome := self._see_through(ec2, action, Launched(left))):
+                return outcome
         attempt.checkpoint()
-        return _see_through(ec2, action, self._launch(ec2, action))
+        first = self._launch(ec2, action, client_token(action))
+        if outcome := self._see_through(ec2, action, first, timed=not again):
+            return outcome
+        attempt.checkpoint()
+        second = self._launch(ec2, action, client_token(action, second=True))
+        # Described before it is terminated, also by an earlier attempt: if it is over, it ran.
+        over = RegionOutcome(region=action.region, ok=True, message=f"{second.ids[0]} was launched before")
+        return self._see_through(ec2, action, second) or over
 
-    def _launch(self, ec2: EC2Client, action: InitializeRegion) -> list[str]:
-        """The new instance's id; after a lost answer, the ids of whatever has our marks."""
+    def _launch(self, ec2: EC2Client, action: InitializeRegion, token: str) -> Launched:
+        """The instance of this token; after a lost answer, whatever has our marks."""
         key = (action.partition, action.region, action.ami_owner)
-        launch = self._launches.get(key, lambda: _look_up(ec2, action))
+        image = self._images.get(key, lambda: _image(ec2, action))
+        kind = FALLBACK_TYPE if action.region in self._without_t3 else PREFERRED_TYPE
         attempt.checkpoint()
         try:
-            answer = ec2.run_instances(**_run_instances(action, launch))
+            answer = ec2.run_instances(**_run_instances(action, image, kind, token))
         except Absent as error:
             if not error.code.startswith("InvalidAMIID"):
                 raise
             # The image was withdrawn: look it up again.
-            self._launches.forget(key)
+            self._images.forget(key)
             raise Unavailable(error.message, code=error.code) from error
+        except Invalid as error:
+            if error.code not in _TYPE_REFUSED or kind == FALLBACK_TYPE or _is_offered(ec2, kind):
+                raise
+            self._without_t3.add(action.region)
+            return self._launch(ec2, action, token)
         except Unavailable:
             # It may have been launched. Check now, as no later attempt does if the action is cancelled meanwhile.
             attempt.pause_regardless(_LISTED_AFTER_SECONDS)
             found = [instance["InstanceId"] for instance in instances_of(ec2, action.tags)]
             if not found:
                 raise
-            return found
-        return [answer["Instances"][0]["InstanceId"]]
+            return Launched(found)
+        return Launched([answer["Instances"][0]["InstanceId"]], time.monotonic())
+
+    def _see_through(
+        self, ec2: EC2Client, action: InitializeRegion, launched: Launched, *, timed: bool = False
+    ) -> RegionOutcome | None:
+        """Know that one ran; terminate all, whatever comes. None: they were terminated, perhaps before they ran.
+
+        With `timed` they are not described if it is known when they run: the answer to their termination proves it.
+        """
+        outcome: RegionOutcome | None = None
+        try:
+            described = not (timed and self._await_boot(action.region, launched))
+            if described:
+                outcome = self._await_running(ec2, action, launched)
+        finally:
+            ended_at = time.monotonic()
+            states = _terminate(ec2, launched.ids)
+        if described:
+            return outcome
+        if states & _RAN:
+            return _ran(action.region, launched.ids[0])
+        if "pending" in states and launched.at is not None:
+            self._boots.terminated_early(action.region, ended_at - launched.at)
+        return self._see_through(ec2, action, launched)
+
+    def _await_boot(self, region: str, launched: Launched) -> bool:
+        """Wait until the instance should run; False if it has to be described."""
+        while launched.at is not None:
+            wait = self._boots.wait(region, launched.at, time.monotonic())
+            if wait is Unknown.DESCRIBE:
+                break
+            left = _ASKED_AGAIN_SECONDS if wait is Unknown.ASK_AGAIN else launched.at + wait - time.monotonic()
+            if left <= 0:
+                return True
+            attempt.pause(min(left, _LONGEST_PAUSE_SECONDS), launched.ids)
+        return False
+
+    def _await_running(self, ec2: EC2Client, action: InitializeRegion, launched: Launched) -> RegionOutcome | None:
+        """Describe the instances until one runs. None: they were terminated by us, or were forgotten since."""
+        started = time.monotonic()
+        looks, ran_after = 0, None
+        try:
+            while (asked := time.monotonic()) < started + _LONGEST_PENDING.total_seconds():
+                attempt.checkpoint(launched.ids)
+                found = _describe(ec2, launched.ids)
+                running = [instance["InstanceId"] for instance in found if instance["State"]["Name"] in _RAN]
+                if running:
+                    ran_after = asked - launched.at if launched.at is not None else None
+                    return _ran(action.region, running[0])
+                if found and all(instance["State"]["Name"] in _OVER for instance in found):
+                    return _over(action.region, found[0])
+                if not found and attempt.repeated() and time.monotonic() > started + _FORGOTTEN_SECONDS:
+                    return None
+                attempt.pause(_LOOKS_SECONDS[min(looks, len(_LOOKS_SECONDS) - 1)], launched.ids)
+                looks += 1
+        finally:
+            self._boots.described(action.region, ran_after)
+        waited = f"{_LONGEST_PENDING.total_seconds() / 60:.0f} minutes"
+        message = f"{', '.join(launched.ids)} stayed pending for {waited}"
+        return RegionOutcome(region=action.region, ok=False, message=message)
 
 
 def raise_unless_definite(error: ApiError) -> None:
@@ -187,9 +273,9 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
     return RegionOutcome(region=action.region, ok=False, message=message, given_up=True)
 
 
-def client_token(action: InitializeRegion) -> str:
+def client_token(action: InitializeRegion, *, second: bool = False) -> str:
     """EC2 takes 64 ASCII characters."""
-    what = f"{action.owner.uid}/{action.region}/{action.round}"
+    what = f"{action.owner.uid}/{action.region}/{action.round}{'/second' if second else ''}"
     return hashlib.sha256(what.encode()).hexdigest()
 
 
@@ -223,35 +309,6 @@ def end_marked(ec2: EC2Client, tags: dict[str, str]) -> None:
     _terminate(ec2, [instance["InstanceId"] for instance in instances_of(ec2, tags)])
 
 
-def _see_through(ec2: EC2Client, action: InitializeRegion, ids: list[str]) -> RegionOutcome:
-    """Wait until one instance runs; terminate all in any case."""
-    try:
-        return _await_running(ec2, action, ids)
-    finally:
-        _terminate(ec2, ids)
-
-
-def _await_running(ec2: EC2Client, action: InitializeRegion, ids: list[str]) -> RegionOutcome:
-    started = time.monotonic()
-    looks = 0
-    while time.monotonic() < started + _LONGEST_PENDING.total_seconds():
-        attempt.checkpoint(ids)
-        found = _describe(ec2, ids)
-        running = [item["InstanceId"] for item in found if item["State"]["Name"] in ("running", "stopping", "stopped")]
-        if running:
-            return RegionOutcome(region=action.region, ok=True, message=f"{running[0]} ran")
-        if found and all(item["State"]["Name"] in _OVER for item in found):
-            return _over(action.region, found[0])
-        if not found and attempt.repeated() and time.monotonic() > started + _FORGOTTEN_SECONDS:
-            return RegionOutcome(
-                region=action.region, ok=True, message=f"{ids[0]} was launched before and does not exist any more"
-            )
-        attempt.pause(_LOOKS_SECONDS[min(looks, len(_LOOKS_SECONDS) - 1)], ids)
-        looks += 1
-    waited = f"{_LONGEST_PENDING.total_seconds() / 60:.0f} minutes"
-    return RegionOutcome(region=action.region, ok=False, message=f"{', '.join(ids)} stayed pending for {waited}")
-
-
 def _describe(ec2: EC2Client, ids: list[str]) -> list[InstanceTypeDef]:
     """Without those that EC2 does not know yet."""
     try:
@@ -261,36 +318,39 @@ def _describe(ec2: EC2Client, ids: list[str]) -> list[InstanceTypeDef]:
     return [instance for reservation in answer["Reservations"] for instance in reservation["Instances"]]
 
 
-def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome:
-    """The outcome of an ended instance: an earlier attempt ended it, or EC2 could not run it."""
+def _ran(region: str, instance_id: str) -> RegionOutcome:
+    return RegionOutcome(region=region, ok=True, message=f"{instance_id} ran")
+
+
+def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome | None:
+    """The outcome of an ended instance that EC2 could not run; None if we have terminated it."""
     reason = instance.get("StateReason", {})
     if reason.get("Code") == _ENDED_BY_US:
-        return RegionOutcome(region=region, ok=True, message=f"{instance['InstanceId']} was launched before")
+        return None
     said = reason.get("Message") or instance.get("StateTransitionReason") or "no reason given"
     return RegionOutcome(region=region, ok=False, message=f"{instance['InstanceId']} ended before it ran: {said}")
 
 
-def _terminate(ec2: EC2Client, ids: list[str]) -> None:
-    """Terminate even if cancelled. After half a minute of failures the activity fails and is retried."""
+def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
+    """Terminate even if cancelled; returns the states before, nothing if EC2 does not know the instances.
+
+    After half a minute of failures the activity fails and is retried.
+    """
     if not ids:
-        return
+        return set()
     for seconds in _TERMINATE_SECONDS:
         if seconds:
             attempt.pause_regardless(seconds)
         try:
-            ec2.terminate_instances(InstanceIds=ids)
+            answer = ec2.terminate_instances(InstanceIds=ids)
         except Absent:
-            return
+            return set()
         except ApiError as error:
             failure = error
         else:
-            return
+            return {instance["PreviousState"]["Name"] for instance in answer["TerminatingInstances"]}
     message = f"{failure.message} The instance may still run; the next attempt terminates it."
     raise Unavailable(message, code=failure.code)
-
-
-def _look_up(ec2: EC2Client, action: InitializeRegion) -> Launch:
-    return Launch(image=_image(ec2, action), instance_type=_instance_type(ec2))
 
 
 def _image(ec2: EC2Client, action: InitializeRegion) -> str:
@@ -311,31 +371,31 @@ def _image(ec2: EC2Client, action: InitializeRegion) -> str:
     )
 
 
-def _instance_type(ec2: EC2Client) -> MicroType:
+def _is_offered(ec2: EC2Client, kind: MicroType) -> bool:
     try:
-        ec2.describe_instance_types(InstanceTypes=[PREFERRED_TYPE])
+        ec2.describe_instance_types(InstanceTypes=[kind])
     except Invalid as error:
         if error.code != "InvalidInstanceType":
             raise
-        return FALLBACK_TYPE
-    return PREFERRED_TYPE
+        return False
+    return True
 
 
-def _run_instances(action: InitializeRegion, launch: Launch) -> RunInstancesRequestTypeDef:
+def _run_instances(action: InitializeRegion, image: str, kind: MicroType, token: str) -> RunInstancesRequestTypeDef:
     disk: EbsBlockDeviceTypeDef = {"VolumeSize": VOLUME_GIB, "Encrypted": True, "DeleteOnTermination": True}
     if action.kms_key_id:
         disk["KmsKeyId"] = action.kms_key_id
     tags = {**action.tags, "Name": REGION_INIT_TAG_NAME}
     marked: list[TagSpecificationTypeDef] = [
-        {"ResourceType": kind, "Tags": [{"Key": name, "Value": value} for name, value in sorted(tags.items())]}
-        for kind in ("instance", "volume")
+        {"ResourceType": each, "Tags": [{"Key": name, "Value": value} for name, value in sorted(tags.items())]}
+        for each in ("instance", "volume")
     ]
     return {
-        "ImageId": launch.image,
-        "InstanceType": launch.instance_type,
+        "ImageId": image,
+        "InstanceType": kind,
         "MinCount": 1,
         "MaxCount": 1,
-        "ClientToken": client_token(action),
+        "ClientToken": token,
         "BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": disk}],
         "TagSpecifications": marked,
     }

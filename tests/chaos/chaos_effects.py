@@ -180,10 +180,7 @@ TAKING: tuple[tuple[Effect, ...], ...] = (
         ),
     ),
     (account(_state("accounts", "InitializingRegions")),),
-    (
-        account(AwsCall("ec2", "RunInstances", region="us-east-1"), "aws.initialize_region"),
-        account(AwsCall("ec2", "DescribeInstances", region="eu-west-1"), "aws.initialize_region"),
-    ),
+    (account(AwsCall("ec2", "RunInstances", region="us-east-1"), "aws.initialize_region"),),
     (
         account(AwsCall("ec2", "TerminateInstances", region="us-east-1"), "aws.initialize_region"),
         account(AwsCall("ec2", "RunInstances", region="eu-west-1"), "aws.initialize_region"),
@@ -284,6 +281,9 @@ RETURNING: tuple[tuple[Effect, ...], ...] = (
 DISCARDING = account(_named("DELETE-accounts", lambda r: r.of("DELETE", "accounts")), "kube.delete")
 
 # What AWS Support is told of an Account that is deleted before it has answered: the call is the payer's.
+# Only the first instance of a worker is described until it runs.
+BOOTING = account(AwsCall("ec2", "DescribeInstances"), "aws.initialize_region")
+ENDING = account(AwsCall("ec2", "TerminateInstances"), "aws.initialize_region")
 FORGETTING = account(AwsCall("support", "ResolveCase"), "aws.resolve_support_case")
 
 

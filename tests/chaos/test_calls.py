@@ -31,13 +31,12 @@ TAKING: tuple[Wave, ...] = (
     + _wave(_A, "ec2.DescribeRegions", "ec2.RunInstances", "support.CreateCase")
     + _wave(_C, "organizations.CreateOrganizationalUnit"),
     _wave(_A, "organizations.DescribeCreateAccountStatus", "iam.AttachRolePolicy", "iam.AttachUserPolicy")
-    + _wave(_A, "ec2.DescribeInstances")
     + _wave(_O, "support.DescribeCases")
     + _wave(_C, "organizations.MoveAccount"),
     _wave(_A, "sts.AssumeRole", "iam.CreateAccessKey", "ec2.TerminateInstances")
     + _wave(_O, "organizations.ListAccounts"),
     # What a worker asks once: a new worker takes this turn.
-    _wave(_A, "sts.GetCallerIdentity", "ec2.DescribeImages", "ec2.DescribeInstanceTypes")
+    _wave(_A, "sts.GetCallerIdentity", "ec2.DescribeImages", "ec2.DescribeInstances")
     + _wave(_O, "organizations.ListCreateAccountStatus"),
 )
 RETURNING: tuple[Wave, ...] = (

@@ -6,7 +6,18 @@ from collections.abc import Callable
 
 import pytest
 from chaos_customers_effects import customer_effects
-from chaos_effects import DISCARDING, FINISHING, FORGETTING, OBSERVING, QUEUEING, RETURNING, TAKING, effects
+from chaos_effects import (
+    BOOTING,
+    DISCARDING,
+    ENDING,
+    FINISHING,
+    FORGETTING,
+    OBSERVING,
+    QUEUEING,
+    RETURNING,
+    TAKING,
+    effects,
+)
 from chaos_federated_effects import federated_effects
 from chaos_kills import MODES, Death, Row, cases, kill_at
 from chaos_lab import Lab, Record
@@ -75,6 +86,28 @@ def test_an_account_that_aws_refuses_gives_way_although_the_worker_dies(lab: Lab
         "organizations", "CreateAccount", kind=FaultKind.ASYNC_FAILURE, count=1, code="INVALID_PAYMENT_INSTRUMENT"
     )
     kill_at(lab, (DISCARDING,), mode, lab.take)
+
+
+@pytest.mark.chaos
+def test_no_instance_is_left_although_the_worker_dies_while_its_first_one_boots(lab: Lab, record: Record) -> None:
+    record([BOOTING], MODES[Break.BEFORE])
+    lab.ready_to("take")
+    lab.worker.kill()
+    lab.worker.start()
+    kill_at(lab, (BOOTING,), Break.BEFORE, lab.take)
+
+
+@pytest.mark.chaos
+def test_no_instance_is_left_although_the_worker_dies_after_each_termination(lab: Lab, record: Record) -> None:
+    """What proved that the first instance ran dies with the first worker: the second one launches another."""
+    record([ENDING, ENDING], MODES[Break.AFTER])
+    lab.ready_to("take")
+    armed = [lab.arm(ENDING, Break.AFTER)]
+    lab.take()
+    lab.await_struck(armed)
+    lab.worker.kill()
+    lab.lift()
+    kill_at(lab, (ENDING,), Break.AFTER, lab.worker.start)
 
 
 @pytest.mark.chaos

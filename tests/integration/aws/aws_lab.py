@@ -90,9 +90,8 @@ class Lab:
         """A new member account: its id and name."""
         name = self.name()
         request = self.run(self.activities.create_account, create(name))
-        outcome = self.run(
-            self.activities.await_account, AwaitAccount(name=name, email=email(name), request_id=request.request_id)
-        )
+        action = AwaitAccount(name=name, email=email(name), request_id=request.request_id)
+        outcome = self.run(self.activities.await_account, action, attempt=2)  # the first one does not ask
         return outcome.created_account_id, name
 
     def owner(self, name: str) -> Key:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 from aws_lab import REGION, Lab, marks, region_init
 from temporalio.exceptions import CancelledError
 
+from activities.aws.activities import AwsActivities
 from activities.aws.regions import instances_of, usable
 from domain.accounts.actions.regions import InitializeRegion, ListRegions
 from engine.errors import Denied, Pending, Throttled, Unavailable
@@ -20,11 +22,35 @@ GIVEN_UP = timedelta(seconds=1500)
 SECOND = timedelta(seconds=1)
 
 
+@pytest.fixture
+def lab(lab: Lab) -> Lab:
+    """The lab in a process that has not initialised any region yet."""
+    lab.activities = AwsActivities(lab.sessions)
+    return lab
+
+
 def ec2_calls(lab: Lab) -> dict[str, int]:
-    """The calls to EC2 without the look-ups that are made once per region and process."""
-    looked_up = ("ec2:DescribeImages", "ec2:DescribeInstanceTypes")
+    """The calls to EC2 without the image's look-up, which is made once per region and process."""
     calls = lab.emulator.ledger().by_action()
-    return {name: n for name, n in calls.items() if name.startswith("ec2:") and name not in looked_up}
+    return {name: n for name, n in calls.items() if name.startswith("ec2:") and name != "ec2:DescribeImages"}
+
+
+def knowing_boot_times(lab: Lab) -> None:
+    """The process has seen an instance run, which took it no time."""
+    account_id, name = lab.account()
+    assert lab.run(lab.activities.initialize_region, region_init(account_id, name, region="us-west-1")).ok
+    lab.emulator.reset_ledger()
+
+
+def launched(lab: Lab, account_id: str, name: str) -> int:
+    """How many instances were launched for the account, ended ones included."""
+    pages = (
+        lab.sessions.member(account_id)
+        .ec2(REGION)
+        .get_paginator("describe_instances")
+        .paginate(Filters=[{"Name": "tag:clusterAccountName", "Values": [name]}])
+    )
+    return sum(len(reservation["Instances"]) for page in pages for reservation in page["Reservations"])
 
 
 def launch_and_die(lab: Lab, action: InitializeRegion) -> None:
@@ -57,20 +83,70 @@ def test_an_account_that_is_not_active_yet_is_looked_at_again(lab: Lab) -> None:
     assert pending.value.delay is not None
 
 
-def test_a_region_costs_three_calls_and_leaves_nothing(lab: Lab) -> None:
+def test_a_region_costs_two_calls_and_leaves_nothing(lab: Lab) -> None:
+    knowing_boot_times(lab)
     account_id, name = lab.account()
     outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name))
     assert (outcome.region, outcome.ok) == (REGION, True)
     assert lab.instances(account_id) == []
-    assert ec2_calls(lab) == {"ec2:RunInstances": 1, "ec2:DescribeInstances": 1, "ec2:TerminateInstances": 1}
+    assert ec2_calls(lab) == {"ec2:RunInstances": 1, "ec2:TerminateInstances": 1}
+
+
+def test_the_first_instance_of_a_process_is_described_until_it_runs(lab: Lab) -> None:
+    lab.emulator.config(run_instances_seconds=1)
+    account_id, name = lab.account()
+    assert lab.run(lab.activities.initialize_region, region_init(account_id, name)).ok
+    assert lab.calls("ec2", "DescribeInstances") > 1
+    lab.emulator.reset_ledger()
+    account_id, name = lab.account()
+    assert lab.run(lab.activities.initialize_region, region_init(account_id, name, region="eu-west-1")).ok
+    assert ec2_calls(lab) == {"ec2:RunInstances": 1, "ec2:TerminateInstances": 1}
+
+
+def test_instances_launched_at_the_same_time_wait_for_the_one_that_is_described(lab: Lab) -> None:
+    lab.emulator.config(run_instances_seconds=1)
+    account_id, name = lab.account()
+    regions = ("us-east-1", "us-east-2", "us-west-1", "us-west-2")
+    actions = [region_init(account_id, name, region=region) for region in regions]
+    with ThreadPoolExecutor(len(actions)) as pool:
+        outcomes = list(pool.map(lambda action: lab.run(lab.activities.initialize_region, action), actions))
+    assert all(outcome.ok for outcome in outcomes)
+    assert lab.instances(account_id) == []
+    assert lab.calls("ec2", "RunInstances") == len(actions)
+    described = {count.region for count in lab.emulator.ledger().counts if count.action == "DescribeInstances"}
+    assert len(described) == 1
+
+
+def test_an_instance_terminated_before_it_ran_proves_nothing_and_another_one_is_launched(lab: Lab) -> None:
+    knowing_boot_times(lab)
+    lab.emulator.config(run_instances_seconds=2)
+    account_id, name = lab.account()
+    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name))
+    assert (outcome.ok, outcome.message.endswith(" ran")) == (True, True)
+    assert launched(lab, account_id, name) == 2
+    assert lab.instances(account_id) == []
+    lab.emulator.reset_ledger()
+    account_id, name = lab.account()
+    assert lab.run(lab.activities.initialize_region, region_init(account_id, name)).ok
+    assert ec2_calls(lab) == {"ec2:RunInstances": 1, "ec2:TerminateInstances": 1}
+
+
+@pytest.mark.parametrize("kind", ["before", "after"])
+def test_a_proof_that_was_lost_is_made_again(lab: Lab, kind: str) -> None:
+    knowing_boot_times(lab)
+    account_id, name = lab.account()
+    lab.emulator.fault("ec2", "TerminateInstances", kind=kind, count=1)
+    assert lab.run(lab.activities.initialize_region, region_init(account_id, name)).ok
+    assert launched(lab, account_id, name) == (1 if kind == "before" else 2)
+    assert lab.instances(account_id) == []
 
 
 def test_the_image_is_looked_up_once_per_region(lab: Lab) -> None:
     for _ in range(2):
         account_id, name = lab.account()
         lab.run(lab.activities.initialize_region, region_init(account_id, name, region="eu-west-3"))
-    assert lab.calls("ec2", "DescribeImages") <= 1
-    assert lab.calls("ec2", "DescribeInstanceTypes") <= 1
+    assert lab.calls("ec2", "DescribeImages") == 1
+    assert lab.calls("ec2", "DescribeInstanceTypes") == 0
 
 
 def test_the_launch_is_as_upstream_makes_it(lab: Lab) -> None:
@@ -94,13 +170,24 @@ def test_an_older_type_serves_where_there_is_no_t3(lab: Lab) -> None:
     account_id, name = lab.account()
     outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name, region=region))
     assert outcome.ok
-    kinds = [call.error for call in lab.emulator.ledger(recent=True).recent if call.action == "DescribeInstanceTypes"]
-    assert kinds == ["InvalidInstanceType"]
+    assert lab.calls("ec2", "DescribeInstanceTypes") == 1
+    assert lab.instances(account_id) == []
+    account_id, name = lab.account()
+    lab.emulator.reset_ledger()
+    assert lab.run(lab.activities.initialize_region, region_init(account_id, name, region=region)).ok
+    assert (lab.calls("ec2", "RunInstances"), lab.calls("ec2", "DescribeInstanceTypes")) == (1, 0)
+
+
+def test_a_refusal_that_is_not_about_the_type_is_the_regions_outcome(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.fault("ec2", "RunInstances", kind="error", code="Unsupported")
+    assert not lab.run(lab.activities.initialize_region, region_init(account_id, name)).ok
+    assert lab.calls("ec2", "RunInstances") == 1
 
 
 @pytest.mark.parametrize("operation", ["RunInstances", "DescribeInstances", "TerminateInstances"])
 @pytest.mark.parametrize("kind", ["before", "after"])
-def test_a_lost_answer_leaves_nothing_and_launches_once(lab: Lab, operation: str, kind: str) -> None:
+def test_a_lost_answer_leaves_nothing_running(lab: Lab, operation: str, kind: str) -> None:
     account_id, name = lab.account()
     # A read is repeated at once, a termination within the attempt: only a lost launch needs the next attempt.
     lab.emulator.fault("ec2", operation, kind=kind, count=2 if operation == "DescribeInstances" else 1)
@@ -163,12 +250,18 @@ def test_instances_of_others_are_left_alone(lab: Lab) -> None:
     assert len(lab.instances(account_id)) == 1
 
 
-def test_a_repeated_launch_is_the_same_launch(lab: Lab) -> None:
+def test_a_round_launches_twice_at_the_most(lab: Lab) -> None:
+    """What an attempt knew is lost with its process: the next one proves it again, once."""
+    knowing_boot_times(lab)
     account_id, name = lab.account()
-    lab.run(lab.activities.initialize_region, region_init(account_id, name))
-    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=2)
+    counts = []
+    for attempt in (1, 2, 3, 4):
+        outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=attempt)
+        assert outcome.ok
+        assert lab.instances(account_id) == []
+        counts.append(launched(lab, account_id, name))
+    assert counts == [1, 2, 2, 2]
     assert "launched before" in outcome.message
-    assert lab.instances(account_id) == []
 
 
 def test_verification_is_waited_for_ever_longer(lab: Lab) -> None:

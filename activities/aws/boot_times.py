@@ -1,0 +1,59 @@
+"""How long new instances take until they run, by region: as long as the one that was last described until it ran.
+
+- Where nothing is known, one launch is described, and the others wait for what that finds.
+- A region without a time of its own has the longest of the other regions'.
+- Where an instance had not run yet when it was terminated, the next one gets twice the time.
+"""
+
+from __future__ import annotations
+
+import threading
+from enum import Enum
+
+# How long a launch waits for what the description of another one finds.
+LONGEST_UNKNOWN_SECONDS = 20.0
+# Slower instances are described: waiting for them may be far too long.
+LONGEST_WAIT_SECONDS = 60.0
+# The next instance may take longer than the one that was described.
+_MARGIN = 1.25
+_SHORTEST_CORRECTION_SECONDS = 2.0
+
+
+class Unknown(Enum):
+    """What to do while it is not known how long to wait."""
+
+    DESCRIBE = "describe the instance until it runs"
+    ASK_AGAIN = "another launch is being described"
+
+
+class BootTimes:
+    """What one process knows. Thread-safe; times are the monotonic clock's."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seconds: dict[str, float] = {}
+        self._describing = False
+
+    def wait(self, region: str, launched_at: float, now: float) -> float | Unknown:
+        """Seconds from an instance's launch until it is taken to run."""
+        with self._lock:
+            known = self._seconds.get(region, max(self._seconds.values(), default=None))
+            if known is not None:
+                return known if known <= LONGEST_WAIT_SECONDS else Unknown.DESCRIBE
+            if self._describing and now < launched_at + LONGEST_UNKNOWN_SECONDS:
+                return Unknown.ASK_AGAIN
+            self._describing = True
+            return Unknown.DESCRIBE
+
+    def described(self, region: str, ran_after: float | None) -> None:
+        """A description has ended. `ran_after` is None if the instance was not seen to run, or its age is unknown."""
+        with self._lock:
+            self._describing = False
+            if ran_after is not None:
+                self._seconds[region] = ran_after * _MARGIN
+
+    def terminated_early(self, region: str, after: float) -> None:
+        """An instance that was terminated so many seconds after its launch had not run by then."""
+        with self._lock:
+            known = self._seconds.get(region, 0.0)
+            self._seconds[region] = max(known, 2 * after, _SHORTEST_CORRECTION_SECONDS)
