@@ -110,7 +110,7 @@ class OrganizationActivities(Activities):
 
     async def _count(self, known: OrganizationKnown, seen: Mapping[str, str], *, tells: bool) -> OrganizationKnown:
         """Read the Accounts' requests; count the organization if the count decides something."""
-        accounts = await self._read.all(Account)
+        accounts = await self._read.accounts(seen)
         # Where the limit decides something it is read again: here, and before a permit is given.
         near = known.room is None or known.room.limit is None or known.room.free <= 0
         config = await self._read.config(None if near else seen)

@@ -81,7 +81,7 @@ class PoolActivities(Activities):
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
         key = look.key
-        pool = await self._read.same(AccountPool, key)
+        pool = await self._read.pool(key, look.seen)
         if pool is None:
             return PoolWorld(key=key, exists=False, decision=_gone())
         if key.namespace != OPERATOR_NAMESPACE:
@@ -109,11 +109,14 @@ class PoolActivities(Activities):
         )
 
     async def _view(self, pool: AccountPool, known: PoolKnown, look: PassPool) -> PoolView:
-        began = time.monotonic()
+        began, info = time.monotonic(), activity.info()
+        # A previous attempt or run may have died between the two writes of a binding.
+        thorough = info.attempt > 1 or not known.bonds_seen
         accounts, config, room = await asyncio.gather(
-            self._read.all(Account, OPERATOR_NAMESPACE), self._read.config(look.seen), self._room(look.dry_run)
+            self._read.accounts(None if thorough else look.seen, OPERATOR_NAMESPACE, having=known.unborn),
+            self._read.config(look.seen),
+            self._room(look.dry_run),
         )
-        info = activity.info()
         view = PoolView(
             pool=pool,
             accounts=accounts,
@@ -124,8 +127,6 @@ class PoolActivities(Activities):
             deaths=mourned(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now()),
             token=f"{info.workflow_run_id}/{info.activity_id}",
         )
-        # A previous attempt or run may have died between the two writes of a binding.
-        thorough = info.attempt > 1 or not known.bonds_seen
         if not (look.dry_run or has_free(view) or has_bound(view, thorough=thorough)):
             return view  # no free accounts: claims do not matter to this pass
         await asyncio.sleep(max(0.0, began + BURST_SECONDS - time.monotonic()))
@@ -166,7 +167,7 @@ class PoolActivities(Activities):
 
     async def _create(self, pool: AccountPool, new: NewAccount) -> bool:
         try:
-            await self._kube.create(ACCOUNT, _manifest(pool, new), OPERATOR_NAMESPACE)
+            self._read.wrote(ACCOUNT, await self._kube.create(ACCOUNT, _manifest(pool, new), OPERATOR_NAMESPACE))
         except Conflict:
             log.info("Account %s exists already: an earlier attempt of this pass created it", new.name)
         return True

@@ -1,34 +1,37 @@
 """Typed reads of the area's Kubernetes objects, and whether anything may be changed.
 
-The ConfigMap is cached, and at least as new as the change that woke the lifecycle. The replaced operator's leader lock
-is checked at most once a minute per process.
+The ConfigMap, pools and Accounts are cached, and at least as new as the change that woke the lifecycle. The replaced
+operator's leader lock is checked at most once a minute per process.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from domain.accounts import ACCOUNT
+from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.constants import LEADER_LOCK, OPERATOR_NAMESPACE
 from domain.accounts.organization import ORGANIZATION
-from domain.accounts.resources import Account
+from domain.accounts.resources import Account, AccountPool
 from domain.identity import Key, Kind
+from domain.levers import retry_wanted
 from domain.reading import read_all
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
 from engine.errors import Absent
 from engine.kube import CONFIG_MAP, JsonObject, KubeApi, leader_lock_holder
 from engine.kube.json import mapping, text
-from engine.kube.store import Followed, Store, reached
+from engine.kube.store import Followed, Mirror, Store, reached
 from engine.pauses import held
 from engine.settings import Settings
 
 LEADER_ASKED_EVERY = 60.0
+ALL_ACCOUNTS = Followed(ACCOUNT)
+ALL_POOLS = Followed(ACCOUNT_POOL)
 THE_CONFIG_MAP = Followed(CONFIG_MAP, OPERATOR_NAMESPACE, field_selector=f"metadata.name={CONFIG_MAP_NAME}")
 
 R = TypeVar("R", bound=CustomResource)
@@ -44,6 +47,8 @@ class Reader:
         self._leader_asked = float("-inf")
         self._asking_leader = asyncio.Lock()
         self._config_map = store.follow(THE_CONFIG_MAP) if store else None
+        self._accounts = store.follow(ALL_ACCOUNTS) if store else None
+        self._pools = store.follow(ALL_POOLS) if store else None
         self._parsed: tuple[JsonObject | None, OperatorConfig] = (None, parse_config(None))
 
     def key(self, resource: CustomResource) -> Key:
@@ -64,12 +69,40 @@ class Reader:
         found = await self.one(model, key.namespace, key.name)
         return found if found is not None and found.metadata.uid == key.uid else None
 
+    async def pool(self, key: Key, seen: Mapping[str, str]) -> AccountPool | None:
+        """The pool of this key, at least as new as `seen`; any retry that it asks for has not been honoured."""
+        mirror = await _as_new_as(self._pools, seen)
+        cached = None if mirror is None else mirror.get(key.namespace, key.name)
+        if cached is None or text(cached, "metadata", "uid") != key.uid:
+            return await self.same(AccountPool, key)
+        pool = AccountPool.model_validate(cached)
+        return await self.same(AccountPool, key) if retry_wanted(pool.metadata) else pool
+
     async def account(self, name: str) -> Account | None:
         return await self.one(Account, OPERATOR_NAMESPACE, name)
 
     async def all(self, model: type[R], namespace: str = "") -> tuple[R, ...]:
         """All objects that can be parsed: a malformed one must not block the others."""
         return read_all(model, (await self.kube.list(model.kind_of, namespace)).items)[0]
+
+    async def accounts(
+        self, seen: Mapping[str, str] | None, namespace: str = "", having: Iterable[str] = ()
+    ) -> tuple[Account, ...]:
+        """All Accounts that can be parsed.
+
+        Args:
+            seen: as for `config`.
+            namespace: empty for all.
+            having: names in the namespace. If the cache lacks one, which another worker may have just created, the API
+                server is read.
+        """
+        mirror = await _as_new_as(self._accounts, seen)
+        if mirror is None or any(mirror.get(namespace, name) is None for name in having):
+            return await self.all(Account, namespace)
+        found = mirror.all()
+        if namespace:
+            found = (item for item in found if text(item, "metadata", "namespace") == namespace)
+        return read_all(Account, found)[0]
 
     async def accounts_held_by(self, claim: Key) -> tuple[Account, ...]:
         """The Accounts that name the claim as their holder.
@@ -90,12 +123,21 @@ class Reader:
         answer = await self.kube.patch(
             resource.kind_of, meta.namespace, meta.name, patch, subresource=subresource, resource_version=version
         )
+        self.wrote(resource.kind_of, answer)
         return type(resource).model_validate(answer)
 
     async def write_to(self, kind: Kind, key: Key, patch: JsonPatch, *, subresource: str = "") -> JsonObject:
         """Patch the object of this key, even if it has been written since."""
         body = {**patch, "metadata": {**mapping(patch, "metadata"), "uid": key.uid}}
-        return await self.kube.patch(kind, key.namespace, key.name, body, subresource=subresource)
+        answer = await self.kube.patch(kind, key.namespace, key.name, body, subresource=subresource)
+        self.wrote(kind, answer)
+        return answer
+
+    def wrote(self, kind: Kind, answer: JsonObject) -> None:
+        """Store the answer to a write."""
+        for mirror in (self._accounts, self._pools):
+            if mirror is not None and mirror.followed.kind == kind:
+                mirror.learn(answer)
 
     async def config(self, seen: Mapping[str, str] | None = None) -> OperatorConfig:
         """The operator's ConfigMap.
@@ -104,9 +146,8 @@ class Reader:
             seen: versions that woke the lifecycle; the cached ConfigMap is at least that new. Without it, the API
                 server is read.
         """
-        mirror = self._config_map
-        followed = seen is not None and mirror is not None and mirror.listed and await reached((mirror,), seen)
-        if followed and mirror is not None and not mirror.trouble:
+        mirror = await _as_new_as(self._config_map, seen)
+        if mirror is not None:
             return self._parse(mirror.get(OPERATOR_NAMESPACE, CONFIG_MAP_NAME))
         try:
             return self._parse(await self.kube.get(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME))
@@ -134,6 +175,13 @@ class Reader:
                 self._leader = await leader_lock_holder(self.kube, OPERATOR_NAMESPACE, LEADER_LOCK)
                 self._leader_asked = time.monotonic()
             return self._leader
+
+
+async def _as_new_as(mirror: Mirror | None, seen: Mapping[str, str] | None) -> Mirror | None:
+    """The mirror, if it has reached these versions."""
+    if mirror is None or seen is None or not mirror.listed or not await reached((mirror,), seen):
+        return None
+    return None if mirror.trouble else mirror
 
 
 def _names(account: JsonObject, claim: Key) -> bool:

@@ -59,7 +59,7 @@ async def test_where_the_watch_hangs_the_api_server_is_asked(lab: Lab, proxy: Fa
         reader = Reader(proxied, Settings(), store)
         mirror = store.follow(THE_CONFIG_MAP)
         await mirror.settled()
-        await eventually(lambda: proxy.streams == 1, "it is watched")
+        await mirror.current()
         proxy.freeze()
         assert (await reader.config(await changed(lab, "eu-south-1"))).opt_in_regions == ("eu-south-1",)
         assert ("GET", "configmaps") in proxy.asked
