@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Sequence
 from contextvars import ContextVar
 from datetime import datetime, timedelta
@@ -26,12 +27,25 @@ SETTLING = timedelta(minutes=4)
 _SETTLING_DELAYS = (0.5, 1, 1, 2, 2, 3, 5, 5, 10)
 
 
+# How often an activity asks whether it is cancelled: each time costs the server a write.
+HEARTBEAT_SECONDS = 1.0
+
+
+class _Heartbeats:
+    """When one of this attempt is due; a quick attempt ends before the first."""
+
+    def __init__(self) -> None:
+        self.due = time.monotonic() + HEARTBEAT_SECONDS
+
+
 _earlier: ContextVar[Earlier | None] = ContextVar("earlier", default=None)
+_heartbeats: ContextVar[_Heartbeats | None] = ContextVar("heartbeats", default=None)
 
 
 def begin(action: object) -> None:
     """Note earlier attempts; called by the worker's interceptor."""
     _earlier.set(action.earlier if isinstance(action, Action) else None)
+    _heartbeats.set(_Heartbeats())
 
 
 def number() -> int:
@@ -82,13 +96,13 @@ def definite(error: ApiError, attempts: int) -> bool:
 
 
 def checkpoint(progress: object = None) -> None:
-    """Heartbeat, and stop here if the activity is cancelled.
+    """Stop here if the activity is cancelled.
 
     Raises:
         CancelledError: the action is no longer wanted.
         Unavailable: the worker's time to drain is over; the next attempt runs elsewhere.
     """
-    activity.heartbeat(progress)
+    _heartbeat(progress)
     if not activity.is_cancelled():
         return
     details = activity.cancellation_details()
@@ -111,11 +125,20 @@ def pause(seconds: float, progress: object = None) -> None:
     checkpoint(progress)
 
 
+def _heartbeat(progress: object = None) -> None:
+    """Heartbeat if one is due: its answer tells of a cancellation."""
+    beats = _heartbeats.get()
+    if beats is None or time.monotonic() >= beats.due:
+        activity.heartbeat(progress)
+        if beats is not None:
+            beats.due = time.monotonic() + HEARTBEAT_SECONDS
+
+
 def _going_away() -> Unavailable:
     return Unavailable("the worker is stopping; another one continues", code=WORKER_SHUTDOWN)
 
 
 def pause_regardless(seconds: float) -> None:
     """Wait even if cancelled, for steps that have to be finished."""
-    activity.heartbeat()
+    _heartbeat()
     threading.Event().wait(seconds)
