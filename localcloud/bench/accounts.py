@@ -32,6 +32,7 @@ from engine.kube.json import JsonObject, text
 from localcloud.bench import accounts_left, accounts_quotas
 from localcloud.bench.figures import Figure, Found, percentile
 from localcloud.bench.laboratory import PATIENCE_SECONDS, History, Laboratory, laboratory, writes
+from localcloud.services import AWS
 from localcloud.state import Cloud
 
 KINDS: tuple[Kind, ...] = (ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL)
@@ -66,13 +67,15 @@ async def ready_and_claimed(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 async def _fill(lab: Laboratory, size: int) -> Found:
     lab.emulator.reset_ledger()
-    mark, began = lab.audit_mark(), time.monotonic()
+    mark, began, cpu_before = lab.audit_mark(), time.monotonic(), lab.cpu()
     await lab.create_pool(ACCOUNT_POOL, size)
     async with asyncio.timeout(PATIENCE_SECONDS):
         await lab.objects.until(lambda: _ready(lab) >= size)
     seconds = time.monotonic() - began
     await asyncio.sleep(1)  # includes what follows the last Ready, such as the pool's count
     ledger, requests = lab.emulator.ledger(), lab.requests_since(mark)
+    cpu = {service: seconds - cpu_before[service] for service, seconds in lab.cpu().items()}
+    clouds = cpu.pop(AWS)
     histories = await lab.histories()
     accounts = [len(history.events) for id_, history in histories.items() if id_.startswith("Account/")]
     everything = sum(len(history.events) for history in histories.values())
@@ -102,6 +105,13 @@ async def _fill(lab: Laboratory, size: int) -> Found:
             measured=max(accounts),
             goal="≤ 250",
             note=f"mean {sum(accounts) / size:.0f}; all workflows {everything / size:.0f} per account",
+        ),
+        Figure(
+            row="d",
+            what="CPU of everything but the emulator",
+            measured=round(sum(cpu.values()), 1),
+            unit="s",
+            note=", ".join(f"{service} {seconds:.1f}" for service, seconds in cpu.items()) + f"; emulator {clouds:.1f}",
         ),
         Figure(
             row="d",
