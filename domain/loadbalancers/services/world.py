@@ -1,5 +1,3 @@
-"""The input of a Service's decision, and the actions on its LoadBalancer."""
-
 from __future__ import annotations
 
 from typing import ClassVar
@@ -16,13 +14,10 @@ from domain.writes import JsonPatch
 
 
 class ServiceWorld(ObjectWorld):
-    """One Service.
-
-    Attributes:
-        service: as observed, with own later writes.
-        balancer: the LoadBalancer of its name, if there is one.
-        nodes: every node of the cluster, if the Service needs a load balancer.
-        installation: the settings for all Services; None if none are served.
+    """Attributes:
+    balancer: the LoadBalancer of its name, if there is one.
+    nodes: every node of the cluster, if the Service needs a load balancer.
+    installation: the settings for all Services; None if none are served.
     """
 
     about: ClassVar[str] = "service"
@@ -34,7 +29,7 @@ class ServiceWorld(ObjectWorld):
 
 
 class FoundBalancer(Model):
-    """The LoadBalancer after an action; None if it is gone."""
+    """None if it is gone."""
 
     balancer: LoadBalancer | None = None
 
@@ -60,7 +55,7 @@ class _BalancerAction(Action):
 
 
 class CreateBalancer(_BalancerAction):
-    """Create the complete LoadBalancer in one request, and write the Service's Events."""
+    """In one request; also writes the Service's Events."""
 
     activity: ClassVar[str] = "loadbalancers.create_load_balancer"
     title: ClassVar[str] = "create its LoadBalancer"
@@ -70,7 +65,7 @@ class CreateBalancer(_BalancerAction):
 
 
 class PatchBalancer(_BalancerAction):
-    """Patch all differences at once, in the LoadBalancer of this uid, and write the Service's Events."""
+    """All differences at once, in the LoadBalancer of this uid; also writes the Service's Events."""
 
     activity: ClassVar[str] = "loadbalancers.patch_load_balancer"
     title: ClassVar[str] = "patch its LoadBalancer"
@@ -81,7 +76,7 @@ class PatchBalancer(_BalancerAction):
 
 
 class DeleteBalancer(_BalancerAction):
-    """Delete the LoadBalancer of this uid; its own lifecycle removes its objects."""
+    """Only the LoadBalancer of this uid; its own lifecycle removes its objects."""
 
     activity: ClassVar[str] = "loadbalancers.delete_load_balancer"
     title: ClassVar[str] = "delete its LoadBalancer"
