@@ -30,45 +30,45 @@ TITLES = {
 # By area and type: of which kinds, and what it says while it is True.
 MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
     "accounts": {
-        "AccountClientError": ("Account", "AWS refuses what nothing but a person can mend; it is Failed"),
-        "AccountCreationFailed": ("Account", "AWS made no account, or it could not be set up; it is Failed"),
+        "AccountClientError": ("Account", "AWS refuses what only a person can correct; the account is Failed"),
+        "AccountCreationFailed": ("Account", "AWS created no account, or its setup failed; the account is Failed"),
         "AuthenticationError": ("Account of a customer", "the customer's key or role is refused; False once it works"),
         "AuthenticationFailed": ("AccountClaim", "the customer's Secret is missing, incomplete or refused"),
         "CCSAccountClaimFailed": ("AccountClaim", "the customer's account has failed"),
-        "Claimed": ("Account, AccountClaim", "the two have each other"),
-        "Creating": ("Account", "was being made"),
-        "DeletionHeld": ("Account", "it is deleted only once the claim that holds it is released"),
-        "Failed": ("Account, AWSFederatedAccountAccess", "is Failed; the message says why"),
-        "InitializingRegions": ("Account", "its regions were being readied"),
-        "InternalError": ("AccountClaim", "why the customer's account has failed"),
+        "Claimed": ("Account, AccountClaim", "the claim has this account"),
+        "Creating": ("Account", "AWS was creating the account"),
+        "DeletionHeld": ("Account", "it is deleted only once its claim is released"),
+        "Failed": ("Account, AWSFederatedAccountAccess", "failed; the message says why"),
+        "InitializingRegions": ("Account", "its regions were being initialized"),
+        "InternalError": ("AccountClaim", "the customer's account has failed; the message says why"),
         "Invalid": ("AWSFederatedRole", "IAM refuses its policies, or there are none"),
         "InvalidAccountClaim": ("AccountClaim", "the claim contradicts itself; the message says where"),
         "InvalidConfigMap": ("Account, AccountClaim", "a key of the ConfigMap is missing or cannot be read"),
-        "OptInRegionsEnabled": ("Account", "the regions to opt in to are enabled"),
-        "OptInRegionsManualAction": ("Account", "regions that a person has to enable; it is Ready without them"),
-        "OptingInRegions": ("Account", "regions were being opted in to"),
+        "OptInRegionsEnabled": ("Account", "the opt-in regions are enabled"),
+        "OptInRegionsManualAction": ("Account", "a person has to enable these regions; it is Ready without them"),
+        "OptingInRegions": ("Account", "regions were being enabled"),
         "Pending": (
             "Account",
-            "the limit of accounts (`account-limit`) was reached, or unreadable, when it was to be made",
+            "it could not be created because the limit of accounts (`account-limit`) was reached or unreadable",
         ),
-        "PendingVerification": ("Account", "AWS Support was asked for its limits"),
-        "Ready": ("Account, AWSFederatedAccountAccess", "became Ready"),
-        "ReleaseBlocked": ("AccountClaim", "it cannot be released yet; the message says what is in the way"),
-        "Reused": ("Account", "was released by a claim, and is kept for the same legal entity"),
-        "ServiceQuotasManualAction": ("Account", "quotas that a person has to raise; it is Ready without them"),
+        "PendingVerification": ("Account", "AWS Support was asked to raise its limits"),
+        "Ready": ("Account, AWSFederatedAccountAccess", "it became Ready"),
+        "ReleaseBlocked": ("AccountClaim", "it cannot be released yet; the message says why"),
+        "Reused": ("Account", "a claim released it; it is kept for the same legal entity"),
+        "ServiceQuotasManualAction": ("Account", "a person has to raise these quotas; it is Ready without them"),
         "SecretUnusable": (
             "AccountClaim",
-            "the Secret that the claim names is another's; it is neither changed nor deleted",
+            "the Secret that the claim names belongs to another object; it is neither changed nor deleted",
         ),
-        "Stalled": ("AccountPool", "makes no accounts: limit, budget, pause or a fault in the ConfigMap"),
-        "Synced": ("AWSFederatedAccountAccess", "False: the last renewal was refused; what was granted stays"),
-        "Unclaimed": ("AccountClaim", "waits for an account"),
+        "Stalled": ("AccountPool", "creates no accounts: limit, budget, pause, or an error in the ConfigMap"),
+        "Synced": ("AWSFederatedAccountAccess", "False: AWS refused the last renewal; what was granted before stays"),
+        "Unclaimed": ("AccountClaim", "it waits for an account"),
         "Valid": ("AWSFederatedRole", "IAM has accepted its policies"),
     },
     "claims": {
         "Stalled": (
             "ResourceClaim, ResourceHandle, ResourcePool",
-            "a person has to mend something: the reason says what",
+            "somebody has to correct something; the reason says what",
         ),
         "VarsAreTemplates": (
             "ResourceProvider",
@@ -77,12 +77,12 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "loadbalancers": {
         "HasKeepalivedMaster": ("LoadBalancerSet", "one of its machines holds the virtual address"),
-        "MarkedForDeletion": ("LoadBalancerMachine", "it is being given up, and replaced two minutes later"),
+        "MarkedForDeletion": ("LoadBalancerMachine", "unhealthy; it is replaced after two minutes unless it recovers"),
         "Stalled": ("LoadBalancer", "OpenStack refuses what it needs; the message names the field and the object"),
-        "perdure.dev/Misconfigured": ("Service", "what it asks for in vain"),
+        "perdure.dev/Misconfigured": ("Service", "a setting cannot be fulfilled; the message says which"),
     },
     "agent": {
-        "ConfigReady": ("LoadBalancerMachine", "Envoy's configuration could be made"),
+        "ConfigReady": ("LoadBalancerMachine", "Envoy's configuration could be created"),
         "EnvoyReady": ("LoadBalancerMachine", "Envoy answers"),
         "EnvoyUpToDate": ("LoadBalancerMachine", "Envoy has the configuration"),
         "KeepalivedMaster": ("LoadBalancerMachine", "it holds the virtual address"),
@@ -90,13 +90,13 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "KeepalivedStatsFile": ("LoadBalancerMachine", "keepalived reports"),
     },
     "threescale": {
-        "Failed": ("all kinds", "3scale refuses it, or it waits; tried again"),
-        "InSync": ("all kinds", "it is being synchronised, and that lasts"),
-        "Invalid": ("all kinds", "its spec is at fault; a change lifts it"),
+        "Failed": ("all kinds", "3scale refuses it, or it waits for something; it is tried again"),
+        "InSync": ("all kinds", "it is still being synchronized; for an OpenAPI, its product is"),
+        "Invalid": ("all kinds", "its spec has an error; correct the spec"),
         "Orphan": ("all kinds", "something that it refers to is missing"),
-        "Ready": ("all but Product and Backend", "3scale has it as it is wanted"),
-        "Synced": ("Product, Backend", "3scale has it as it is wanted"),
-        "Waiting": ("DeveloperAccount", "waits for its first user"),
+        "Ready": ("all but Product and Backend", "3scale has what the spec says"),
+        "Synced": ("Product, Backend", "3scale has what the spec says"),
+        "Waiting": ("DeveloperAccount", "it waits for its first user"),
     },
 }
 # What is not read off calls: written through a variable.
@@ -112,12 +112,13 @@ BESIDE = {
 }
 HEADER = """# Conditions
 
-What the `status.conditions` of each kind may say. The types and reasons are read off the code, and a test holds this
-page to it. Reasons that are not listed are the other side's own (AWS's error codes, for one), or one of many: then the
-message tells. Where nothing else is said a condition is True or absent; those of Accounts and AccountClaims stay as a
-record of what was, and `status.state` says what is.
+Look up here what a condition of an object means, or which one to wait for, as in
+`kubectl wait --for=condition=Ready account/NAME`.
 
-`kubectl wait --for=condition=Ready account/NAME` and the like rest on them.
+Unless the table says otherwise, a condition is True or absent. Conditions of Accounts and AccountClaims stay after
+their state has passed; `status.state` is the present state. Reasons that are not listed come from an API, such as AWS's
+error codes, or are too many to list; the message then says more. The types and reasons are taken from the code, and a
+test compares this page with it.
 """
 
 
@@ -130,7 +131,7 @@ def found() -> dict[str, set[tuple[str, str]]]:
 def rendered() -> str:
     parts = [HEADER]
     for area, title in TITLES.items():
-        parts += [f"\n## {title}\n\n| type | of | reasons | says |\n|---|---|---|---|\n"]
+        parts += [f"\n## {title}\n\n| type | kind | reasons | meaning |\n|---|---|---|---|\n"]
         for type_ in sorted({type_ for type_, _ in found()[area]}):
             kinds, meaning = MEANINGS[area][type_]
             reasons = ", ".join(f"`{reason}`" for each, reason in sorted(found()[area]) if each == type_ and reason)
