@@ -6,16 +6,23 @@ They are installed only on clusters that Perdure started, never over existing on
 from __future__ import annotations
 
 from domain.identity import Kind
-from domain.instances import AWS_CLUSTER, AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
+from domain.instances import AWS_CLUSTER, AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from engine.kube.json import JsonObject
 
 _ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_SHORT = {AWS_CLUSTER.name: "awsc", AWS_MACHINE.name: "awsm", AWS_MACHINE_POOL.name: "awsmp", MACHINE.name: "ma"}
+_SHORT = {
+    AWS_CLUSTER: "awsc",
+    AWS_MACHINE: "awsm",
+    AWS_MACHINE_POOL: "awsmp",
+    MACHINE: "ma",
+    MACHINE_DEPLOYMENT: "md",
+    MACHINE_SET: "ms",
+}
 
 
 def definitions() -> tuple[JsonObject, ...]:
-    return tuple(_definition(kind) for kind in (AWS_CLUSTER, AWS_MACHINE, AWS_MACHINE_POOL, MACHINE))
+    return tuple(_definition(kind) for kind in _SHORT)
 
 
 def _definition(kind: Kind) -> JsonObject:
@@ -40,7 +47,7 @@ def _definition(kind: Kind) -> JsonObject:
                 "listKind": f"{kind.name}List",
                 "plural": kind.plural,
                 "singular": kind.name.lower(),
-                "shortNames": [_SHORT[kind.name]],
+                "shortNames": [_SHORT[kind]],
             },
             "versions": [version],
         },

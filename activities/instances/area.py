@@ -14,6 +14,7 @@ from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
 from activities.instances.groups import GroupActivities
 from activities.instances.looks import LookActivities
+from activities.instances.machines import MachineActivities
 from activities.instances.nodes import NodeActivities
 from activities.instances.notifications import NotificationActivities
 from activities.instances.sweeps import SweepActivities
@@ -28,6 +29,7 @@ from engine.kube.store import Store
 SWEEP = timedelta(minutes=10)
 ACTIVITIES = (
     LookActivities,
+    MachineActivities,
     AskActivities,
     NodeActivities,
     TerminationActivities,
@@ -52,7 +54,8 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     stack.push_async_callback(notifications.close)
     return [
         *notifications.all(),
-        *LookActivities(kube, cache, checks, policy, disruptions, observing=observing).all(),
+        *LookActivities(kube, cache, checks, policy, observing=observing).all(),
+        *MachineActivities(kube, cache, disruptions).all(),
         *AskActivities(ground).all(),
         *NodeActivities(kube, settings, disruptions).all(),
         *TerminationActivities(kube, ground).all(),

@@ -1,11 +1,14 @@
 """The informer cache of instances' objects, with the indexes by which a pass finds them without a request.
 
-    AWSMachine by the id of its instance · AWSMachinePool by the ids of its instances and by its group · Machine by name
+    AWSMachine by the id of its instance · AWSMachinePool by the ids of its instances and by its group
+    Machine by name and by its MachineDeployment · MachineDeployment by the instances that it replaces
     Node by the id of its instance, where Nodes are served · InterruptionPolicy, all of them
 
 The cache lags the API server by some milliseconds. A pass says in which version it saw its AWSMachine last, and gets
 nothing older; answers to writes are put in at once. While a stream is broken the cache is not read: passes fail as
 Unavailable and are retried. A kind that is not installed (pools and policies are optional) has no objects.
+MachineDeployments are not waited for: until they are listed no replacement is seen, and what changes one reads it from
+the API server.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 
 from activities.instances.cluster_accounts import ClusterAccounts
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, NODE
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, MACHINE_DEPLOYMENT, NODE
+from domain.instances.constants import DEPLOYMENT_LABEL, REPLACING_ANNOTATION
 from domain.instances.names import (
     GroupKey,
     InstanceKey,
@@ -24,12 +28,13 @@ from domain.instances.names import (
     region_of_provider_id,
 )
 from domain.instances.policy import ReactionPolicy
-from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, Node
+from domain.instances.replacements import Replacement, marked, replacement_of
+from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, MachineDeployment, Node
 from domain.instances.selection import Choice, Selected, choose
 from domain.reading import read_all
 from engine.errors import Unavailable
 from engine.kube import KubeApi
-from engine.kube.json import JsonObject, sequence, text
+from engine.kube.json import JsonObject, mapping, sequence, text
 from engine.kube.reflector import newer
 from engine.kube.store import Followed, InformerCache, Mirror, Store
 
@@ -59,33 +64,45 @@ def _node_instance(obj: JsonObject) -> tuple[str, ...]:
     return (found,) if found else ()
 
 
+def _machine_deployment(obj: JsonObject) -> tuple[tuple[str, str]]:
+    meta = mapping(obj, "metadata")
+    return ((text(meta, "namespace"), text(meta, "labels", DEPLOYMENT_LABEL)),)
+
+
+def _replaced_instances(obj: JsonObject) -> set[InstanceKey]:
+    written = text(obj, "metadata", "annotations", REPLACING_ANNOTATION)
+    return {each.key for each in marked({REPLACING_ANNOTATION: written})} if written else set()
+
+
 class InstanceCache(InformerCache):
     """AWSMachines, AWSMachinePools, Machines and InterruptionPolicies; Nodes of Perdure's own cluster if served."""
 
     def __init__(self, api: KubeApi, store: Store, *, nodes: bool = False) -> None:
         self._machines = store.follow(Followed(AWS_MACHINE), {"instance": _machine_instance})
         self._pools = store.follow(Followed(AWS_MACHINE_POOL), {"instance": _pool_instances, "group": _pool_group})
-        self._owners = store.follow(Followed(MACHINE))
+        self._owners = store.follow(Followed(MACHINE), {"deployment": _machine_deployment})
         self._policies = store.follow(Followed(INTERRUPTION_POLICY))
-        mirrors = [self._machines, self._pools, self._owners, self._policies]
         self._nodes = store.follow(_NODES, {"instance": _node_instance}) if nodes else None
-        super().__init__(api, (*mirrors, self._nodes) if self._nodes else mirrors)
+        self._deployments = store.follow(Followed(MACHINE_DEPLOYMENT), {"instance": _replaced_instances})
+        needed = [self._machines, self._pools, self._owners, self._policies]
+        self._needed = [*needed, self._nodes] if self._nodes else needed
+        super().__init__(api, (*self._needed, self._deployments))
         # Not awaited: while they cannot be listed the account is unknown, and labels are still written.
         self._accounts = ClusterAccounts(store)
 
     async def ready(self) -> None:
-        """Wait until every kind is listed and followed; all lists share one timeout, and so do all streams.
+        """Wait until every kind that is needed is listed and followed; all lists share one timeout, as do all streams.
 
         Raises:
             Unavailable: a list has not arrived, or a stream stays broken.
         """
         clock = asyncio.get_running_loop().time
         listed_by = clock() + _FIRST_LIST
-        for mirror in self.mirrors.values():
+        for mirror in self._needed:
             if not mirror.listed:
                 await _until(mirror, mirror.settled(), listed_by, "cannot be listed")
         back_by = clock() + _STREAM_BACK
-        for mirror in self.mirrors.values():
+        for mirror in self._needed:
             if mirror.listed and mirror.trouble:
                 # Most interruptions end within seconds, while a failed pass is retried only after a growing pause.
                 await _until(mirror, mirror.current(), back_by, "is not followed")
@@ -145,6 +162,20 @@ class InstanceCache(InformerCache):
         """The Machine of an AWSMachine."""
         found = self._owners.get(machine.metadata.namespace, machine.machine)
         return Machine.model_validate(found) if found and machine.machine else None
+
+    def members(self, namespace: str, deployment: str) -> tuple[Machine, ...]:
+        """The Machines of a MachineDeployment."""
+        return read_all(Machine, self._owners.find("deployment", (namespace, deployment)))[0]
+
+    def replacement(self, key: InstanceKey) -> Replacement | None:
+        """How the replacement of an instance's Machine stands, None if none was asked for."""
+        for each in read_all(MachineDeployment, self._deployments.find("instance", key))[0]:
+            return replacement_of(key, each, self.members(each.metadata.namespace, each.metadata.name))
+        return None
+
+    def replaced(self) -> set[InstanceKey]:
+        """The instances for whose Machines replacements were asked for."""
+        return {each for each in self._deployments.values_of("instance") if isinstance(each, InstanceKey)}
 
     def choice(self, whom: Selected, default: ReactionPolicy) -> Choice:
         """The policy of an instance; one that cannot be parsed, such as of a newer version, counts as missing."""

@@ -20,25 +20,23 @@ from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
-from activities.instances.disruptions import Disruptions
 from activities.instances.reports import COMPONENT, report
-from domain.instances import EC2_INSTANCE, MACHINE, NODE
-from domain.instances.actions import DeleteOwner, LookAtInstance, TellImpossible, TellRefuted
+from domain.instances import EC2_INSTANCE, NODE
+from domain.instances.actions import LookAtInstance, TellImpossible, TellRefuted
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
-from domain.instances.disruptions import Turn
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.reactions import about
-from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
+from domain.instances.resources import AWSMachine, AWSMachinePool, Node
 from domain.instances.selection import selected
 from domain.writes import JsonPatch
 from engine.clock import now
-from engine.errors import Absent, Conflict
+from engine.errors import Absent
 from engine.kube import KubeApi
-from engine.kube.events import Said, Subject, event, record
+from engine.kube.events import Said
 from engine.kube.json import mapping
 from engine.pauses import paused_area
 
@@ -52,7 +50,6 @@ class LookActivities(Activities):
         cache: InstanceCache,
         checks: Checks,
         policy: ReactionPolicy,
-        disruptions: Disruptions,
         *,
         observing: bool,
     ) -> None:
@@ -60,7 +57,6 @@ class LookActivities(Activities):
         self._cache = cache
         self._checks = checks
         self._policy = policy
-        self._disruptions = disruptions
         self._observing = observing
 
     @activity.defn(name=LookAtInstance.activity)
@@ -86,34 +82,6 @@ class LookActivities(Activities):
         if told.only_to_check and told.state is not None and STATE_LABEL in mapping(patch, "metadata", "labels"):
             self._checks.expect(told.key, told.state, now())
         return seen.model_copy(update={"machine" if machine else "own_node": await self._patched(labelled, patch)})
-
-    @activity.defn(name=DeleteOwner.activity)
-    async def delete_machine(self, deletion: DeleteOwner) -> Turn:
-        """Delete the Machine once it is its turn; if it is gone or was recreated under its name, nothing is deleted."""
-        machine = await self._standing(deletion)
-        if machine is None:
-            return Turn(at=now())  # a previous attempt or another client has done it
-        turn = await self._disruptions.begin(machine, taken=deletion.taken, most=deletion.most, policy=deletion.policy)
-        if turn.why:
-            metrics.reacted("delete-machine", deletion.because, metrics.Outcome.WAITS)
-            return turn
-        try:
-            answer = await self._kube.delete(MACHINE, deletion.namespace, deletion.name, uid=deletion.uid)
-        except (Absent, Conflict):
-            return turn
-        if mapping(answer, "metadata").get("uid") == deletion.uid:
-            self._cache.learn(MACHINE, answer)
-        metrics.reacted("delete-machine", deletion.because)
-        subject = Subject(MACHINE, deletion.namespace, deletion.name, deletion.uid)
-        said = f"deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
-        await record(self._kube, event(subject, Said("Warning", "InstanceTaken", said, COMPONENT), now()))
-        return turn
-
-    async def _standing(self, deletion: DeleteOwner) -> Machine | None:
-        """The Machine with that uid from the API server, None if it is gone or being deleted."""
-        found = await self._cache.fresh(MACHINE, deletion.namespace, deletion.name)
-        machine = Machine.model_validate(found) if found else None
-        return machine if machine and machine.metadata.uid == deletion.uid and not machine.metadata.deleting else None
 
     @activity.defn(name=TellRefuted.activity)
     async def tell_refuted(self, claim: TellRefuted) -> None:
@@ -153,6 +121,7 @@ class LookActivities(Activities):
             pool=pool,
             owner=owner,
             own_node=node,
+            replacement=self._cache.replacement(InstanceKey.of(look.key)),
             policy=choice.policy,
             tag_keys=choice.tag_keys,
             chosen_by=look.tags,

@@ -46,13 +46,14 @@ class Outcome(StrEnum):
 
     DONE = "done"
     WAITS = "waits"  # for the budget of its node group; asked again every 20 seconds
-    INCOMPLETE = "incomplete"  # time was over, and Pods were left on the Node
+    INCOMPLETE = "incomplete"  # time was over, and Pods were left on the Node, or the replacement was not ready
     FORCED = "forced"  # time was over, and the Pods left were deleted
+    REFUSED = "refused"  # a Machine was deleted without a replacement that was wanted first
 
 
-def reacted(reaction: str, because: Because | None, outcome: Outcome = Outcome.DONE) -> None:
+def reacted(reaction: str, because: Because | None, outcome: Outcome = Outcome.DONE, *, timed: bool = True) -> None:
     """Count a reaction, and measure the time since its event was received unless it still waits."""
     cause = because.sort if because else ""
     REACTIONS.labels(reaction, cause, outcome).inc()
-    if because and outcome is not Outcome.WAITS:
+    if timed and because and outcome not in (Outcome.WAITS, Outcome.REFUSED):
         REACTION_SECONDS.labels(reaction, cause).observe((now() - because.since).total_seconds())

@@ -3,7 +3,8 @@
 No event about Spot, Auto Scaling or state is guaranteed to arrive. DescribeInstances and DescribeInstanceStatus return
 200 instances a call; the workflow of an instance whose state differs from its label, or that has a scheduled event
 missing in its annotation, is sent the answer and needs no query of its own. DescribeAutoScalingGroups returns 100
-groups a call; if an AWSMachinePool shows something else, the group's workflow is woken and queries itself.
+groups a call; if an AWSMachinePool shows something else, the group's workflow is woken and queries itself. An instance
+for whose Machine a replacement was asked is woken: its workflow may have been lost, and the replacement is ended then.
 """
 
 from __future__ import annotations
@@ -48,8 +49,11 @@ class SweepActivities(Activities):
         if due is not None and moment < due:
             return _world(look, "all instances have been compared", due)
         await self._cache.ready()
-        machines, pools = self._cache.instances(), self._pools()
-        if not (machines or pools):
+        machines, pools, replaced = self._cache.instances(), self._pools(), self._cache.replaced()
+        if not look.dry_run:
+            for key in replaced:
+                await wake(self._client, key.lifecycle_in(look.key.cluster))
+        if not (machines or pools or replaced):
             return _world(look, "no AWSMachine or Node has an instance, and no AWSMachinePool has a group", None)
         bulk = await ask_about_all(self._ground, machines, moment, activity.heartbeat, self._cache.account_of)
         differing = {key: facts for each, (key, facts) in bulk.facts.items() if differs(machines[each], facts)}

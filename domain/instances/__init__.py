@@ -18,9 +18,10 @@
 | `places.py` | the accounts, regions and queues that are served |
 | `topology.py`, `takeover.py`, `permissions.py` | queues, rules, policies and IAM documents, as content |
 | `upkeep.py` | what of them differs from what stands in AWS, and the lifecycle that keeps them |
+| `replacements.py` | a replacement that is asked for before a Machine is deleted |
 | `selection.py` | which InterruptionPolicy applies to an instance |
 | `migration.py` | values of another handler's chart as an InterruptionPolicy |
-| `resources/` | InterruptionPolicy; of AWSMachine, AWSMachinePool, Machine and Node the fields that are used |
+| `resources/` | InterruptionPolicy; of the other kinds the fields that are used |
 
 All kinds but InterruptionPolicy belong to Cluster API, its AWS provider or Kubernetes: Perdure has no definitions of
 them to install. None has a workflow per object: lifecycles are those of instances and of Auto Scaling groups, found by
@@ -28,10 +29,11 @@ AWS's own names of them.
 
 | what | written by |
 |---|---|
-| AWSMachine, AWSMachinePool, Machine, Node | the AWS provider, Cluster API and the kubelet, but for |
+| AWSMachine, AWSMachinePool, Machine, MachineDeployment, Node | Cluster API and AWS provider, kubelet, but for |
 | labels `ec2-instance-state`, `ec2-instance-interruption`, `perdure.dev/instance-events` | the instance's workflow |
 | label `asg-instance-state` | the group's workflow |
 | queues, dead letters and rules of the places that are served | the place's own workflow |
+| replicas and `perdure.dev/replacing` of a MachineDeployment | the instance's workflow, while it replaces a Machine |
 | a Machine's deletion, a Node's cordon and Pods' evictions | the instance's workflow, where policy asks for it |
 """
 
@@ -61,6 +63,8 @@ def _kind(name: str, group: str, version: str, plural: str = "") -> Kind:
 AWS_MACHINE = _kind("AWSMachine", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
 AWS_MACHINE_POOL = _kind("AWSMachinePool", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
 MACHINE = _kind("Machine", CLUSTER_GROUP, CLUSTER_VERSION)
+MACHINE_DEPLOYMENT = _kind("MachineDeployment", CLUSTER_GROUP, CLUSTER_VERSION)
+MACHINE_SET = _kind("MachineSet", CLUSTER_GROUP, CLUSTER_VERSION)
 # Of Perdure's own cluster, whichever cluster other areas serve.
 NODE = _kind("Node", "", "v1")
 

@@ -26,6 +26,7 @@ from domain.instances.record import (
     terminated,
     uncordoned,
 )
+from domain.instances.replacements import Replacement, Unreplaced
 from domain.instances.verification import Facts, HookTiming, Question
 from domain.model import Model
 from domain.refusal import Refusal
@@ -177,21 +178,103 @@ class EndHook(_HookAction):
         return world.with_record(hook_ended(world.record, self.token, result.at)) if isinstance(result, Done) else world
 
 
-class DeleteOwner(_InstanceAction):
-    """Have Cluster API replace the Machine: that very one."""
+class _MachineAction(_InstanceAction):
+    """Something done to a Machine: that very one."""
 
-    activity: ClassVar[str] = "instances.delete_machine"
-    result: ClassVar[type[Model] | None] = Turn
     observed_after: ClassVar[bool] = True
 
-    cause: str
     namespace: str
     name: str
     uid: str
+
+    @property
+    def slot(self) -> str:
+        """One thing at a time."""
+        return "instances.machine"
+
+
+class _Disrupting(_MachineAction):
+    """What disrupts a Machine, once its node group has room for it.
+
+    Attributes:
+        cause: why.
+        taken: whether AWS takes the instance right now.
+        most: how many machines of its node group may be disrupted at once; None for as many as the settings say.
+        policy: the InterruptionPolicy that applies, empty for the settings.
+        because: what is measured of the cause.
+    """
+
+    cause: str
     taken: bool = False
     most: int | None = None
     policy: str = ""
     because: Because | None = None
+
+
+class Asked(Model):
+    """What came of asking for a replacement: its turn, and the replacement, or why there can be none."""
+
+    turn: Turn
+    replacement: Replacement | None = None
+    unreplaced: Unreplaced | None = None
+
+
+class AskReplacement(_Disrupting):
+    """Ask the MachineDeployment for a replacement of the Machine, which is deleted afterwards."""
+
+    activity: ClassVar[str] = "instances.ask_replacement"
+    result: ClassVar[type[Model] | None] = Asked
+    # What was asked for is observed, and undone, also if the Machine is gone by then.
+    finishes: ClassVar[bool] = True
+
+    @property
+    def most_attempts(self) -> int:
+        """The time may be over before the API server answers: then the Machine is deleted at once."""
+        return 3
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"ask for a replacement of Machine {self.namespace}/{self.name} because of {self.cause}"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """Asked for; or its node group has no room for it yet, or it is deleted without a replacement."""
+        if not isinstance(result, Asked):
+            return world
+        return world.learn(turn=result.turn, asked=result.replacement, unreplaced=result.unreplaced)
+
+
+class EndReplacement(_MachineAction):
+    """Want no replacement of the Machine any more: as it stays, or as it is gone.
+
+    Attributes:
+        deployment: the MachineDeployment that was asked for it, empty if only the Machine is marked.
+        keep: whether the Machine stays.
+    """
+
+    activity: ClassVar[str] = "instances.end_replacement"
+    finishes: ClassVar[bool] = True
+
+    deployment: str = ""
+    keep: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"ask no longer for a replacement of Machine {self.namespace}/{self.name}"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """Another cause may ask for one again."""
+        return world.learn(asked=None, unreplaced=None)
+
+
+class DeleteOwner(_Disrupting):
+    """Have Cluster API replace the Machine; `deployment` was asked for a replacement of it, if any was."""
+
+    activity: ClassVar[str] = "instances.delete_machine"
+    result: ClassVar[type[Model] | None] = Turn
+
+    deployment: str = ""
 
     @property
     def summary(self) -> str:
@@ -200,7 +283,9 @@ class DeleteOwner(_InstanceAction):
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """Asked for, or its node group has no room for it yet."""
-        return world.learn(turn=result) if isinstance(result, Turn) else world
+        if not isinstance(result, Turn):
+            return world
+        return world.learn(turn=result) if result.why else world.learn(turn=result, asked=None)
 
 
 class _NodeAction(_InstanceAction):

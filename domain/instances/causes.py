@@ -69,6 +69,7 @@ class Cause(Model):
         verdict: whether AWS bears it out.
         taken: whether AWS takes the instance right now, or has.
         sort: what sort of cause it is, in a word.
+        replaces_for: how long a replacement of the Machine is waited for before it is deleted; None if it is not.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Cause(Model):
     verdict: Verdict
     taken: bool = False
     sort: str
+    replaces_for: timedelta | None = None
 
     @property
     def wanted(self) -> bool:
@@ -203,6 +205,7 @@ def _spot(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, n
                 verdict=verify_spot(facts, notice.received_at, now),
                 taken=True,
                 sort="spot",
+                replaces_for=policy.replace_first.get("spot"),
             )
 
 
@@ -223,6 +226,7 @@ def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | No
             ends=effect.ends,
             verdict=verify_scheduled(effect, facts, planned.received_at, now),
             sort="scheduled",
+            replaces_for=policy.replaces_for(effect),
         )
 
 

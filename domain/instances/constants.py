@@ -33,6 +33,14 @@ NODE_GROUP_LABELS = (
 )
 NODE_CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 PAUSED_ANNOTATION = f"{CLUSTER_GROUP}/paused"
+# On a Machine, whatever its value: a MachineSet that is scaled down deletes this one first.
+DELETE_FIRST_ANNOTATION = f"{CLUSTER_GROUP}/delete-machine"
+# On a MachineDeployment whose replicas ClusterClass, or the cluster autoscaler, sets.
+TOPOLOGY_LABEL = f"topology.{CLUSTER_GROUP}/owned"
+AUTOSCALER_ANNOTATIONS = (
+    f"{CLUSTER_GROUP}/cluster-api-autoscaler-node-group-min-size",
+    f"{CLUSTER_GROUP}/cluster-api-autoscaler-node-group-max-size",
+)
 # Told by newer controllers, also while the Cluster's own spec is paused.
 PAUSED_CONDITION = "Paused"
 
@@ -53,6 +61,9 @@ DO_NOT_DISRUPT = ("perdure.dev/do-not-disrupt", "karpenter.sh/do-not-disrupt")
 
 # On a Lease of Perdure's: the machines that are being disrupted, as JSON.
 DISRUPTIONS_ANNOTATION = "perdure.dev/instance-disruptions"
+
+# On a MachineDeployment: the Machines that are being replaced before they are deleted, as JSON.
+REPLACING_ANNOTATION = "perdure.dev/replacing"
 
 EC2_SOURCE = "aws.ec2"
 AUTO_SCALING_SOURCE = "aws.autoscaling"

@@ -180,7 +180,9 @@ def _unwell(machine: Machine | Node) -> str:
 def _disrupted(kind: str, disruption: Disruption, there: Collection[str]) -> str:
     """What a disruption has come to."""
     if disruption.uid in there:
-        return f"{_node_of(kind, disruption.name)} is cordoned or drained"
+        if kind == Node.kind_of.name:
+            return f"Node {disruption.name} is cordoned or drained"
+        return f"{kind} {disruption.name} is being replaced, cordoned or drained"
     return f"the replacement of {kind} {disruption.name} is not ready"
 
 

@@ -30,11 +30,14 @@ from domain.instances.lifecycle import InstanceWorld
 from domain.instances.phases import InstancePhase, phase_of
 from domain.instances.policy import Reaction
 from domain.instances.reactions import (
+    awaits_replacement,
+    end_replacement,
     hook_unproven,
     hook_untimed,
     hooks_of,
     notifications,
     reactions,
+    replacement_in_doubt,
     unproven,
 )
 from domain.instances.record import InstanceRecord
@@ -74,6 +77,8 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
     phase, closing = phase_of(world, now), _closing(world)
     over = closing is not None and closing <= now
     if not world.managed:
+        if (ended := end_replacement(world, ())) and not world.observing:
+            return InstanceWork(phase=phase, why="its Machine is gone", steps=ended)
         if over:
             return InstanceWork(phase=InstancePhase.UNMANAGED, close=True)
         # Whether it is anybody's is not known yet, and AWS is not asked on behalf of strangers.
@@ -155,6 +160,8 @@ def _questions(
     for cause in found:
         if unproven(world, cause, now):
             wanted |= {each for each in _borne_out_by(record, cause) if askable(facts, each, cause.claimed_at, now)}
+    if replacement_in_doubt(world, found, hooks, now) and askable(facts, Question.STATUS, record.opened_at, now):
+        wanted.add(Question.STATUS)
     for hook in hooks:
         if _asks_of_group(world, hook) and askable(facts, Question.GROUP, hook.held.received_at, now):
             wanted.add(Question.GROUP)
@@ -191,7 +198,7 @@ def _deadline(
     record, facts = world.record, world.facts
     moments: list[datetime | None] = [world.ask_at, closing]
     for cause in found:
-        moments += [cause.from_, cause.deadline]
+        moments += [cause.from_, cause.deadline, awaits_replacement(world, cause, now)]
     for planned in standing_planned(record, now):
         moments.append(end_of(planned))
     for kind, notice in standing_interruptions(record):
@@ -213,6 +220,13 @@ def _told(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork
     """What is waited for, in words."""
     if world.turn is not None and world.turn.waits(now) and any(cause.wanted for cause in found):
         return world.turn.why
+    asked, waits = world.asked, earliest([awaits_replacement(world, cause, now) for cause in found])
+    if asked is not None and waits is not None:
+        from_ = f"for the replacement of Machine {asked.name}, asked of MachineDeployment {asked.deployment}"
+        return f"waits until {waits:%H:%M:%S} UTC {from_}"
+    unreplaced = world.known.unreplaced
+    if unreplaced is not None and world.owner is not None and world.owner.metadata.uid == unreplaced.uid:
+        return f"Machine {world.owner.metadata.name} is not replaced before it is deleted: {unreplaced.why}"
     if hooks:
         held = hooks[0].held
         return f"lifecycle hook {held.action.name} of {held.group} holds the instance"

@@ -19,6 +19,7 @@ from domain.instances.labels import recalled
 from domain.instances.names import InstanceKey
 from domain.instances.policy import ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, fold, hear, opened
+from domain.instances.replacements import Replacement, Unreplaced
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
 from domain.instances.resync import missed_events
 from domain.instances.verification import STOPPED_STATES, Facts, HookTiming
@@ -50,6 +51,8 @@ class InstanceMemory(Model):
         turn: what was said when its turn to be disrupted was asked for last.
         node: its Node, where no Machine names it and it was looked for.
         left_with: the policy of its Node in Perdure's own cluster, if that was deleted while lifecycle actions wait.
+        asked: the replacement of its Machine, from asking for it to its end: the cache may not show its mark yet.
+        unreplaced: its Machine, once that cannot be replaced before it is deleted.
     """
 
     record: InstanceRecord | None = None
@@ -60,6 +63,8 @@ class InstanceMemory(Model):
     node: KnownNode | None = None
     turn: Turn | None = None
     left_with: ReactionPolicy | None = None
+    asked: Replacement | None = None
+    unreplaced: Unreplaced | None = None
 
 
 class InstanceWorld(World):
@@ -70,6 +75,7 @@ class InstanceWorld(World):
         pool: its AWSMachinePool.
         owner: its Machine.
         own_node: its Node in Perdure's own cluster, where neither AWSMachine nor pool names it and Nodes are served.
+        replacement: the replacement that was asked for before that is deleted, as marked.
         policy: what is wanted.
         tag_keys: the tags that this depends on.
         chosen_by: the tags that it was chosen by, as `known.tags`.
@@ -83,6 +89,7 @@ class InstanceWorld(World):
     pool: AWSMachinePool | None = None
     owner: Machine | None = None
     own_node: Node | None = None
+    replacement: Replacement | None = None
     policy: ReactionPolicy = ReactionPolicy()
     tag_keys: tuple[str, ...] = ()
     chosen_by: dict[str, str | None] | None = None
@@ -131,6 +138,11 @@ class InstanceWorld(World):
     def turn(self) -> Turn | None:
         """What was said when its turn to be disrupted was asked for last."""
         return self.known.turn
+
+    @property
+    def asked(self) -> Replacement | None:
+        """The replacement that was asked for before its Machine is deleted."""
+        return self.replacement or self.known.asked
 
     @property
     def absence_counts(self) -> bool:

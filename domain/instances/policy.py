@@ -113,7 +113,9 @@ _NTH_KEYS = {
 }
 _UNCONFIRMED = ("capacity_reservation", "rebalance")
 # What only an InterruptionPolicy says.
-_OF_POLICIES = frozenset({"name", "heartbeat", "hook_limit", "tainting", "draining", "most", "channels"})
+_OF_POLICIES = frozenset(
+    {"name", "heartbeat", "hook_limit", "tainting", "draining", "most", "channels", "replace_first"}
+)
 
 
 class CauseSort(StrEnum):
@@ -158,6 +160,7 @@ class ReactionPolicy(Model):
         draining: how a Node is drained.
         most: how many machines of a node group are disrupted at the same time; None for as many as the settings say.
         channels: who is notified.
+        replace_first: causes whose Machine is replaced before it is deleted, and how long that is waited for.
     """
 
     name: str = ""
@@ -181,6 +184,7 @@ class ReactionPolicy(Model):
     draining: Draining = Draining()
     most: int | None = None
     channels: tuple[Channel, ...] = ()
+    replace_first: dict[str, timedelta] = {}
 
     @property
     def needs_node(self) -> bool:
@@ -226,8 +230,16 @@ class ReactionPolicy(Model):
 
     def for_effect(self, effect: Effect | None) -> Reaction:
         """The reaction to a scheduled event; none to one that nobody knows."""
-        if effect is None:
-            return Reaction.LABEL
-        if effect.ends:
-            return self.ending
-        return self.reboot if effect is Effect.REBOOT else self.maintenance
+        reactions = {"ending": self.ending, "reboot": self.reboot, "maintenance": self.maintenance}
+        return Reaction.LABEL if effect is None else reactions[_named(effect)]
+
+    def replaces_for(self, effect: Effect) -> timedelta | None:
+        """How long the replacement of the Machine is waited for because of a scheduled event; None if it is not."""
+        return self.replace_first.get(_named(effect))
+
+
+def _named(effect: Effect) -> str:
+    """What policies call a scheduled event."""
+    if effect.ends:
+        return "ending"
+    return "reboot" if effect is Effect.REBOOT else "maintenance"

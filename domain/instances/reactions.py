@@ -2,7 +2,8 @@
 
 Of several causes the one with the strongest reaction comes first, then the most pressing. A drain that has begun
 goes on without asking again, unless only the machine's annotation tells of it. What AWS refutes is told and forgotten.
-A Node that we cordoned is used again once the reason for it is over and the instance runs.
+A Node that we cordoned is used again once the reason for it is over and the instance runs; a replacement that was asked
+for is wanted no more then, nor once its Machine goes.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from domain.decision import Action
+from domain.decision import Action, earliest
 from domain.instances.actions import (
     About,
+    AskReplacement,
     Because,
     CordonNode,
     DeleteOwner,
     EmptyNode,
+    EndReplacement,
     Notify,
     ReleaseNode,
     TellImpossible,
@@ -28,7 +31,8 @@ from domain.instances.events import InstanceState
 from domain.instances.hooks import HookWork, served, work_for_hook
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.policy import Reaction, Taint, Tainting
-from domain.instances.resources import AWSMachine, AWSMachinePool, Node
+from domain.instances.replacements import is_replaced
+from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
 from domain.instances.verification import Question, Verdict, may_be_late
 
 _OPEN_VERDICTS = (Verdict.UNASKED, Verdict.NOT_YET)
@@ -51,15 +55,78 @@ def reactions(
     # Not only what would be reacted to: a made-up notice would stand in the label until its date.
     unlisted = unlisted_plans(world.record, world.facts, now)
     if world.hindrance:
-        return _refuted(world, unlisted)
+        return (*_refuted(world, unlisted), *end_replacement(world, ()))
     due = [cause for cause in found if cause.wanted and cause.from_ <= now]
     refuted = [cause.name for cause in found if cause.from_ <= now and _forged(world, cause)]
     refuted += [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
-    step = None if world.turn and world.turn.waits(now) else _strongest(world, due, hooks)
+    wanted = _wanted(world, found, hooks, now)
+    step = None if world.turn and world.turn.waits(now) else _strongest(world, wanted, now)
     drain = world.record.drain
     if step is None and drain is not None and _over(world, due):
         step = ReleaseNode(key=world.key, node=drain.node, **world.workload)
-    return (*_refuted(world, (*unlisted, *refuted)), *([step] if step else []))
+    ended = end_replacement(world, wanted)
+    return (*_refuted(world, (*unlisted, *refuted)), *ended, *([step] if step else []))
+
+
+def end_replacement(world: InstanceWorld, wanted: Sequence[Cause]) -> tuple[Action, ...]:
+    """The end of a replacement that is wanted no more: its Machine goes, or no cause would have it deleted."""
+    stays, asked = _stays(world), world.asked
+    if not _left_over(world, wanted) or (stays and not _plans_known(world)):
+        return ()
+    if asked is not None:
+        named = asked.model_dump(include={"namespace", "name", "uid", "deployment"})
+        return (EndReplacement(key=world.key, keep=stays is not None, **named),)
+    named = stays.metadata.model_dump(include={"namespace", "name", "uid"}) if stays else {}
+    return (EndReplacement(key=world.key, keep=True, **named),)
+
+
+def replacement_in_doubt(
+    world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
+) -> bool:
+    """Whether AWS has to be asked before a replacement is ended: a workflow that was lost has forgotten its cause."""
+    unsure = _stays(world) is not None and not _plans_known(world)
+    return unsure and _left_over(world, _wanted(world, found, hooks, now))
+
+
+def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
+    """Whether a replacement stands that nothing wants, or a Machine is marked for one."""
+    stays = _stays(world)
+    # A paused object is left as it is, and so is a Machine whose AWSMachine goes before it.
+    deletes = any(each.reaction is Reaction.DELETE_MACHINE for each in wanted)
+    if world.paused or (stays and (world.hindrance or deletes)):
+        return False
+    return world.asked is not None or (stays is not None and is_replaced(stays))
+
+
+def _stays(world: InstanceWorld) -> Machine | None:
+    """The Machine, unless it goes, or is another than the one that is replaced."""
+    asked, owner = world.asked, world.owner
+    if owner is None or owner.metadata.deleting:
+        return None
+    return owner if asked is None or asked.uid == owner.metadata.uid else None
+
+
+def _plans_known(world: InstanceWorld) -> bool:
+    """Whether AWS has told this lifecycle what is scheduled for the instance."""
+    facts = world.facts
+    return facts is not None and Question.STATUS in facts.asked and facts.at >= world.record.opened_at
+
+
+def _wanted(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime) -> list[Cause]:
+    """What asks for more than labels now."""
+    due = [cause for cause in found if cause.wanted and cause.from_ <= now]
+    return [*due, *(_cause_of(hook, world) for hook in hooks if hook.drain)]
+
+
+def awaits_replacement(world: InstanceWorld, cause: Cause, now: datetime) -> datetime | None:
+    """Until when a cause waits for the replacement of its Machine, None if it does not."""
+    asked, owner = world.asked, world.owner
+    if asked is None or owner is None or owner.metadata.uid != asked.uid or cause.replaces_for is None:
+        return None
+    if asked.ready or asked.overridden or _down(world):
+        return None
+    until = earliest([asked.asked_at + cause.replaces_for, cause.deadline])
+    return until if until is not None and until > now else None
 
 
 def notifications(
@@ -78,7 +145,7 @@ def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
     due = cause.from_ <= now and not world.paused
     if not due or cause.verdict not in _OPEN_VERDICTS or _begun(world, cause.name, cause.reaction):
         return False
-    reacts = cause.wanted and not world.hindrance and _step(world, cause) is not None
+    reacts = cause.wanted and not world.hindrance and _step(world, cause, now) is not None
     return reacts or bool(_notices(world, cause))
 
 
@@ -100,11 +167,10 @@ def hook_untimed(world: InstanceWorld, hook: HookWork) -> bool:
     return not known and (facts is None or Question.GROUP not in facts.asked or may_be_late(facts, held.received_at))
 
 
-def _strongest(world: InstanceWorld, due: Sequence[Cause], hooks: Sequence[HookWork]) -> Action | None:
-    wanted = [*due, *(_cause_of(hook, world) for hook in hooks if hook.drain)]
+def _strongest(world: InstanceWorld, wanted: Sequence[Cause], now: datetime) -> Action | None:
     for cause in sorted(wanted, key=lambda each: -each.reaction.strength):
         proven = cause.verdict is Verdict.CONFIRMED or _begun(world, cause.name, cause.reaction)
-        step = _step(world, cause) if proven else None
+        step = _step(world, cause, now) if proven else None
         if step is not None:
             return step
     return None
@@ -126,8 +192,8 @@ def _cause_of(hook: HookWork, world: InstanceWorld) -> Cause:
     )
 
 
-def _step(world: InstanceWorld, cause: Cause) -> Action | None:
-    """The step, None if there is nothing that it could be done to, or it is done."""
+def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
+    """The step, None if there is nothing that it could be done to, it is done, or its replacement is waited for."""
     owner, record, policy = world.owner, world.record, world.policy
     if owner is not None and owner.metadata.deleting:
         # Cluster API has it in hand.
@@ -142,7 +208,12 @@ def _step(world: InstanceWorld, cause: Cause) -> Action | None:
         if owner is None:
             return _impossible(world, cause)
         named = owner.metadata.model_dump(include={"namespace", "name", "uid"})
-        return DeleteOwner.model_validate({**told, **named, **room})
+        if awaits_replacement(world, cause, now):
+            return None
+        if _replaces(world, owner, cause, now):
+            return AskReplacement.model_validate({**told, **named, **room})
+        deployment = world.asked.deployment if world.asked else ""
+        return DeleteOwner.model_validate({**told, **named, **room, "deployment": deployment})
     drain, node = record.drain, world.node_name
     done = drain is not None and drain.covers(cause.reaction)
     if done or not node or record.state is InstanceState.TERMINATED:
@@ -164,6 +235,20 @@ def _step(world: InstanceWorld, cause: Cause) -> Action | None:
         **room,
     }
     return CordonNode.model_validate({**which, **marking})
+
+
+def _replaces(world: InstanceWorld, owner: Machine, cause: Cause, now: datetime) -> bool:
+    """Whether the MachineDeployment is asked for a replacement now: not yet, and there is time for it."""
+    tried = world.known.unreplaced is not None and world.known.unreplaced.uid == owner.metadata.uid
+    late = cause.deadline is not None and cause.deadline <= now
+    begun = world.asked is not None or is_replaced(owner)
+    return cause.replaces_for is not None and not (tried or late or begun or _down(world))
+
+
+def _down(world: InstanceWorld) -> bool:
+    """Whether nothing runs on the instance that a replacement could take over."""
+    state = world.record.state
+    return state is not None and not state.up
 
 
 def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:

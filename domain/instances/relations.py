@@ -5,6 +5,8 @@
 | AWSMachine | its instance: when it gets one, is paused or goes, when somebody edits our labels; a new one: the sweep |
 | Node, if served | its instance: when it gets one, is ready, is paused or goes, when somebody edits our labels |
 | Machine | the instance of its AWSMachine: when its Node has joined or is ready, when it is paused or goes |
+| MachineDeployment | the instances whose Machines it replaces: when somebody edits its replicas or our mark |
+| Machine | the instances whose Machines its MachineDeployment replaces: when its Node is ready, when it goes |
 | AWSMachinePool | its group: when it has got one, when somebody edits our label; its instances: as its pause changes |
 | InterruptionPolicy | the instances of the clusters, else of the namespaces, else all, that it selects |
 
@@ -27,10 +29,12 @@ from domain.instances.constants import (
     GROUP_STATE_LABEL,
     INTERRUPTION_LABEL,
     PAUSED_ANNOTATION,
+    REPLACING_ANNOTATION,
     STATE_LABEL,
 )
 from domain.instances.names import InstanceKey, region_of_provider_id
-from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, Node
+from domain.instances.replacements import deployment_of, marked
+from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, MachineDeployment, Node
 from domain.levers import PAUSED
 from domain.relations import Linked, News, On, Relation, Whom
 from domain.resource import ObjectMeta
@@ -69,6 +73,11 @@ def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> 
         keys = (InstanceKey(account=account, region=region, instance_id=each) for each in pool.instance_ids)
         return [each.lifecycle for each in keys]
 
+    def replaced(deployment: MachineDeployment) -> Iterable[Key]:
+        entries = marked(deployment.metadata.annotations)
+        return [each.key.lifecycle for each in entries if (each.account, each.region) in served]
+
+    its_replaced = Relation(of=MachineDeployment, to=(), by=replaced, told=News(_replacing, ours=False))
     its_instance = Relation(of=AWSMachine, to=(), by=instance, told=News(_machine, ours=False))
     nodes_instance = Relation(of=WatchedNode, to=(), by=instance, told=News(_node, ours=False))
     its_instances = Relation(
@@ -97,6 +106,13 @@ def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> 
             to=Machine,
             by=lambda machine: [(machine.metadata.namespace, machine.machine)],
             matters=News(_owner, ours=False, whom=Whom.NONE, onward=(its_instance,)),
+        ),
+        its_replaced,
+        Relation(
+            of=Machine,
+            to=MachineDeployment,
+            by=lambda machine: [(machine.metadata.namespace, deployment_of(machine))],
+            told=News(_replaces, ours=False, whom=Whom.NONE, onward=(its_replaced,)),
         ),
         Relation(of=AWSMachinePool, to=(), by=group, told=News(_pool, ours=False)),
         Relation(of=AWSMachinePool, to=THE_SWEEP, told=News(on=frozenset({On.COMES}))),
@@ -132,6 +148,15 @@ def _node(node: Node) -> Hashable:
 
 def _owner(machine: Machine) -> Hashable:
     return machine.node, machine.node_ready, _held(machine), machine.metadata.deleting
+
+
+def _replaces(machine: Machine) -> Hashable:
+    return machine.node_ready, machine.metadata.deleting
+
+
+def _replacing(deployment: MachineDeployment) -> Hashable:
+    meta = deployment.metadata
+    return deployment.spec.replicas, meta.annotations.get(REPLACING_ANNOTATION), meta.deleting
 
 
 def _pool(pool: AWSMachinePool) -> Hashable:

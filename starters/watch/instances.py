@@ -6,7 +6,7 @@ The lifecycles of queues and rules are woken at each start.
 from __future__ import annotations
 
 from domain.identity import Key
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, MACHINE_DEPLOYMENT
 from domain.instances.constants import GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import InstanceState
 from domain.instances.names import group_of_arn, instance_of_node, instance_of_provider_id
@@ -79,6 +79,7 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
         AWS_MACHINE: read_machine,
         AWS_MACHINE_POOL: read_pool,
         MACHINE: read_nothing,
+        MACHINE_DEPLOYMENT: read_nothing,
         INTERRUPTION_POLICY: read_nothing,
     }
     return tuple(

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
 from typing import Any
 
 from instance_scenes import ACCOUNT, ID, REGION
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
-from activities.instances.asking import Ground
 from activities.instances.cache import InstanceCache
-from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
-from activities.instances.looks import LookActivities
+from activities.instances.machines import MachineActivities
 from domain.identity import Kind
 from domain.instances import MACHINE
 from domain.instances.actions import DeleteOwner
 from domain.instances.names import InstanceKey
-from domain.instances.policy import ReactionPolicy
 
 KEY = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID).lifecycle
 
@@ -38,12 +34,11 @@ class Counted(MemoryKube):
 
 async def tried(kube: Counted, uid: str, attempt: int) -> None:
     known = InstanceCache(kube, kube)  # type: ignore[arg-type]
-    checks = Checks(Ground((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
     turns = Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
-    looks = LookActivities(kube, known, checks, ReactionPolicy(), turns, observing=False)  # type: ignore[arg-type]
+    machines = MachineActivities(kube, known, turns)  # type: ignore[arg-type]
     server = ActivityEnvironment()
     server.info = dataclasses.replace(server.info, attempt=attempt)
-    await server.run(looks.delete_machine, DeleteOwner(key=KEY, cause="ended", namespace="c", name="m", uid=uid))
+    await server.run(machines.delete_machine, DeleteOwner(key=KEY, cause="ended", namespace="c", name="m", uid=uid))
 
 
 async def made(kube: Counted) -> str:

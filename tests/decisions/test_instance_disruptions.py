@@ -16,6 +16,7 @@ from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
 from activities.instances.looks import LookActivities
+from activities.instances.machines import MachineActivities
 from domain.built_in_kinds import EVENT
 from domain.identity import Kind
 from domain.instances import MACHINE
@@ -109,7 +110,12 @@ SETTING = "PERDURE_INSTANCES_DISRUPTIONS (1) is reached"
 @pytest.mark.parametrize(
     ("labels", "others", "under_way", "why"),
     [
-        (WORKERS, [one("b", WORKERS)], [begun("b")], f"the Node of Machine b is cordoned or drained; {SETTING}"),
+        (
+            WORKERS,
+            [one("b", WORKERS)],
+            [begun("b")],
+            f"Machine b is being replaced, cordoned or drained; {SETTING}",
+        ),
         (WORKERS, [one("b", WORKERS, **GOING)], [begun("b")], f"Machine b is being deleted; {SETTING}"),
         (WORKERS, [], [begun("b")], f"the replacement of Machine b is not ready; {SETTING}"),
         (
@@ -122,7 +128,7 @@ SETTING = "PERDURE_INSTANCES_DISRUPTIONS (1) is reached"
             CONTROL_PLANE,
             [one("b", CONTROL_PLANE)],
             [begun("b")],
-            "the Node of Machine b is cordoned or drained; a control plane loses one machine at a time",
+            "Machine b is being replaced, cordoned or drained; a control plane loses one machine at a time",
         ),
         (CONTROL_PLANE, [one("b", CONTROL_PLANE, ready=False)], [], "the Node of Machine b is not ready"),
         (CONTROL_PLANE, [one("b", CONTROL_PLANE, **GOING)], [], "Machine b is being deleted"),
@@ -180,14 +186,18 @@ class Interleaved(MemoryKube):
 def worker(kube: MemoryKube) -> LookActivities:
     known = InstanceCache(kube, kube)  # type: ignore[arg-type]
     checks = Checks(Ground((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
-    turns = Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
-    return LookActivities(kube, known, checks, ReactionPolicy(), turns, observing=False)  # type: ignore[arg-type]
+    return LookActivities(kube, known, checks, ReactionPolicy(), observing=False)  # type: ignore[arg-type]
 
 
-async def deleted(looks: LookActivities, name: str, uid: str, *, taken: bool = False) -> Turn:
+def machines(kube: MemoryKube) -> MachineActivities:
+    known = InstanceCache(kube, kube)  # type: ignore[arg-type]
+    return MachineActivities(kube, known, Disruptions(kube, "perdure", 1))  # type: ignore[arg-type]
+
+
+async def deleted(by: MachineActivities, name: str, uid: str, *, taken: bool = False) -> Turn:
     key = InstanceKey(account=ACCOUNT, region=REGION, instance_id=f"i-{name}").lifecycle
     deletion = DeleteOwner(key=key, cause="x", namespace="c", name=name, uid=uid, taken=taken)
-    turn: Turn = await ActivityEnvironment().run(looks.delete_machine, deletion)
+    turn: Turn = await ActivityEnvironment().run(by.delete_machine, deletion)
     return turn
 
 
@@ -195,7 +205,7 @@ async def deleted(looks: LookActivities, name: str, uid: str, *, taken: bool = F
 async def test_of_three_machines_named_by_one_event_one_is_deleted(labels: dict[str, str]) -> None:
     kube = Interleaved()
     uids = {name: await made(kube, name, labels) for name in "abc"}
-    turns = await asyncio.gather(*(deleted(worker(kube), name, uid) for name, uid in uids.items()))
+    turns = await asyncio.gather(*(deleted(machines(kube), name, uid) for name, uid in uids.items()))
     going = [each for each in (await kube.list(MACHINE)).items if each["metadata"].get("deletionTimestamp")]
     assert len(going) == 1
     waiting = [turn.why for turn in turns if turn.why]
@@ -220,7 +230,7 @@ async def test_an_event_names_who_asks_for_a_deletion_without_a_machine(kind: st
 async def test_workers_that_aws_takes_right_now_do_not_wait_for_each_other() -> None:
     kube = MemoryKube()
     uids = {name: await made(kube, name, WORKERS) for name in "abc"}
-    turns = await asyncio.gather(*(deleted(worker(kube), name, uid, taken=True) for name, uid in uids.items()))
+    turns = await asyncio.gather(*(deleted(machines(kube), name, uid, taken=True) for name, uid in uids.items()))
     assert [turn.why for turn in turns] == [""] * 3
 
 

@@ -15,7 +15,6 @@ from temporalio.testing import ActivityEnvironment
 from activities.instances.asking import Ground
 from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
-from activities.instances.disruptions import Disruptions
 from activities.instances.looks import LookActivities
 from domain.instances import AWS_CLUSTER, AWS_CLUSTER_ROLE_IDENTITY, AWS_MACHINE, AWS_MACHINE_POOL
 from domain.instances.actions import LookAtInstance
@@ -49,8 +48,7 @@ async def looked(kube: MemoryKube) -> InstanceWorld:
 
 async def run(kube: MemoryKube, known: InstanceCache, told: InstanceRecord) -> InstanceWorld:
     checks = Checks(Ground((), _NoAws()), _NoAws(), timedelta(hours=1))  # type: ignore[arg-type]
-    turns = Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
-    looks = LookActivities(kube, known, checks, ReactionPolicy(), turns, observing=False)  # type: ignore[arg-type]
+    looks = LookActivities(kube, known, checks, ReactionPolicy(), observing=False)  # type: ignore[arg-type]
     look = LookAtInstance(key=told.key.lifecycle, at=at(7), record=told, recall=False, version="")
     found: InstanceWorld = await ActivityEnvironment().run(looks.look, look)
     return found

@@ -13,7 +13,14 @@ from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, facts, hook, observe
 from activities.instances.nodes import evictable, kubeconfig
 from domain.decision import Action, Outcome
 from domain.identity import Key
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, THE_SWEEP
+from domain.instances import (
+    AWS_MACHINE,
+    AWS_MACHINE_POOL,
+    INTERRUPTION_POLICY,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    THE_SWEEP,
+)
 from domain.instances.actions import AskInstance, BeatHook, CordonNode, EmptyNode, EndHook, FindNode
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.decision import decide_instance
@@ -427,6 +434,7 @@ def test_nothing_is_watched_where_no_instances_are_served() -> None:
         AWS_MACHINE,
         AWS_MACHINE_POOL,
         MACHINE,
+        MACHINE_DEPLOYMENT,
         INTERRUPTION_POLICY,
     ]
 

@@ -533,8 +533,7 @@ async def _asked(disruptions: Disruptions, first: Node) -> Turn:
 def looks(kube: MemoryKube, *, nodes: bool = True, policy: ReactionPolicy = DRAINS) -> LookActivities:
     known = InstanceCache(kube, kube, nodes=nodes)  # type: ignore[arg-type]
     checks = Checks(Ground((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
-    turns = Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
-    return LookActivities(kube, known, checks, policy, turns, observing=False)  # type: ignore[arg-type]
+    return LookActivities(kube, known, checks, policy, observing=False)  # type: ignore[arg-type]
 
 
 async def joined(kube: MemoryKube, name: str = "node-0", provider_id: str = f"aws:///{REGION}a/{ID}") -> None:

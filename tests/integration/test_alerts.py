@@ -343,6 +343,14 @@ CASES = (
         62,
     ),
     Case(
+        "PerdureNotReplacedFirst",
+        {'perdure_instances_reactions_total{reaction="replace-first",cause="spot",outcome="incomplete"}': "counter 1"},
+        {"cause": "spot", "outcome": "incomplete"},
+        2,
+        10,
+        62,
+    ),
+    Case(
         "PerdureNotificationsFailed",
         {'perdure_instances_notifications_total{outcome="failed"}': "counter 1"},
         {},

@@ -49,6 +49,7 @@ WHOLE: dict[str, Any] = {
     "launchingHook": True,
     "maintenanceLeadSeconds": 3600,
     "maxUnavailable": 2,
+    "replaceFirstSeconds": {"spot": 60},
 }
 
 T = TypeVar("T")
@@ -166,6 +167,12 @@ async def test_a_whole_policy_is_stored_as_it_was_written(kube: KubeApi) -> None
         ({"drain": {"podGracePeriodSeconds": -1}}, "spec.drain.podGracePeriodSeconds"),
         ({"drain": {"disruptionBudgets": "Maybe"}}, "spec.drain.disruptionBudgets"),
         ({"maxUnavailable": 0}, "spec.maxUnavailable"),
+        ({"reactions": {"spot": "drain"}, "replaceFirstSeconds": {"spot": 60}}, "replaceFirstSeconds.spot"),
+        ({"replaceFirstSeconds": {"reboot": 60}}, "replaceFirstSeconds.reboot"),
+        (
+            {"reactions": {"ending": "delete-machine"}, "replaceFirstSeconds": {"ending": 3601}},
+            "spec.replaceFirstSeconds.ending",
+        ),
         ({"launchTimeoutSeconds": "15m"}, "spec.launchTimeoutSeconds"),
     ],
 )

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import boto3
 import pytest
-from aiohttp import web
+from aiohttp import ClientSession, web
 from product import perdure, process
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -20,16 +20,33 @@ from temporalio.service import RPCError
 from waiting import eventually
 from webhook import CONFIDENTIAL, serving
 
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, THE_SWEEP
+from domain.instances import (
+    AWS_MACHINE,
+    AWS_MACHINE_POOL,
+    INTERRUPTION_POLICY,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    MACHINE_SET,
+    THE_SWEEP,
+)
 from domain.instances.acknowledgement import Outcome
-from domain.instances.constants import GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
-from domain.instances.events import EventKind, InstanceEvent, InstanceState
+from domain.instances.constants import (
+    CLUSTER_LABEL,
+    DELETE_FIRST_ANNOTATION,
+    DEPLOYMENT_LABEL,
+    GROUP_STATE_LABEL,
+    INTERRUPTION_LABEL,
+    REPLACING_ANNOTATION,
+    STATE_LABEL,
+)
+from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.handover import Taken
 from domain.instances.names import InstanceKey
+from domain.instances.replacements import CLOCKS_DIFFER
 from domain.why import Why
 from engine.errors import Absent
 from engine.kube import EVENT, KubeApi
-from engine.kube.json import JsonObject, mapping, text
+from engine.kube.json import JsonObject, mapping, sequence, text
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.deployment import Deployment
 from localcloud.seed import seed_cluster_api
@@ -77,11 +94,11 @@ class Cloud:
     def key(instance: str) -> InstanceKey:
         return InstanceKey(account=PAYER_ACCOUNT_ID, region=REGION, instance_id=instance)
 
-    async def machine(self, key: InstanceKey, name: str = "") -> str:
+    async def machine(self, key: InstanceKey, name: str = "", **metadata: Any) -> str:
         """An AWSMachine of the instance, and its Machine."""
         name = name or f"m-{uuid4().hex[:8]}"
         owner = await self.kube.create(
-            MACHINE, {"metadata": {"name": name}, "spec": {"clusterName": "c1"}}, self.namespace
+            MACHINE, {"metadata": {"name": name, **metadata}, "spec": {"clusterName": "c1"}}, self.namespace
         )
         reference = {"apiVersion": MACHINE.api_version, "kind": MACHINE.name, "name": name}
         spec = {"instanceID": key.instance_id, "providerID": f"aws:///{REGION}a/{key.instance_id}"}
@@ -300,6 +317,182 @@ async def test_a_confirmed_stop_is_sent_to_a_webhook_once_although_it_is_told_tw
         history = await temporal.get_workflow_handle(key.workflow_id).fetch_history()
         assert CONFIDENTIAL not in history.to_json()
         await kube.delete(INTERRUPTION_POLICY, "", namespace)
+
+
+class MachineDeployments:
+    """Cluster API's controllers, as far as they keep the Machines of one MachineDeployment."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.cloud = cloud
+        self.kube, self.namespace = cloud.kube, cloud.namespace
+        self.metadata: dict[str, Any] = {}
+        self.ready = False  # whether the Nodes of new Machines are
+
+    async def begin(self, replicas: int) -> None:
+        status = {"replicas": replicas, "updatedReplicas": replicas}
+        whole = {"metadata": {"name": "md"}, "spec": {"replicas": replicas}, "status": status}
+        owner: Any = None
+        for kind, spec in ((MACHINE_DEPLOYMENT, whole), (MACHINE_SET, {"metadata": {"name": "md-1"}})):
+            owners = [owner] if owner else []
+            made = await self.kube.create(
+                kind, {**spec, "metadata": {**spec["metadata"], "ownerReferences": owners}}, self.namespace
+            )
+            named = {field: text(made, "metadata", field) for field in ("name", "uid")}
+            owner = {"apiVersion": kind.api_version, "kind": kind.name, **named, "controller": True}
+        await self.kube.patch(MACHINE_DEPLOYMENT, self.namespace, "md", {"status": status}, subresource="status")
+        labels = {DEPLOYMENT_LABEL: "md", CLUSTER_LABEL: "c1"}
+        self.metadata = {"labels": labels, "ownerReferences": [owner], "finalizers": ["example.com/machine"]}
+
+    async def run(self) -> None:
+        while True:
+            await self._turn()
+            await asyncio.sleep(0.2)
+
+    async def _turn(self) -> None:
+        wanted = (await self.deployment())["spec"]["replicas"]
+        found = (await self.kube.list(MACHINE, self.namespace, label_selector=f"{DEPLOYMENT_LABEL}=md")).items
+        going = [each for each in found if text(each, "metadata", "deletionTimestamp")]
+        if len(found) < wanted:
+            meta = {"name": f"new-{uuid4().hex[:8]}", **self.metadata}
+            await self.kube.create(MACHINE, {"metadata": meta, "spec": {"clusterName": "c1"}}, self.namespace)
+        first = [each for each in found if DELETE_FIRST_ANNOTATION in mapping(each, "metadata", "annotations")]
+        order = sorted(found, key=lambda each: (each not in going, each not in first))
+        for each in order[: max(0, len(found) - wanted)]:
+            if each not in going:
+                await self.kube.delete(MACHINE, self.namespace, text(each, "metadata", "name"))
+        for each in going:
+            with suppress(Absent):
+                patch = {"metadata": {"finalizers": None}}
+                await self.kube.patch(
+                    MACHINE, self.namespace, text(each, "metadata", "name"), patch, field_manager="capi"
+                )
+        for each in found:
+            if self.ready and not sequence(each, "status", "conditions"):
+                status = {"conditions": [{"type": "NodeReady", "status": "True"}]}
+                with suppress(Absent):
+                    await self.kube.patch(
+                        MACHINE,
+                        self.namespace,
+                        text(each, "metadata", "name"),
+                        {"status": status},
+                        subresource="status",
+                        field_manager="capi",
+                    )
+
+    async def deployment(self) -> Any:
+        return await self.kube.get(MACHINE_DEPLOYMENT, self.namespace, "md")
+
+    async def scaled(self, replicas: int, *, marked: bool) -> bool:
+        found = await self.deployment()
+        mark = REPLACING_ANNOTATION in mapping(found, "metadata", "annotations")
+        return (found["spec"]["replicas"], mark) == (replicas, marked)
+
+    async def names(self) -> set[str]:
+        found = await self.kube.list(MACHINE, self.namespace, label_selector=f"{DEPLOYMENT_LABEL}=md")
+        return {text(each, "metadata", "name") for each in found.items}
+
+
+@asynccontextmanager
+async def keeping(cloud: Cloud, replicas: int) -> AsyncIterator[tuple[MachineDeployments, dict[str, InstanceKey]]]:
+    """A MachineDeployment whose Machines have instances, and a policy that replaces them before it deletes them."""
+    capi = MachineDeployments(cloud)
+    await capi.begin(replicas)
+    keys = [cloud.launch() for _ in range(replicas)]
+    machines = {await cloud.machine(key, **capi.metadata): key for key in keys}
+    spec = {
+        "selector": {"namespaces": [cloud.namespace]},
+        "reactions": {"ending": "delete-machine"},
+        "replaceFirstSeconds": {"ending": 600},
+    }
+    await cloud.kube.create(INTERRUPTION_POLICY, {"metadata": {"name": cloud.namespace}, "spec": spec})
+    running = asyncio.create_task(capi.run())
+    try:
+        made = datetime.now(UTC)
+        for name in machines:
+            await cloud.labelled(name, "running")
+        # What is this much older than the mark is no replacement, however clocks differ.
+        await eventually(lambda: datetime.now(UTC) - made > CLOCKS_DIFFER + timedelta(seconds=1), "they are older")
+        yield capi, machines
+    finally:
+        running.cancel()
+        await cloud.kube.delete(INTERRUPTION_POLICY, "", cloud.namespace)
+
+
+async def retire(deployment: Deployment, cloud: Cloud, key: InstanceKey, event_id: str = "", **notice: str) -> str:
+    """Have AWS retire an instance in an hour, or say so no more; returns the event."""
+    start = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    code = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"
+    body = {"kind": "health", "account": key.account, "region": key.region, "instances": [key.instance_id]}
+    whole = {**body, "code": code, "start": start.timestamp(), "event": event_id, **notice}
+    async with ClientSession() as session:
+        url = f"{deployment.env()['AWS_ENDPOINT_URL']}/perdure/notices"
+        async with session.post(url, json=whole) as answer:
+            said = await answer.json()
+    name: str = said["event"]
+    told = HealthNotice(code=code, arn=f"arn:{name}", start=start, updated=datetime.now(UTC), **notice)
+    await cloud.hand_over(key, event(key, EventKind.HEALTH_SCHEDULED, health=told))
+    return name
+
+
+async def test_a_machine_is_deleted_once_its_replacement_is_ready_though_worker_and_workflow_are_lost(
+    deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
+) -> None:
+    cloud = Cloud(deployment, kube, temporal, namespace)
+    await seed_cluster_api(kube)
+    settings = {"PERDURE_INSTANCES_QUEUES": PLACE}
+    async with (
+        process(deployment, "watch", **settings),
+        process(deployment, "worker", "--only", "instances", **settings) as first,
+        keeping(cloud, 3) as (capi, machines),
+    ):
+        name, *others = sorted(machines)
+        key = machines[name]
+        await retire(deployment, cloud, key)
+        await eventually(lambda: capi.scaled(4, marked=True), "a replacement is asked for")
+        first.kill()
+        await first.wait()
+        async with process(deployment, "worker", "--only", "instances", **settings):
+
+            async def waits() -> bool:
+                return "for the replacement of Machine" in (await cloud.why(key)).why
+
+            await eventually(waits, "the replacement is waited for")
+            assert {name, *others} < await capi.names()
+            # Whatever the workflow knew is gone as well.
+            await temporal.get_workflow_handle(key.workflow_id).terminate("lost")
+            capi.ready = True
+            await eventually(lambda: capi.scaled(3, marked=False), "the replacement is not asked for any more")
+            await eventually(lambda: _gone(kube, namespace, name), "the Machine is deleted")
+        left = await capi.names()
+        assert (len(left), left >= set(others)) == (3, True)
+        (asked,), (ended,) = await cloud.told("ReplacementAsked"), await cloud.told("ReplacementEnded")
+        assert text(asked, "involvedObject", "kind") == "MachineDeployment"
+        (new,) = left - set(others)
+        assert text(ended, "message") == f"scaled from 4 to 3: Machine {name} goes, replaced by {new}"
+
+
+async def test_a_withdrawn_retirement_gives_the_replacement_up_and_keeps_the_machine(
+    deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
+) -> None:
+    cloud = Cloud(deployment, kube, temporal, namespace)
+    async with served(deployment, kube), keeping(cloud, 2) as (capi, machines):
+        name = min(machines)
+        retirement = await retire(deployment, cloud, machines[name])
+        await eventually(lambda: capi.scaled(3, marked=True), "a replacement is asked for")
+
+        async def made() -> bool:
+            return len(await capi.names()) == 3
+
+        await eventually(made, "the replacement is made")
+        await retire(deployment, cloud, machines[name], retirement, status="closed")
+        await eventually(lambda: capi.scaled(2, marked=False), "the replacement is not asked for any more")
+
+        async def as_before() -> bool:
+            return await capi.names() == set(machines)
+
+        await eventually(as_before, "the replacement is deleted, and no other")
+        kept = await kube.get(MACHINE, namespace, name)
+        assert DELETE_FIRST_ANNOTATION not in mapping(kept, "metadata", "annotations")
 
 
 async def _gone(kube: KubeApi, namespace: str, name: str) -> bool:

@@ -28,7 +28,9 @@ from domain.decision import Queue
 from domain.instances.acknowledgement import Outcome
 from domain.instances.actions import (
     Answer,
+    Asked,
     AskInstance,
+    AskReplacement,
     BeatHook,
     CordonNode,
     DeleteOwner,
@@ -51,6 +53,7 @@ from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.names import InstanceKey
 from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
+from domain.instances.replacements import Replacement
 from domain.instances.resources import AWSMachine, Machine, Node
 from domain.instances.verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.why import Why
@@ -82,6 +85,7 @@ class OneInstance:
         self.joined: Node | None = None  # without Cluster API
         self.facts: dict[str, Any] = {"state": InstanceState.RUNNING}
         self.timings = {"drain": HookTiming(heartbeat_timeout=timedelta(hours=1))}
+        self.replacement: Replacement | None = None
         self.kubernetes_down = self.workload_down = self.webhook_down = False
         self.node = KnownNode(at=datetime.now(UTC))
         self.done: list[tuple[str, datetime]] = []
@@ -122,6 +126,7 @@ class OneInstance:
             machine=self.machine,
             owner=self.owner,
             own_node=self.joined,
+            replacement=self.replacement,
             policy=self.policy,
             may_appear=True,
         )
@@ -154,9 +159,17 @@ class OneInstance:
         self._note(f"complete {end.token} {end.outcome}")
         return Done(at=now())
 
+    @activity.defn(name=AskReplacement.activity)
+    async def ask_replacement(self, wanted: AskReplacement) -> Asked:
+        self._note("ask for a replacement")
+        named = {"namespace": wanted.namespace, "name": wanted.name, "uid": wanted.uid}
+        self.replacement = Replacement.model_validate({**named, "deployment": "md", "asked_at": now()})
+        return Asked(turn=Turn(at=now()))
+
     @activity.defn(name=DeleteOwner.activity)
     async def delete(self, deletion: DeleteOwner) -> None:
         self._note("delete")
+        self.replacement = None
         if self.owner is not None and self.owner.metadata.uid == deletion.uid:
             going = self.owner.metadata.model_copy(update={"deletion_timestamp": now()})
             self.owner = self.owner.model_copy(update={"metadata": going})
@@ -251,7 +264,7 @@ class OneInstance:
 async def instance(env: WorkflowEnvironment, case: str = "", **policy: Any) -> AsyncIterator[OneInstance]:
     """An instance with workers of its own; its history is kept under the name of the `case`, where there is one."""
     one = OneInstance(env, ReactionPolicy(**policy))
-    looks = [one.delete, one.find, one.cordon, one.drain, one.uncordon, one.refuted]
+    looks = [one.ask_replacement, one.delete, one.find, one.cordon, one.drain, one.uncordon, one.refuted]
     calls = [one.ask, one.heartbeat, one.complete, one.terminate]
     async with (
         Worker(
@@ -512,6 +525,27 @@ async def test_a_spot_notice_that_aws_bears_out_is_reacted_to_once(env: Workflow
         await one.hand_over(notice, receives=2)
         await env.sleep(timedelta(seconds=90))
         assert len(one.did("delete")) == 1
+
+
+@pytest.mark.parametrize("waits", [3600, 60], ids=["ready", "late"])
+async def test_a_machine_is_deleted_when_its_replacement_is_ready_or_late(env: WorkflowEnvironment, waits: int) -> None:
+    first = {"ending": timedelta(seconds=waits)}
+    async with instance(env, ending=Reaction.DELETE_MACHINE, replace_first=first) as one:
+        one.facts["scheduled"] = (ScheduledEvent(code="instance-retirement"),)
+        start = (await env.get_current_time()).replace(microsecond=0) + timedelta(hours=2)
+        await one.hand_over(await one.event(EventKind.HEALTH_SCHEDULED, health=retirement(start)))
+        await one.until(lambda: one.did("ask for a replacement") != [], "a replacement is asked for")
+        assert "for the replacement of Machine m" in (await one.why()).why
+        await env.sleep(timedelta(seconds=59))
+        assert not one.did("delete")
+        if waits > 60:
+            assert one.replacement is not None
+            one.replacement = one.replacement.model_copy(update={"ready": "m-9"})
+            await wake(env.client, one.key.lifecycle)
+        else:
+            await env.sleep(timedelta(seconds=30))
+        await one.until(lambda: one.did("delete") != [], "the Machine is deleted")
+        assert len(one.did("ask for a replacement")) == len(one.did("delete")) == 1
 
 
 async def test_a_forged_notice_leads_to_no_reaction_and_is_told_of(env: WorkflowEnvironment) -> None:

@@ -4,6 +4,7 @@ from domain.instances.resources.aws_machine import AWSMachine, AWSMachineSpec
 from domain.instances.resources.aws_machine_pool import AWSMachinePool, AWSMachinePoolSpec
 from domain.instances.resources.interruption_policy import InterruptionPolicy
 from domain.instances.resources.machine import Machine, MachineSpec, MachineStatus, NodeReference
+from domain.instances.resources.machine_deployment import MachineDeployment, MachineSet
 from domain.instances.resources.node import Node
 
 __all__ = [
@@ -13,6 +14,8 @@ __all__ = [
     "AWSMachineSpec",
     "InterruptionPolicy",
     "Machine",
+    "MachineDeployment",
+    "MachineSet",
     "MachineSpec",
     "MachineStatus",
     "Node",

@@ -68,6 +68,27 @@ class Reactions(KubeModel):
         None, description="Auto Scaling waits before it terminates; label leaves the hook to whoever made it."
     )
 
+    def deletes(self, cause: str) -> bool:
+        """Whether the Machine is deleted because of a cause, by its name."""
+        return getattr(self, cause) is Reaction.DELETE_MACHINE
+
+
+# As long as a disruption counts for the others of its node group.
+_LONGEST_REPLACEMENT = 3600
+ReplacementSeconds = Annotated[int, Marker(minimum=1, maximum=_LONGEST_REPLACEMENT)]
+
+
+class ReplaceFirst(KubeModel):
+    """How many seconds a replacement is waited for before the Machine is deleted, by the cause.
+
+    The wait ends sooner where AWS takes the instance sooner. What is left until then is the time to drain.
+    """
+
+    spot: ReplacementSeconds | None = Field(None, description="Spot leaves two minutes for replacement and drain.")
+    ending: ReplacementSeconds | None = Field(None, description="A scheduled retirement, stop or termination.")
+    reboot: ReplacementSeconds | None = Field(None, description="A scheduled reboot.")
+    maintenance: ReplacementSeconds | None = Field(None, description="A scheduled loss of network or power.")
+
 
 class TaintSettings(KubeModel):
     """The taint that the reaction taint sets, and cordon and drain as well where this stands."""
@@ -188,6 +209,7 @@ class InterruptionPolicySpec(KubeModel):
         | None
     ) = None
     drain: DrainSettings = DrainSettings()
+    replace_first_seconds: ReplaceFirst = ReplaceFirst()
     launching_hook: bool | None = Field(None, description="Complete the hook of a launch once the Node is ready.")
     abandon_failed_launch: bool | None = Field(
         None, description="Have an instance terminated whose Node is not ready in time."
@@ -239,6 +261,11 @@ class InterruptionPolicySpec(KubeModel):
             **{field: timedelta(seconds=value) for field, value in seconds.items() if value is not None},
             **_given(launching_hook=self.launching_hook, abandon_failed_launch=self.abandon_failed_launch),
             **_given(most=self.max_unavailable),
+            "replace_first": {
+                cause: timedelta(seconds=value)
+                for cause, value in self.replace_first_seconds
+                if value is not None and self.reactions.deletes(cause)
+            },
         }
         return default.model_copy(
             update={
@@ -272,6 +299,17 @@ def _given(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+# The field is named in the message: of a rule about two fields the API server names what holds them both.
+_REPLACE_FIRST = tuple(
+    (
+        f"!has(self.replaceFirstSeconds) || !has(self.replaceFirstSeconds.{cause}) || (has(self.reactions) && "
+        f"has(self.reactions.{cause}) && self.reactions.{cause} == '{Reaction.DELETE_MACHINE}')",
+        f"replaceFirstSeconds.{cause} needs reactions.{cause}: {Reaction.DELETE_MACHINE}",
+    )
+    for cause in ReplaceFirst.model_fields
+)
+
+
 class InterruptionPolicy(CustomResource):
     """What is done about EC2 instances that are taken: reactions to each cause, for the instances that it selects."""
 
@@ -287,4 +325,4 @@ class InterruptionPolicy(CustomResource):
         AGE,
     )
 
-    spec: InterruptionPolicySpec = InterruptionPolicySpec()
+    spec: Annotated[InterruptionPolicySpec, Marker(rules=_REPLACE_FIRST)] = InterruptionPolicySpec()

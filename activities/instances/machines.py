@@ -1,0 +1,260 @@
+"""Machines are deleted, and replaced before that where policy says so; `domain/instances/replacements.py` says how.
+
+    ask:  room in the node group? ──► replicas + 1 with the mark ──► annotate the Machine
+    end:  (annotate the Machine, if it goes) ──► replicas - 1 without the mark
+    delete:  room in the node group? ──► end ──► delete the Machine, by its uid
+
+Each step can be repeated after a lost answer or a crash: the mark says what was asked for, and every patch of a
+MachineDeployment has the resourceVersion that it was decided upon.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from temporalio import activity
+
+from activities.defined import Activities
+from activities.instances import metrics
+from activities.instances.cache import InstanceCache
+from activities.instances.disruptions import Disruptions
+from activities.instances.reports import COMPONENT
+from domain.instances import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
+from domain.instances.actions import Asked, AskReplacement, DeleteOwner, EndReplacement
+from domain.instances.constants import DELETE_FIRST_ANNOTATION
+from domain.instances.disruptions import Turn
+from domain.instances.names import InstanceKey
+from domain.instances.replacements import (
+    REPLACED,
+    SURPLUS,
+    Mark,
+    Replaced,
+    Replacement,
+    UnreplaceableError,
+    Unreplaced,
+    check_replaceable,
+    deployment_of,
+    is_replaced,
+    is_surplus,
+    mark_of,
+    newcomers,
+    replaced_by,
+)
+from domain.instances.resources import Machine, MachineDeployment, MachineSet
+from engine.clock import now
+from engine.errors import Absent, Conflict, Denied, Invalid, Unavailable
+from engine.kube import KubeApi
+from engine.kube.events import Said, Subject, event, record
+from engine.kube.json import mapping
+
+_ATTEMPTS = 10
+_REPLACE = "replace-first"
+
+log = logging.getLogger(__name__)
+
+
+class MachineActivities(Activities):
+    """The actions on Machines."""
+
+    def __init__(self, kube: KubeApi, cache: InstanceCache, disruptions: Disruptions) -> None:
+        self._kube = kube
+        self._cache = cache
+        self._disruptions = disruptions
+
+    @activity.defn(name=AskReplacement.activity)
+    async def ask_replacement(self, wanted: AskReplacement) -> Asked:
+        """Scale its MachineDeployment by one because of the Machine, once it is its turn."""
+        machine = await self._standing(wanted)
+        if machine is None:
+            return Asked(turn=Turn(at=now()))
+        try:
+            asked = await self._asked(machine, wanted)
+        except (UnreplaceableError, Denied, Invalid) as error:
+            metrics.reacted(_REPLACE, wanted.because, metrics.Outcome.REFUSED)
+            said = f"not replaced before it is deleted because of {wanted.cause}: {error}"
+            await self._tell(Subject.with_metadata(MACHINE, machine.metadata), "Warning", "NotReplacedFirst", said)
+            return Asked(turn=Turn(at=now()), unreplaced=Unreplaced(uid=wanted.uid, why=str(error)))
+        if asked.turn.why:
+            metrics.reacted(_REPLACE, wanted.because, metrics.Outcome.WAITS)
+        return asked
+
+    @activity.defn(name=EndReplacement.activity)
+    async def end_replacement(self, end: EndReplacement) -> None:
+        """Lower the replicas again; a Machine that stays is no longer the first to be deleted."""
+        if end.keep:
+            machine = await self._standing(end)
+            if machine is not None and is_replaced(machine):
+                await self._annotate(machine, None)
+        if end.deployment:
+            await self._lowered(end, kept=end.keep)
+        if end.keep:
+            await self._disruptions.end(end.key.name)
+
+    @activity.defn(name=DeleteOwner.activity)
+    async def delete_machine(self, deletion: DeleteOwner) -> Turn:
+        """Delete the Machine once it is its turn; if it is gone or was recreated under its name, nothing is deleted."""
+        machine = await self._standing(deletion)
+        if machine is None:
+            return Turn(at=now())  # a previous attempt or another client has done it
+        turn = await self._disruptions.begin(machine, taken=deletion.taken, most=deletion.most, policy=deletion.policy)
+        if turn.why:
+            metrics.reacted("delete-machine", deletion.because, metrics.Outcome.WAITS)
+            return turn
+        if deletion.deployment:
+            await self._replaced(machine, deletion)
+        try:
+            answer = await self._kube.delete(MACHINE, deletion.namespace, deletion.name, uid=deletion.uid)
+        except (Absent, Conflict):
+            return turn
+        if mapping(answer, "metadata").get("uid") == deletion.uid:
+            self._cache.learn(MACHINE, answer)
+        metrics.reacted("delete-machine", deletion.because, timed=not deletion.deployment)
+        subject = Subject(MACHINE, deletion.namespace, deletion.name, deletion.uid)
+        said = f"deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
+        await self._tell(subject, "Warning", "InstanceTaken", said)
+        return turn
+
+    async def _replaced(self, machine: Machine, deletion: DeleteOwner) -> None:
+        """Lower the replicas, so that the Machine is not replaced once more."""
+        try:
+            await self._annotate(machine, REPLACED)
+            ready = await self._lowered(deletion)
+        except (Denied, Invalid) as error:
+            # AWS takes the instance all the same; the mark is tried again once the Machine goes.
+            log.warning("Machine %s is deleted, and its replacement stays: %s", machine.key.path, error)
+            ready = False
+        outcome = metrics.Outcome.DONE if ready else metrics.Outcome.INCOMPLETE
+        metrics.reacted(_REPLACE, deletion.because, outcome)
+
+    async def _standing(self, which: AskReplacement | EndReplacement | DeleteOwner) -> Machine | None:
+        """The Machine with that uid from the API server, None if it is gone or being deleted."""
+        found = await self._cache.fresh(MACHINE, which.namespace, which.name)
+        machine = Machine.model_validate(found) if found else None
+        return machine if machine and machine.metadata.uid == which.uid and not machine.metadata.deleting else None
+
+    async def _asked(self, machine: Machine, wanted: AskReplacement) -> Asked:
+        """Mark the MachineDeployment and its Machine, unless that is done.
+
+        Raises:
+            UnreplaceableError: the MachineDeployment is not to be scaled.
+            Denied, Invalid: it may not be scaled, or the Machine not be annotated.
+        """
+        name, key = deployment_of(machine), InstanceKey.of(wanted.key)
+        machine_set = await self._machine_set(machine)
+        turn: Turn | None = None
+        for _ in range(_ATTEMPTS):
+            deployment = await self._deployment(wanted.namespace, name)
+            mark = mark_of(deployment.metadata.annotations) if deployment else None
+            if mark is not None and (one := mark.of(wanted.uid)):
+                await self._annotated(machine, wanted, name)
+                named = {"deployment": name, "namespace": wanted.namespace, "name": wanted.name, "uid": wanted.uid}
+                marked = Replacement.model_validate({**named, "asked_at": one.at})
+                return Asked(turn=turn or Turn(at=now()), replacement=marked)
+            if is_replaced(machine):
+                return Asked(turn=Turn(at=now()))  # and lowered again: only its deletion is left
+            mark = check_replaceable(machine, machine_set, deployment)
+            if turn is None:
+                turn = await self._disruptions.begin(
+                    machine, taken=wanted.taken, most=wanted.most, policy=wanted.policy
+                )
+            if turn.why or deployment is None:
+                return Asked(turn=turn)
+            place = {"account": key.account, "region": key.region, "instance": key.instance_id}
+            one = Replaced.model_validate({**place, "name": wanted.name, "uid": wanted.uid, "at": now()})
+            if await self._written(deployment, mark.begun(one)):
+                said = (
+                    f"scaled from {mark.expected} to {mark.expected + 1}: Machine {wanted.name} is replaced before it "
+                )
+                about = Subject.with_metadata(MACHINE_DEPLOYMENT, deployment.metadata)
+                await self._tell(about, "Normal", "ReplacementAsked", f"{said}is deleted because of {wanted.cause}")
+        raise Unavailable(f"MachineDeployment {wanted.namespace}/{name} is written by others all the time")
+
+    async def _annotated(self, machine: Machine, wanted: AskReplacement, deployment: str) -> None:
+        """Have the Machine be the first to be deleted; where that is refused no replacement is wanted."""
+        try:
+            await self._annotate(machine, REPLACED)
+        except (Denied, Invalid):
+            named = {"namespace": wanted.namespace, "name": wanted.name, "uid": wanted.uid, "deployment": deployment}
+            await self._lowered(EndReplacement.model_validate({"key": wanted.key, **named}), kept=True)
+            raise
+
+    async def _lowered(self, which: EndReplacement | DeleteOwner, *, kept: bool = False) -> bool:
+        """Lower the replicas and remove the mark, unless that is done; returns whether the replacement is ready."""
+        for _ in range(_ATTEMPTS):
+            deployment = await self._deployment(which.namespace, which.deployment)
+            before = _readable(deployment)
+            if deployment is None or before is None or before.of(which.uid) is None:
+                return True
+            members = self._cache.members(which.namespace, which.deployment)
+            young = replaced_by(before, members).get(which.uid)
+            replicas = deployment.spec.replicas or 0
+            after = before.seen(replicas).ended(which.uid, young.metadata.uid if young and not kept else "")
+            if kept and after.expected < replicas:
+                await self._spare(before, members, young)
+            if not await self._written(deployment, after):
+                continue
+            scaled = f"scaled from {replicas} to {after.expected}" if after.expected != replicas else "not scaled back"
+            if kept:
+                because = f"Machine {which.name} stays"
+            else:
+                because = f"Machine {which.name} goes, "
+                because += f"replaced by {young.metadata.name}" if young else "its replacement is not ready"
+            about = Subject.with_metadata(MACHINE_DEPLOYMENT, deployment.metadata)
+            await self._tell(about, "Normal", "ReplacementEnded", f"{scaled}: {because}")
+            return young is not None
+        raise Unavailable(f"MachineDeployment {which.namespace}/{which.deployment} is written by others all the time")
+
+    async def _spare(self, mark: Mark, members: tuple[Machine, ...], young: Machine | None) -> None:
+        """Have a replacement that is not needed any more be the first to be deleted."""
+        if any(is_surplus(each) for each in members):
+            return  # a previous attempt has done it
+        for each in [young] if young else newcomers(mark, members)[-1:]:
+            await self._annotate(each, SURPLUS)
+
+    async def _annotate(self, machine: Machine, value: str | None) -> None:
+        """Set Cluster API's annotation unless somebody has, or remove ours; a Machine that is gone needs none."""
+        meta = machine.metadata
+        if value is not None and DELETE_FIRST_ANNOTATION in meta.annotations:
+            return
+        patch = {"metadata": {"uid": meta.uid, "annotations": {DELETE_FIRST_ANNOTATION: value}}}
+        try:
+            self._cache.learn(MACHINE, await self._kube.patch(MACHINE, meta.namespace, meta.name, patch))
+        except (Absent, Conflict):
+            return
+
+    async def _deployment(self, namespace: str, name: str) -> MachineDeployment | None:
+        found = await self._cache.fresh(MACHINE_DEPLOYMENT, namespace, name) if name else None
+        return MachineDeployment.model_validate(found) if found else None
+
+    async def _machine_set(self, machine: Machine) -> MachineSet | None:
+        owners = machine.metadata.owner_references
+        name = next((each.name for each in owners if each.kind == MACHINE_SET.name), "")
+        if not name:
+            return None
+        try:
+            return MachineSet.model_validate(await self._kube.get(MACHINE_SET, machine.metadata.namespace, name))
+        except Absent:
+            return None
+
+    async def _written(self, deployment: MachineDeployment, mark: Mark) -> bool:
+        """Write mark and replicas over the version that was read; returns whether that succeeded."""
+        meta = deployment.metadata
+        try:
+            answer = await self._kube.patch(
+                MACHINE_DEPLOYMENT, meta.namespace, meta.name, mark.patch, resource_version=meta.resource_version
+            )
+        except (Absent, Conflict):
+            return False
+        self._cache.learn(MACHINE_DEPLOYMENT, answer)
+        return True
+
+    async def _tell(self, about: Subject, severity: str, reason: str, said: str) -> None:
+        await record(self._kube, event(about, Said(severity, reason, said, COMPONENT), now()))
+
+
+def _readable(deployment: MachineDeployment | None) -> Mark | None:
+    """The mark; None where there is none that can be read."""
+    try:
+        return mark_of(deployment.metadata.annotations) if deployment else None
+    except UnreplaceableError:
+        return None

@@ -1,0 +1,286 @@
+"""Replace before draining: a MachineDeployment is asked for a replacement before one of its Machines is deleted.
+
+    replicas + 1, mark ──► annotate the Machine ──► Ready, or time is over ──► replicas - 1, unmark ──► delete it
+
+Cluster API replaces a Machine that is deleted only once it is gone. The mark, an annotation of the MachineDeployment,
+is written by the same patch as the replicas, so what was asked for is undone whatever becomes of the workflow. Replicas
+are lowered before the Machine is deleted: the annotation on it has the MachineSet delete that very one, also if Perdure
+dies in between. In the other order the MachineSet would make another Machine for it.
+
+| replicas at the end | because | they are | the Machine |
+|---|---|---|---|
+| as asked for | nobody else has changed them | lowered by one | is deleted |
+| fewer | somebody has lowered them: the MachineSet deletes the annotated Machine itself | left | is deleted |
+| more | somebody has raised them: the MachineSet makes another for the one that is deleted | left | is deleted |
+| any, and the cause is withdrawn | | lowered or left as above; the replacement is deleted first | stays |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Self
+
+from pydantic import ValidationError
+
+from domain.instances.constants import (
+    AUTOSCALER_ANNOTATIONS,
+    DELETE_FIRST_ANNOTATION,
+    DEPLOYMENT_LABEL,
+    REPLACING_ANNOTATION,
+    TOPOLOGY_LABEL,
+)
+from domain.instances.names import InstanceKey
+from domain.instances.resources import Machine, MachineDeployment, MachineSet
+from domain.levers import paused
+from domain.model import Model
+from domain.resource import CustomResource, ObjectMeta
+
+# Values of Cluster API's annotation, which only looks for its key: a Machine that is replaced, and a replacement that
+# is not needed any more.
+REPLACED, SURPLUS = "perdure: replaced", "perdure: surplus"
+# The mark's time is a worker's, a Machine's that of the API server.
+CLOCKS_DIFFER = timedelta(seconds=5)
+# An object's annotations may have 256 KiB.
+MOST_AT_ONCE = 200
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class UnreplaceableError(Exception):
+    """A Machine cannot be replaced before it is deleted, and why."""
+
+
+class Replaced(Model):
+    """A Machine for which a replacement was asked for.
+
+    Attributes:
+        account: of its instance.
+        region: of its instance.
+        instance: EC2's id.
+        name: the Machine's.
+        uid: the Machine's.
+        at: when it was asked for.
+        raised: whether the replicas have one more because of it; not once somebody else has set them.
+    """
+
+    account: str
+    region: str
+    instance: str
+    name: str
+    uid: str
+    at: datetime
+    raised: bool = True
+
+    @property
+    def key(self) -> InstanceKey:
+        """Its instance."""
+        return InstanceKey(account=self.account, region=self.region, instance_id=self.instance)
+
+
+class Mark(Model):
+    """What a MachineDeployment was asked for.
+
+    Attributes:
+        replicas: how many it has without that.
+        machines: what is being replaced.
+        used: uids of replacements whose predecessor is deleted: each replaces one.
+    """
+
+    replicas: int
+    machines: tuple[Replaced, ...] = ()
+    used: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> int:
+        """How many replicas there are while nobody else changes them."""
+        return self.replicas + sum(each.raised for each in self.machines)
+
+    def of(self, uid: str) -> Replaced | None:
+        """The entry of a Machine."""
+        return next((each for each in self.machines if each.uid == uid), None)
+
+    def seen(self, replicas: int) -> Self:
+        """The mark beside this number of replicas: one that somebody else has set is theirs."""
+        if replicas == self.expected:
+            return self
+        machines = tuple(each.model_copy(update={"raised": False}) for each in self.machines)
+        return self.model_copy(update={"replicas": replicas, "machines": machines})
+
+    def begun(self, one: Replaced) -> Self:
+        """The mark with one more Machine."""
+        return self.model_copy(update={"machines": (*self.machines, one)})
+
+    def ended(self, uid: str, replacement: str = "") -> Self:
+        """The mark without a Machine, which was replaced by one with this uid, if by any."""
+        used = (*self.used, replacement) if replacement else self.used
+        return self.model_copy(
+            update={"machines": tuple(each for each in self.machines if each.uid != uid), "used": used}
+        )
+
+    @property
+    def patch(self) -> dict[str, object]:
+        """The merge patch that makes a MachineDeployment as the mark says."""
+        text = self.model_dump_json() if self.machines else None
+        return {"metadata": {"annotations": {REPLACING_ANNOTATION: text}}, "spec": {"replicas": self.expected}}
+
+
+class Replacement(Model):
+    """How the replacement of an instance's Machine stands.
+
+    Attributes:
+        deployment: the MachineDeployment that was asked, in the Machine's namespace.
+        namespace: of both.
+        name: the Machine's.
+        uid: the Machine's.
+        asked_at: when it was asked for.
+        ready: the Machine that replaces it, once its Node is ready.
+        overridden: whether somebody has lowered the replicas since, so that none will come.
+    """
+
+    deployment: str
+    namespace: str
+    name: str
+    uid: str
+    asked_at: datetime
+    ready: str = ""
+    overridden: bool = False
+
+
+class Unreplaced(Model):
+    """The Machine that is not replaced before it is deleted, and why."""
+
+    uid: str
+    why: str
+
+
+def mark_of(annotations: Mapping[str, str]) -> Mark | None:
+    """The mark of a MachineDeployment, None if it has none.
+
+    Raises:
+        UnreplaceableError: somebody has edited it.
+    """
+    written = annotations.get(REPLACING_ANNOTATION)
+    if written is None:
+        return None
+    try:
+        return Mark.model_validate_json(written)
+    except ValidationError as error:
+        raise UnreplaceableError(f"its annotation {REPLACING_ANNOTATION} cannot be read; remove it") from error
+
+
+def marked(annotations: Mapping[str, str]) -> tuple[Replaced, ...]:
+    """What is being replaced, nothing where the mark cannot be read."""
+    try:
+        mark = mark_of(annotations)
+    except UnreplaceableError:
+        return ()
+    return mark.machines if mark else ()
+
+
+def deployment_of(machine: Machine) -> str:
+    """The name of a Machine's MachineDeployment, empty if it says none."""
+    return machine.metadata.labels.get(DEPLOYMENT_LABEL, "")
+
+
+def check_replaceable(machine: Machine, machine_set: MachineSet | None, deployment: MachineDeployment | None) -> Mark:
+    """The mark to which a Machine may be added.
+
+    Args:
+        machine: the Machine.
+        machine_set: its MachineSet.
+        deployment: the MachineDeployment of its label.
+
+    Raises:
+        UnreplaceableError: its MachineDeployment is not to be scaled because of it.
+    """
+    if machine_set is None or deployment is None or not _owned(machine, machine_set, deployment):
+        raise UnreplaceableError(f"no MachineDeployment owns Machine {machine.metadata.name}")
+    meta, replicas = deployment.metadata, deployment.spec.replicas
+    name = f"MachineDeployment {meta.name}"
+    if meta.deleting:
+        raise UnreplaceableError(f"{name} is being deleted")
+    if deployment.paused or paused(meta):
+        raise UnreplaceableError(f"{name} is paused")
+    if any(each in meta.annotations for each in AUTOSCALER_ANNOTATIONS):
+        raise UnreplaceableError(f"the cluster autoscaler sets the replicas of {name}")
+    if TOPOLOGY_LABEL in meta.labels:
+        raise UnreplaceableError(f"the topology of Cluster {deployment.cluster} sets the replicas of {name}")
+    if deployment.status.updated_replicas < deployment.status.replicas:
+        raise UnreplaceableError(f"{name} is being rolled out")
+    if not replicas:
+        raise UnreplaceableError(f"{name} wants no Machines")
+    try:
+        mark = (mark_of(meta.annotations) or Mark(replicas=replicas)).seen(replicas)
+    except UnreplaceableError as error:
+        raise UnreplaceableError(f"{name}: {error}") from error
+    if len(mark.machines) >= MOST_AT_ONCE:
+        raise UnreplaceableError(f"{name} replaces {MOST_AT_ONCE} Machines already")
+    return mark
+
+
+def replaced_by(mark: Mark, members: Iterable[Machine]) -> dict[str, Machine]:
+    """By the uid of a Machine the one that replaces it: of the same MachineDeployment, younger, and its Node ready."""
+    free = [each for each in newcomers(mark, members) if each.node_ready]
+    found: dict[str, Machine] = {}
+    for one in sorted(mark.machines, key=lambda each: (each.at, each.uid)):
+        young = next((each for each in free if _since(each, one.at)), None)
+        if young is not None:
+            free.remove(young)
+            found[one.uid] = young
+    return found
+
+
+def newcomers(mark: Mark, members: Iterable[Machine]) -> list[Machine]:
+    """The Machines that may replace one, the oldest first."""
+    known = {*mark.used, *(each.uid for each in mark.machines)}
+    first = min(each.at for each in mark.machines)
+    stays = (
+        each for each in members if not (each.metadata.deleting or DELETE_FIRST_ANNOTATION in each.metadata.annotations)
+    )
+    young = (each for each in stays if each.metadata.uid not in known and _since(each, first))
+    return sorted(young, key=lambda each: (_born(each), each.metadata.name))
+
+
+def replacement_of(key: InstanceKey, deployment: MachineDeployment, members: Iterable[Machine]) -> Replacement | None:
+    """How the replacement of an instance's Machine stands, None if none was asked for."""
+    meta = deployment.metadata
+    one = next((each for each in marked(meta.annotations) if each.key == key), None)
+    mark = mark_of(meta.annotations) if one else None
+    if one is None or mark is None:
+        return None
+    young = replaced_by(mark, members).get(one.uid)
+    return Replacement(
+        deployment=meta.name,
+        namespace=meta.namespace,
+        name=one.name,
+        uid=one.uid,
+        asked_at=one.at,
+        ready=young.metadata.name if young else "",
+        overridden=not one.raised or (deployment.spec.replicas or 0) < mark.expected,
+    )
+
+
+def is_replaced(machine: Machine) -> bool:
+    """Whether Perdure has asked a MachineSet to delete the Machine first."""
+    return machine.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == REPLACED
+
+
+def is_surplus(machine: Machine) -> bool:
+    """Whether Perdure has asked a MachineSet to delete the Machine first, as a replacement that is not needed."""
+    return machine.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == SURPLUS and not machine.metadata.deleting
+
+
+def _owned(machine: Machine, machine_set: MachineSet, deployment: MachineDeployment) -> bool:
+    return _owns(machine_set, machine.metadata) and _owns(deployment, machine_set.metadata)
+
+
+def _owns(owner: CustomResource, meta: ObjectMeta) -> bool:
+    return any(each.uid == owner.metadata.uid for each in meta.owner_references)
+
+
+def _since(machine: Machine, moment: datetime) -> bool:
+    return _born(machine) >= moment - CLOCKS_DIFFER
+
+
+def _born(machine: Machine) -> datetime:
+    return machine.metadata.creation_timestamp or _NEVER

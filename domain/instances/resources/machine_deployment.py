@@ -1,0 +1,44 @@
+"""MachineDeployment and MachineSet: who replaces a Machine, and whether its number of replicas may be changed."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from domain.identity import Kind
+from domain.instances import MACHINE_DEPLOYMENT, MACHINE_SET
+from domain.instances.resources.machine import HeldObject, HeldStatus
+from domain.resource import CustomResource, KubeModel
+
+
+class MachineDeploymentSpec(KubeModel):
+    """How many Machines there shall be."""
+
+    replicas: int | None = None
+    paused: bool = False
+
+
+class MachineDeploymentStatus(HeldStatus):
+    """How many there are, and how many of them are made of the current template."""
+
+    replicas: int = 0
+    updated_replicas: int = 0
+
+
+class MachineDeployment(HeldObject):
+    """Machines of one template. Their MachineSets are its own."""
+
+    kind_of: ClassVar[Kind] = MACHINE_DEPLOYMENT
+
+    spec: MachineDeploymentSpec = MachineDeploymentSpec()
+    status: MachineDeploymentStatus = MachineDeploymentStatus()
+
+    @property
+    def paused(self) -> bool:
+        """True while Cluster API holds it."""
+        return self.spec.paused or super().paused
+
+
+class MachineSet(CustomResource):
+    """Machines of one revision of a template: read for its owner alone."""
+
+    kind_of: ClassVar[Kind] = MACHINE_SET
