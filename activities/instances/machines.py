@@ -10,7 +10,9 @@ MachineDeployment has the resourceVersion that it was decided upon.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import defaultdict
 
 from temporalio import activity
 
@@ -60,6 +62,8 @@ class MachineActivities(Activities):
         self._kube = kube
         self._cache = cache
         self._disruptions = disruptions
+        # By namespace and MachineDeployment: a storm takes many of its Machines, and conflicts would exhaust attempts.
+        self._locks: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @activity.defn(name=AskReplacement.activity)
     async def ask_replacement(self, wanted: AskReplacement) -> Asked:
@@ -68,7 +72,8 @@ class MachineActivities(Activities):
         if machine is None:
             return Asked(turn=Turn(at=now()))
         try:
-            asked = await self._asked(machine, wanted)
+            async with self._locks[wanted.namespace, deployment_of(machine)]:
+                asked = await self._asked(machine, wanted)
         except (UnreplaceableError, Denied, Invalid) as error:
             metrics.reacted(_REPLACE, wanted.because, metrics.Outcome.REFUSED)
             said = f"not replaced before it is deleted because of {wanted.cause}: {error}"
@@ -86,7 +91,8 @@ class MachineActivities(Activities):
             if machine is not None and is_replaced(machine):
                 await self._annotate(machine, None)
         if end.deployment:
-            await self._lowered(end, kept=end.keep)
+            async with self._locks[end.namespace, end.deployment]:
+                await self._lowered(end, kept=end.keep)
         if end.keep:
             await self._disruptions.end(end.key.name)
 
@@ -118,7 +124,8 @@ class MachineActivities(Activities):
         """Lower the replicas, so that the Machine is not replaced once more."""
         try:
             await self._annotate(machine, REPLACED)
-            ready = await self._lowered(deletion)
+            async with self._locks[deletion.namespace, deletion.deployment]:
+                ready = await self._lowered(deletion)
         except (Denied, Invalid) as error:
             # AWS takes the instance all the same; the mark is tried again once the Machine goes.
             log.warning("Machine %s is deleted, and its replacement stays: %s", machine.key.path, error)

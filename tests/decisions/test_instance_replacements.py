@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import itertools
 from collections.abc import Awaitable, Callable, Mapping
@@ -511,6 +512,33 @@ async def test_machines_of_one_deployment_that_are_taken_at_once_are_all_replace
     await lived(kube, Life(kube, "m-0"), Life(kube, "m-1"), turns=16)
     assert await kube.names() == ["m-2", "m-3", "m-4"]
     assert (await kube.deployment())["spec"]["replicas"] == 3
+
+
+class Interleaved(Clusters):
+    """An API server whose answers take time, so that others get theirs in between."""
+
+    async def get(self, *args: Any) -> Any:
+        found = await super().get(*args)
+        await asyncio.sleep(0.001)
+        return found
+
+
+async def test_a_storm_asks_for_all_replacements_of_a_deployment_in_one_attempt() -> None:
+    kube = Interleaved()
+    await kube.begin(30)
+    cache = InstanceCache(kube, kube)  # type: ignore[arg-type]
+    activities = MachineActivities(kube, cache, Disruptions(kube, "perdure", 1))  # type: ignore[arg-type]
+
+    async def asks(name: str) -> Asked:
+        key = InstanceKey(account=ACCOUNT, region=REGION, instance_id=f"i-{name}").lifecycle
+        uid = (await kube.get(MACHINE, "clusters", name))["metadata"]["uid"]
+        wanted = AskReplacement(key=key, cause="x", namespace="clusters", name=name, uid=uid, taken=True)
+        done: Asked = await ActivityEnvironment().run(activities.ask_replacement, wanted)
+        return done
+
+    done = await asyncio.gather(*(asks(name) for name in await kube.names()))
+    assert all(each.replacement for each in done)
+    assert (await kube.deployment())["spec"]["replicas"] == 60
 
 
 @pytest.mark.parametrize("fails_at", range(6))
