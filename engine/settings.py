@@ -28,7 +28,15 @@ from domain import operator_domain
 
 _PREFIX = "PERDURE_"
 # What the command line, the local deployment and the tests read beside the settings: names, and beginnings of names.
-NOT_SETTINGS = {"PERDURE_DOWNLOADS", "PERDURE_STATE", "PERDURE_USER", "PERDURE_LOCAL_FSYNC", "PERDURE_RECORD_HISTORIES"}
+NOT_SETTINGS = {
+    "PERDURE_DOWNLOADS",
+    "PERDURE_STATE",
+    "PERDURE_USER",
+    "PERDURE_LOCAL_FSYNC",
+    "PERDURE_LOCAL_TEMPORAL",
+    "PERDURE_LOCAL_TEMPORAL_PROGRAMS",
+    "PERDURE_RECORD_HISTORIES",
+}
 NOT_SETTINGS_BEGIN = ("PERDURE_TEST_", "PERDURE_OPENSTACK_")
 _SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)")
 

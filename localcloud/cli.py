@@ -19,7 +19,7 @@ from rich.table import Table
 from engine import command_groups
 from localcloud.building import BuildError
 from localcloud.deployment import Deployment, DeploymentError, DeploymentStatus
-from localcloud.kubernetes.toolchain import ToolchainError
+from localcloud.golang.toolchain import ToolchainError
 from localcloud.progress import ConsoleNarrator
 from localcloud.services import ALL, TEMPORAL, THREESCALE
 from localcloud.state import Cloud, Running, ServiceState, StateDirectoryError
@@ -28,6 +28,17 @@ from localcloud.terminal import complain, console, end_as_by_ctrl_c, say
 StateOption = Annotated[
     Path | None,
     typer.Option("--state", metavar="DIR", help="State directory. Default: PERDURE_STATE, else the user's own."),
+]
+
+TemporalOption = Annotated[
+    str | None,
+    typer.Option(
+        "--temporal",
+        metavar="SERVER",
+        help="`postgres`: a production Temporal on PostgreSQL, with mutual TLS and encryption; `postgres=URL`: on a "
+        "database of yours. Default: PERDURE_LOCAL_TEMPORAL, else `development`.",
+        show_default=False,
+    ),
 ]
 
 _SETBACKS = (ServiceState.RESTARTING, ServiceState.UNHEALTHY)
@@ -59,6 +70,7 @@ def up(
             help="Use the cluster of this file's current context and start none.",
         ),
     ] = None,
+    temporal: TemporalOption = None,
     without: Annotated[
         str,
         typer.Option(metavar="SERVICE,...", help=f"Do not start these; you run them yourself: {', '.join(ALL)}."),
@@ -78,6 +90,7 @@ def up(
                 clouds=_clouds(with_),
                 kubeconfig=kubeconfig,
                 only=_services_without(without),
+                temporal=temporal,
                 tether=not detach,
                 narrator=narrator,
             )
@@ -207,7 +220,11 @@ def _summary(deployment: Deployment, running: Running, seconds: float | None) ->
     temporal = running.service(TEMPORAL)
     lines = [f"Everything is ready after {seconds:.1f} s." if seconds is not None else "Everything is ready."]
     if temporal is not None:
-        lines.append(f"  Lifecycles in Temporal's web UI: {temporal.url}")
+        lines.append(
+            f"  Lifecycles in Temporal's web UI: {temporal.url}"
+            if temporal.url
+            else "  Temporal's web UI does not run: it was left out, or there is no temporal-ui-server."
+        )
     if running.service(THREESCALE) is not None:
         lines += _threescale_lines(deployment.env())
     lines.append(f"  kubectl and perdure in this shell: {deployment.state.to_enter}")

@@ -25,6 +25,7 @@ from localcloud.processes import ProcessIdentity, identify, tethered
 from localcloud.progress import Narrator, Silence
 from localcloud.standstill import STANDSTILL_SECONDS, StandstillWatch
 from localcloud.state import Cloud, Plan, Running, ServiceState, ServiceStatus, StateDirectory
+from localcloud.temporal import choice as choices
 
 STOP_SECONDS = 10.0
 # A service that ended this often during `up` will not recover by waiting.
@@ -64,6 +65,7 @@ class Deployment:
         clouds: Sequence[Cloud] = (Cloud.AWS,),
         kubeconfig: Path | None = None,
         only: Sequence[str] | None = None,
+        temporal: str | None = None,
         tether: bool = False,
         narrator: Narrator | None = None,
         on_change: Callable[[Running], None] | None = None,
@@ -72,13 +74,13 @@ class Deployment:
         """Start what is not running and wait until all is ready, with no limit while there is progress.
 
         If something cannot start, the rest keeps running, and the next call continues. `only` names the services
-        (default: all). With `tether` the deployment stops when the calling thread ends, so call it from the main
-        thread.
+        (default: all), `temporal` is what `--temporal` takes (`localcloud.temporal.choice`). With `tether` the
+        deployment stops when the calling thread ends, so call it from the main thread.
 
         Raises:
             DeploymentError: it did not become ready, or runs with other services or clouds.
         """
-        self.start(clouds=clouds, kubeconfig=kubeconfig, only=only, tether=tether, narrator=narrator)
+        self.start(clouds=clouds, kubeconfig=kubeconfig, only=only, temporal=temporal, tether=tether, narrator=narrator)
         return self.wait_ready(on_change, narrator, standstill_seconds=standstill_seconds)
 
     def start(
@@ -87,6 +89,7 @@ class Deployment:
         clouds: Sequence[Cloud] = (Cloud.AWS,),
         kubeconfig: Path | None = None,
         only: Sequence[str] | None = None,
+        temporal: str | None = None,
         tether: bool = False,
         narrator: Narrator | None = None,
     ) -> bool:
@@ -97,18 +100,26 @@ class Deployment:
             InvalidSettings: the product's processes would reject the settings.
         """
         settings()
-        wanted = _chosen_services(only, clouds, own_cluster=kubeconfig is not None)
+        try:
+            choice = choices.chosen(temporal)
+        except choices.UnknownChoice as error:
+            raise DeploymentError(str(error)) from None
+        wanted = _chosen_services(only, clouds, own_cluster=kubeconfig is not None, temporal=choice)
         if self._is_held():
-            self._check_running_plan(tuple(clouds), wanted, kubeconfig)
+            self._check_running_plan(tuple(clouds), wanted, kubeconfig, choice if temporal else None)
             return False
         needs_programs = any(name in services.CLUSTER for name in wanted)
         needs_openstack = any(name in services.OPENSTACK for name in wanted)
+        production = choices.find(choice, narrator or Silence()) if services.TEMPORAL in wanted else None
+        if production is not None and production.ui is None:
+            wanted = tuple(name for name in wanted if name not in services.TEMPORAL_VIEWS)
         plan = Plan(
             clouds=tuple(clouds),
             services=wanted,
             binaries=find_programs(narrator or Silence()) if needs_programs else None,
             kubeconfig=kubeconfig.absolute() if kubeconfig is not None else None,
             openstack=openstack_build.find_programs(narrator or Silence()) if needs_openstack else None,
+            temporal=production,
             fsync=os.environ.get("PERDURE_LOCAL_FSYNC", "on") != "off",
         )
         self.state.create(plan)
@@ -328,8 +339,21 @@ class Deployment:
         self._reap()
         return False
 
-    def _check_running_plan(self, clouds: tuple[Cloud, ...], wanted: tuple[str, ...], kubeconfig: Path | None) -> None:
+    def _check_running_plan(
+        self, clouds: tuple[Cloud, ...], wanted: tuple[str, ...], kubeconfig: Path | None, temporal: str | None
+    ) -> None:
         plan = self.state.plan()
+        runs = choices.of(plan.temporal)
+        if temporal is None:
+            wanted = tuple(name for name in wanted if name not in (*services.TEMPORAL_NEEDS, *services.TEMPORAL_VIEWS))
+        elif plan.temporal is not None and plan.temporal.ui is None:
+            wanted = tuple(name for name in wanted if name not in services.TEMPORAL_VIEWS)
+        if temporal is not None and services.TEMPORAL in plan.services and temporal != runs:
+            name, _, url = runs.partition("=")
+            where = " on another database" if url or temporal.startswith(name) else ""
+            raise DeploymentError(
+                f"{self.state.root} is already up, with the {name} Temporal{where}; stop it first with `perdure down`"
+            )
         absent = [name for name in wanted if name not in plan.services]
         absent += [cloud.value for cloud in clouds if cloud not in plan.clouds]
         other_cluster = kubeconfig is not None and kubeconfig.absolute() != plan.kubeconfig
@@ -402,7 +426,9 @@ def _is_handed_down(descriptor: int) -> bool:
         return False
 
 
-def _chosen_services(only: Sequence[str] | None, clouds: Sequence[Cloud], *, own_cluster: bool) -> tuple[str, ...]:
+def _chosen_services(
+    only: Sequence[str] | None, clouds: Sequence[Cloud], *, own_cluster: bool, temporal: str
+) -> tuple[str, ...]:
     unknown = [name for name in only or () if name not in services.ALL]
     if unknown:
         raise DeploymentError(f"no such service: {', '.join(unknown)}; the services are {', '.join(services.ALL)}")
@@ -410,6 +436,13 @@ def _chosen_services(only: Sequence[str] | None, clouds: Sequence[Cloud], *, own
     left_out = {name for cloud, names in services.OF_CLOUD.items() if cloud not in clouds for name in names}
     if own_cluster:
         left_out |= {*services.CLUSTER}
+    server, _, url = temporal.partition("=")
+    if server == choices.DEVELOPMENT or services.TEMPORAL not in chosen:
+        left_out |= {*services.TEMPORAL_NEEDS, *services.TEMPORAL_VIEWS}
+    else:
+        chosen = (*chosen, *services.TEMPORAL_NEEDS)
+    if url:
+        left_out.add(services.POSTGRES)
     if not os.environ.get(services.INSTANCES_QUEUES):
         left_out.add(services.EVENTS)
     return tuple(name for name in services.ALL if name in chosen and name not in left_out)

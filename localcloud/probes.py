@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import struct
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from typing import Protocol
 _TIMEOUT_SECONDS = 3.0
 # Perdure's processes give one reason per line.
 _LONGEST_REASON_BYTES = 500
+# Version 3.0 of its protocol.
+_POSTGRES_PROTOCOL = 3 << 16
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -28,9 +31,13 @@ class HttpProbe:
     url: str
     words: tuple[str, ...] = ()
     authority: Path | None = None
+    certificate: tuple[Path, Path] | None = None
+    """The probe's own, and its key, for a server that asks for one."""
 
     def failure(self) -> str | None:
         context = ssl.create_default_context(cafile=str(self.authority)) if self.authority else None
+        if context is not None and self.certificate is not None:
+            context.load_cert_chain(*self.certificate)
         opener = _opener
         if context is not None:
             opener = urllib.request.build_opener(
@@ -65,3 +72,29 @@ class SocketProbe:
             except OSError as error:
                 return f"{self.path} does not answer: {error}"
         return None if greeting else f"{self.path} says nothing"
+
+
+@dataclass(frozen=True)
+class PostgresProbe:
+    """A server of PostgreSQL, which asks for a password when it is ready for sessions, as `pg_isready` has it."""
+
+    host: str
+    port: int
+    user: str
+
+    def failure(self) -> str | None:
+        """Why the service is not ready; none when it is."""
+        place = f"{self.host}:{self.port}"
+        parameters = b"".join(part.encode() + b"\0" for part in ("user", self.user, "database", "postgres", ""))
+        asked = struct.pack("!ii", len(parameters) + 8, _POSTGRES_PROTOCOL) + parameters
+        try:
+            with socket.create_connection((self.host, self.port), timeout=_TIMEOUT_SECONDS) as connection:
+                connection.sendall(asked)
+                answer = connection.recv(_LONGEST_REASON_BYTES)
+        except OSError as error:
+            return f"{place} does not answer: {error}"
+        if answer.startswith(b"R"):
+            return None
+        # Type, length, then fields of a letter and a text each; M is the message.
+        message = next((part[1:] for part in answer[5:].split(b"\0") if part.startswith(b"M")), b"nothing")
+        return f"{place} says: {message.decode(errors='replace')}"

@@ -7,6 +7,8 @@
     mariadb ── keystone, ... ── openstack (once) ┘
                     machines (booted by OpenStack for load balancers)
 
+A production Temporal is several services in the place of `temporal` (`localcloud/temporal/control_plane.py`).
+
 A service starts when those in `after` are ready; they stop in reverse, by stage. Servers that persist before they
 answer are killed at once. The table is a pure function, so `perdure status` uses the supervisor's probes. Programs do
 not see the caller's AWS, Temporal or Kubernetes configuration: a local deployment must never reach a real cloud.
@@ -30,14 +32,21 @@ from localcloud.aws.contract import DEFAULT_ACCESS_KEY_ID, DEFAULT_SECRET_ACCESS
 from localcloud.kubernetes import control_plane
 from localcloud.openstack import control_plane as openstack
 from localcloud.openstack.configuration import APIS
-from localcloud.probes import HttpProbe, Probe, SocketProbe
+from localcloud.probes import HttpProbe, PostgresProbe, Probe, SocketProbe
 from localcloud.state import LOOPBACK, Cloud, Plan, StateDirectory
+from localcloud.temporal import control_plane as production
+from localcloud.temporal import postgres
 from localcloud.threescale.contract import DEFAULT_MASTER_TOKEN, DEFAULT_TOKEN
 
 ETCD = "etcd"
 API_SERVER = "kube-apiserver"
 CONTROLLER_MANAGER = "kube-controller-manager"
 TEMPORAL = "temporal"
+POSTGRES = "postgres"
+TEMPORAL_SCHEMA = "temporal-schema"
+TEMPORAL_NAMESPACE = "temporal-namespace"
+TEMPORAL_UI = "temporal-ui"
+CODEC = "codec"
 AWS = "aws"
 MARIADB = "mariadb"
 OPENSTACK_PREPARATION = "openstack"
@@ -49,7 +58,10 @@ WATCH = "watch"
 EVENTS = "events"
 
 CLUSTER = (ETCD, API_SERVER, CONTROLLER_MANAGER)
-SERVERS = (*CLUSTER, TEMPORAL, AWS, PREPARATION)
+# Beside the server of a production Temporal: what it needs to serve, and what people look through.
+TEMPORAL_NEEDS = (POSTGRES, TEMPORAL_SCHEMA, TEMPORAL_NAMESPACE)
+TEMPORAL_VIEWS = (TEMPORAL_UI, CODEC)
+SERVERS = (*CLUSTER, TEMPORAL, *TEMPORAL_NEEDS, *TEMPORAL_VIEWS, AWS, PREPARATION)
 OPENSTACK = (MARIADB, *APIS, OPENSTACK_PREPARATION)
 PRODUCT = (WORKER, WATCH, EVENTS)
 ALL = (*SERVERS, *OPENSTACK, MACHINES, THREESCALE, *PRODUCT)
@@ -61,6 +73,11 @@ PORTS = {
     API_SERVER: ("kube-apiserver",),
     CONTROLLER_MANAGER: ("kube-controller-manager",),
     TEMPORAL: ("temporal", "temporal-ui", "temporal-http", "temporal-metrics"),
+    POSTGRES: ("postgres",),
+    TEMPORAL_SCHEMA: production.PORTS,
+    TEMPORAL_NAMESPACE: (),
+    TEMPORAL_UI: (),
+    CODEC: ("codec", "codec-health"),
     AWS: ("aws",),
     PREPARATION: (),
     # Each needs the others' addresses, including those that are run by hand.
@@ -152,6 +169,7 @@ def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, in
             # Overrides the namespace and TLS of a user's own profile.
             "TEMPORAL_NAMESPACE": "default",
             "TEMPORAL_CONFIG_FILE": os.devnull,
+            **(production.public_environment(state) if plan.temporal is not None else {}),
         }
     if AWS in plan.services:
         variables |= {
@@ -270,6 +288,101 @@ def _controller_manager(plan: Plan, state: StateDirectory, ports: Mapping[str, i
 
 
 def _temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    return _production_temporal(plan, state, ports) if plan.temporal else _development_temporal(plan, state, ports)
+
+
+def _production_temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    assert plan.temporal is not None
+    proofs = production.certificates(state)
+    return Service(
+        name=TEMPORAL,
+        command=production.server(plan.temporal, state),
+        # It asks for newer versions otherwise.
+        environment={**_go_environment("TEMPORAL_"), "TEMPORAL_VERSION_CHECK_DISABLED": "1"},
+        after=(TEMPORAL_SCHEMA,),
+        probe=HttpProbe(
+            f"https://{LOOPBACK}:{ports['temporal-http']}/api/v1/system-info",
+            authority=proofs.authority,
+            certificate=proofs.client,
+        ),
+        port=ports["temporal"],
+        url=production.ui_url(ports) if TEMPORAL_UI in plan.services else None,
+        stop_stage=1,
+        grace_seconds=0,  # as for the development server
+    )
+
+
+def _postgres(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    assert plan.temporal is not None
+    assert plan.temporal.postgres is not None
+    port = ports["postgres"]
+    return Service(
+        name=POSTGRES,
+        command=production.postgres_server(plan.temporal, state, port, fsync=plan.fsync),
+        environment={**postgres.environment(plan.temporal.postgres), "PYTHONPATH": _python_path(state)},
+        probe=PostgresProbe(LOOPBACK, port, postgres.USER),
+        port=port,
+        stop_stage=2,
+        death_signal=signal.SIGINT,  # it ends its sessions, and writes down what it has
+    )
+
+
+def _temporal_schema(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    assert plan.temporal is not None
+    wanted = production.database(plan.temporal, state, ports)
+    return Service(
+        name=TEMPORAL_SCHEMA,
+        command=production.schema(plan.temporal, state),
+        environment={**production.schema_environment(wanted), "PYTHONPATH": _python_path(state)},
+        after=(POSTGRES,),
+    )
+
+
+def _temporal_namespace(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    """As an installation's Job does it (docs/temporal.md)."""
+    return Service(
+        name=TEMPORAL_NAMESPACE,
+        command=_on_standby(("starters.cli.main", "starters.cli.temporal"), "temporal", "bootstrap"),
+        environment=our_environment(plan, state, ports),
+        after=(TEMPORAL,),
+        on_standby=True,
+    )
+
+
+def _temporal_ui(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    assert plan.temporal is not None
+    url = production.ui_url(ports)
+    return Service(
+        name=TEMPORAL_UI,
+        command=production.ui(plan.temporal, state),
+        environment=_plain_environment("TEMPORAL_"),
+        after=(TEMPORAL,),
+        probe=HttpProbe(f"{url}/healthz"),
+        port=ports["temporal-ui"],
+        url=url,
+        stop_stage=1,
+    )
+
+
+def _codec(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    return Service(
+        name=CODEC,
+        command=_on_standby(("starters.cli.main", "starters.codec_server.main"), "codec"),
+        environment=our_environment(plan, state, ports)
+        | {
+            "PERDURE_LISTEN_HOST": LOOPBACK,
+            "PERDURE_CODEC_PORT": str(ports["codec"]),
+            "PERDURE_CODEC_ORIGINS": production.ui_url(ports),
+            "PERDURE_HEALTH_PORT": str(ports["codec-health"]),
+        },
+        after=(TEMPORAL,),
+        on_standby=True,
+        probe=HttpProbe(f"http://{LOOPBACK}:{ports['codec-health']}/readyz"),
+        port=ports["codec"],
+    )
+
+
+def _development_temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
     http, ui = ports["temporal-http"], ports["temporal-ui"]
     command = [
         _temporal_program(),
@@ -400,7 +513,7 @@ def _product(name: str, imports: Sequence[str], plan: Plan, state: StateDirector
         command=_on_standby(("starters.cli.main", *imports), name),
         environment=our_environment(plan, state, ports) | {"PERDURE_HEALTH_PORT": str(port)},
         settled_in=openstack.project(state) if plan.openstack is not None else None,
-        after=(PREPARATION, TEMPORAL, OPENSTACK_PREPARATION, THREESCALE),
+        after=(PREPARATION, TEMPORAL, TEMPORAL_NAMESPACE, OPENSTACK_PREPARATION, THREESCALE),
         on_standby=True,
         probe=HttpProbe(f"http://{LOOPBACK}:{port}/readyz"),
         port=port,
@@ -426,6 +539,11 @@ _BUILDERS: dict[str, Builder] = {
     API_SERVER: _api_server,
     CONTROLLER_MANAGER: _controller_manager,
     TEMPORAL: _temporal,
+    POSTGRES: _postgres,
+    TEMPORAL_SCHEMA: _temporal_schema,
+    TEMPORAL_NAMESPACE: _temporal_namespace,
+    TEMPORAL_UI: _temporal_ui,
+    CODEC: _codec,
     AWS: _aws,
     PREPARATION: _preparation,
     MARIADB: _mariadb,

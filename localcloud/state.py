@@ -5,7 +5,7 @@
     ports.json        each service's port, kept so that addresses survive a restart
     lock              held (flock) while a supervisor lives
     kubeconfig, env   for clients; `env` has lines of `export K=V`
-    certificates/     the cluster's authority, keys and certificates
+    certificates/     the cluster's authority, keys and certificates; in temporal/ those of a production Temporal
     packages/         packages with areas of their own, which run beside Perdure's
     data/NAME/        one directory per stateful service
     logs/NAME.log     each service's output; logs/audit.log holds every request to the API server
@@ -36,6 +36,7 @@ from pydantic import TypeAdapter
 from domain.model import Model
 from localcloud.openstack.programs import OpenStackPrograms
 from localcloud.processes import ProcessIdentity
+from localcloud.temporal.programs import ProductionTemporal
 
 LOOPBACK = "127.0.0.1"
 # Below 32768, where Linux takes the local ports of outgoing connections from: a remembered port stays free.
@@ -67,6 +68,8 @@ class Plan(Model):
     """The user's own, if they gave one."""
     openstack: OpenStackPrograms | None = None
     """None without that cloud."""
+    temporal: ProductionTemporal | None = None
+    """None for the development server."""
     fsync: bool = True
     """Whether the servers wait for the disk: without it what they wrote outlives them, but not the machine."""
 

@@ -30,6 +30,7 @@ from localcloud.openstack import control_plane as openstack
 from localcloud.processes import ProcessIdentity, end_all, identify, tethered
 from localcloud.services import Service
 from localcloud.state import Plan, Running, ServiceState, ServiceStatus, StateDirectory, choose_ports
+from localcloud.temporal import control_plane as production
 
 ALREADY_RUNNING = 3  # exit code: another supervisor holds the state directory
 
@@ -274,6 +275,8 @@ def prepare(state: StateDirectory, plan: Plan, reserved: list[IO[str]]) -> tuple
         port = ports["kube-apiserver"]
         certificates.write_kubeconfig(state.kubeconfig, "admin", port)
         certificates.write_kubeconfig(state.certificates / "controller-manager.kubeconfig", "controller-manager", port)
+    if plan.temporal is not None:
+        production.prepare(state, ports, plan.temporal)
     if plan.openstack is not None:
         openstack.prepare(state, ports, plan.openstack)
     state.write_env(services.public_environment(plan, state, ports))

@@ -7,6 +7,7 @@ that a measurement failed, after which earlier results are printed; a missed goa
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -20,11 +21,12 @@ from rich.console import Console
 from domain.model import Model
 from engine import command_groups
 from localcloud.building import BuildError
-from localcloud.cli import Output
+from localcloud.cli import Output, TemporalOption
 from localcloud.deployment import DeploymentError
+from localcloud.golang.toolchain import ToolchainError
 from localcloud.kubernetes.programs import find_programs
-from localcloud.kubernetes.toolchain import ToolchainError
 from localcloud.progress import ConsoleNarrator
+from localcloud.temporal import choice as choices
 from localcloud.terminal import complain, end_as_by_ctrl_c, errors
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ def bench(
     events: Annotated[int, typer.Option(min=40, help="`instances` c, g: how many events.")] = 5000,
     storm: Annotated[int, typer.Option(min=10, help="`instances` e: how many instances are taken.")] = 1000,
     outage_seconds: Annotated[float, typer.Option(min=5, help="`instances` f: how long each server is away.")] = 600,
+    temporal: TemporalOption = None,
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` for programs.")] = Output.TABLE,
 ) -> None:
@@ -92,11 +95,14 @@ def bench(
         sizes["idle_seconds"] = idle_seconds
     work = _work(name, only, {"lifecycles": lifecycles, "balancers": balancers, "at_once": at_once, **sizes})
     try:
+        choice = choices.chosen(temporal)
         with ConsoleNarrator(errors) as narrator:
             find_programs(narrator)
-    except (BuildError, ToolchainError) as error:
+            choices.find(choice, narrator)
+    except (BuildError, ToolchainError, choices.UnknownChoice) as error:
         complain(str(error))
         raise typer.Exit(1) from None
+    os.environ[choices.VARIABLE] = choice  # each measurement brings up deployments of its own
     began = time.monotonic()
     meter = LoadMeter(began)
     found, complaints = _measured(work)
@@ -106,6 +112,7 @@ def bench(
         benchmark=name.value,
         seconds=round(time.monotonic() - began, 1),
         load=meter.read(time.monotonic()),
+        temporal="development" if choice == choices.DEVELOPMENT else "production",
         figures=tuple(figure for each in found for figure in each.figures),
         breakdown={title: counts for each in found for title, counts in each.breakdown.items()},
     )

@@ -52,6 +52,8 @@ class Report(Model):
     benchmark: str
     seconds: float
     load: Load
+    temporal: str
+    """The server that it ran on: the development server, or a production one on PostgreSQL."""
     figures: tuple[Figure, ...]
     breakdown: dict[str, dict[str, int]] = {}
     """What the counts consist of, by figure: calls by action, requests by verb and resource, events by type."""
@@ -106,7 +108,8 @@ def show(report: Report, console: Console) -> None:
     load = report.load
     pressure = f", somebody waited for a CPU {load.pressure:.0%} of the time" if load.pressure is not None else ""
     console.print(
-        f"bench {report.benchmark}: {report.seconds:.0f} s on {load.cores} cores, load {load.load_average}{pressure}, "
+        f"bench {report.benchmark} on Temporal's {report.temporal} server: "
+        f"{report.seconds:.0f} s on {load.cores} cores, load {load.load_average}{pressure}, "
         f"the host took {load.stolen:.0%} of what it used",
         highlight=False,
         soft_wrap=True,

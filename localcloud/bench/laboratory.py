@@ -11,6 +11,7 @@ All counts are differences of two readings, so setting up does not count.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -38,7 +39,7 @@ from localcloud import environment
 from localcloud.aws.control import Emulator
 from localcloud.deployment import Deployment
 from localcloud.objects import Objects
-from localcloud.services import API_SERVER, AWS, ETCD, EVENTS, LOCAL_SETTINGS, TEMPORAL, WATCH, WORKER
+from localcloud.services import API_SERVER, AWS, ETCD, EVENTS, LOCAL_SETTINGS, POSTGRES, TEMPORAL, WATCH, WORKER
 from localcloud.state import Cloud
 
 FIELD_MANAGER = "perdure-bench"
@@ -115,7 +116,7 @@ class Laboratory:
 
     def cpu(self) -> dict[str, float]:
         services = [WORKER, WATCH, TEMPORAL, API_SERVER, ETCD, *((AWS,) if self._emulator is not None else ())]
-        services += [EVENTS] if EVENTS in self.deployment.state.plan().services else []
+        services += [name for name in (EVENTS, POSTGRES) if name in self.deployment.state.plan().services]
         return {service: self._cpu_seconds(service) for service in services}
 
     async def quiet(self) -> None:
@@ -130,11 +131,21 @@ class Laboratory:
                 before = after
 
     def _cpu_seconds(self, service: str) -> float:
+        """For PostgreSQL with its sessions, each a process of its own."""
         pid = self.deployment.service(service).pid
         if pid is None:
             return 0.0
-        times = psutil.Process(pid).cpu_times()
-        return float(times.user + times.system)
+        process = psutil.Process(pid)
+        times = process.cpu_times()
+        used = float(times.user + times.system)
+        if service != POSTGRES:
+            return used
+        used += times.children_user + times.children_system
+        for session in process.children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended, and counts among the children's time
+                of_session = session.cpu_times()
+                used += of_session.user + of_session.system
+        return used
 
     @asynccontextmanager
     async def nobody_at_work(self, *, ready_seconds: float) -> AsyncIterator[None]:

@@ -26,10 +26,10 @@ from domain import operator_domain
 from engine import command_groups
 from localcloud import packages
 from localcloud.building import BuildError
-from localcloud.cli import StateOption
+from localcloud.cli import StateOption, TemporalOption
 from localcloud.deployment import Deployment, DeploymentError
 from localcloud.environment import enter
-from localcloud.kubernetes.toolchain import ToolchainError
+from localcloud.golang.toolchain import ToolchainError
 from localcloud.progress import ConsoleNarrator
 from localcloud.services import ALL, AWS, EVENTS, TEMPORAL
 from localcloud.state import Cloud, Running, StateDirectoryError
@@ -75,6 +75,7 @@ def demo(
             show_default=False,
         ),
     ] = None,
+    temporal: TemporalOption = None,
     state: StateOption = None,
 ) -> None:
     """Start the local deployment, apply an example, and show its lifecycles until nothing changes any more.
@@ -90,7 +91,7 @@ def demo(
     deployment = Deployment(state)
     code = 1
     try:
-        running = _up(deployment, name)
+        running = _up(deployment, name, temporal)
         code = play(deployment, name, fast=leave if fast is None else fast, timeout=timeout)
         if not leave:
             _linger(deployment, running, name)
@@ -103,7 +104,7 @@ def demo(
     raise typer.Exit(code)
 
 
-def _up(deployment: Deployment, name: str) -> Running:
+def _up(deployment: Deployment, name: str, temporal: str | None) -> Running:
     from localcloud.demo.scenarios import SCENARIOS
 
     scenario = SCENARIOS[name]
@@ -116,7 +117,7 @@ def _up(deployment: Deployment, name: str) -> Running:
             sys.path.append(str(deployment.state.packages))
             narrator.say(f"Installed examples/{name} beside Perdure, into {deployment.state.packages}.")
         began = time.monotonic()
-        started = deployment.start(clouds=scenario.clouds, only=ALL, tether=True, narrator=narrator)
+        started = deployment.start(clouds=scenario.clouds, only=ALL, temporal=temporal, tether=True, narrator=narrator)
         running = deployment.wait_ready(narrator=narrator)
         if started:
             narrator.say(f"The local deployment is ready after {time.monotonic() - began:.1f} s.")
@@ -126,9 +127,9 @@ def _up(deployment: Deployment, name: str) -> Running:
                 raise DeploymentError(
                     "The running deployment serves no EC2 instances: run `perdure down` first, or use another --state."
                 )
-        temporal = running.service(TEMPORAL)
-        if temporal is not None:
-            narrator.say(f"The lifecycles of this demo in Temporal's web UI: {_link(temporal.url, name)}")
+        found = running.service(TEMPORAL)
+        if found is not None and found.url:
+            narrator.say(f"The lifecycles of this demo in Temporal's web UI: {_link(found.url, name)}")
         return running
 
 
@@ -218,11 +219,11 @@ def _paced(emulator: Emulator, delays: Mapping[str, float], *, fast: bool) -> It
         emulator.config(**{setting: getattr(before, setting) for setting in delays})
 
 
-def _link(url: str | None, name: str) -> str:
+def _link(url: str, name: str) -> str:
     from localcloud.demo.scenarios import SCENARIOS
     from localcloud.temporal_ui import lifecycles_link, lifecycles_query
 
-    return lifecycles_link(url or "", lifecycles_query(*SCENARIOS[name].areas))
+    return lifecycles_link(url, lifecycles_query(*SCENARIOS[name].areas))
 
 
 def _linger(deployment: Deployment, running: Running, name: str) -> None:
@@ -236,7 +237,7 @@ def _linger(deployment: Deployment, running: Running, name: str) -> None:
         "The deployment keeps running. In another shell:",
         f"  {deployment.state.to_enter}",
         *(f"  {hint.replace(operator_domain.DEFAULT, domain)}" for hint in SCENARIOS[name].hints),
-        f"The lifecycles: {_link(temporal.url, name) if temporal else ''}",
+        *([f"The lifecycles: {_link(temporal.url, name)}"] if temporal and temporal.url else []),
         "Ctrl-C stops it; `perdure demo` or `perdure up` resumes where it was."
         if deployment.owns_supervisor()
         else "Ctrl-C leaves it running; `perdure down` stops it.",

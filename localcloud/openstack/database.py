@@ -12,13 +12,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from localcloud import debian
 from localcloud.building import BuildError
 from localcloud.openstack.programs import MariaDB
 from localcloud.progress import Narrator
@@ -40,8 +40,8 @@ def find_mariadb(cache: Path, narrator: Narrator) -> MariaDB:
     home = cache / "mariadb"
     if not home.is_dir():
         narrator.say(f"No mariadbd on PATH: unpacking Debian's {PACKAGE} (8 MB) into the cache.")
-        _unpack(home)
-    return _described(home / "usr" / "sbin" / "mariadbd", next((home / "usr" / "lib").glob("*-linux-*")))
+        debian.unpack(PACKAGE, home, proof=["usr/sbin/mariadbd", "--no-defaults", "--version"])
+    return _described(home / "usr" / "sbin" / "mariadbd", debian.libraries(home))
 
 
 def environment(mariadb: MariaDB) -> dict[str, str]:
@@ -106,61 +106,6 @@ def _described(program: Path, libraries: Path | None) -> MariaDB:
     if share is None:
         raise BuildError(f"{program} comes without {_SYSTEM_TABLES[0]}; looked in {', '.join(map(str, shares))}")
     return MariaDB(program=program, share=share, libraries=libraries)
-
-
-def _unpack(home: Path) -> None:
-    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise BuildError("OpenStack needs MariaDB's server: install it so that `mariadbd` is on PATH")
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home.parent, prefix=".mariadb-") as temporary:
-        work = Path(temporary)
-        _download(work)
-        for package in work.glob("*.deb"):
-            _run(["dpkg-deb", "-x", str(package), str(work / "root")], work)
-        probe = MariaDB(
-            program=work / "root/usr/sbin/mariadbd",
-            share=work / "root/usr/share/mysql",
-            libraries=next((work / "root/usr/lib").glob("*-linux-*")),
-        )
-        _run([str(probe.program), "--no-defaults", "--version"], work, environment(probe))
-        (work / "root").rename(home)
-
-
-def _download(work: Path) -> None:
-    """Uses our own package lists if the system has none."""
-    options: list[str] = []
-    try:
-        wanted = [PACKAGE, *_absent_libraries(options, work)]
-        _run(["apt-get", *options, "download", *wanted], work)
-    except BuildError:
-        for name in ("lists/partial", "archives/partial"):
-            (work / name).mkdir(parents=True)
-        options = [f"-oDir::State::lists={work}/lists", f"-oDir::Cache={work}", "-oDir::Cache::archives=archives"]
-        _run(["apt-get", *options, "update"], work)
-        wanted = [PACKAGE, *_absent_libraries(options, work)]
-        _run(["apt-get", *options, "download", *wanted], work)
-
-
-def _absent_libraries(options: list[str], work: Path) -> list[str]:
-    listed = _run(["apt-cache", *options, "depends", "--important", "--no-conflicts", "--no-breaks", PACKAGE], work)
-    libraries = re.findall(r"^\s*\|?Depends: (lib\S+)", listed, re.MULTILINE)
-    if not libraries:
-        raise BuildError(f"no package lists, or no {PACKAGE} in them")
-    return [name for name in libraries if not _is_installed(name)]
-
-
-def _is_installed(package: str) -> bool:
-    command = ["dpkg-query", "-W", "-f", "${db:Status-Status}", package]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout == "installed"
-
-
-def _run(command: list[str], work: Path, variables: dict[str, str] | None = None) -> str:
-    result = subprocess.run(
-        command, cwd=work, env=variables or {**os.environ, "LC_ALL": "C"}, capture_output=True, text=True, check=False
-    )
-    if result.returncode != 0:
-        raise BuildError(f"`{' '.join(command[:3])}` failed with {result.returncode}:\n{result.stderr[-2000:]}")
-    return result.stdout
 
 
 def _ensure_data(schemas: Path, data: Path) -> None:

@@ -22,12 +22,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chaos_cluster import Cluster, Workflows, administrator, until
 from chaos_effects import Effect
 from chaos_proxy import Break, Interception, KubeProxy, Request
-from temporalio.client import Client
 from temporalio.service import RPCError
 
 from localcloud.deployment import Deployment
 from localcloud.processes import tethered
 from localcloud.state import Cloud, choose_ports
+from tests.running.temporal_client import temporal_of
 
 ROOT = Path(__file__).parents[2]
 READY_SECONDS = 180.0
@@ -293,7 +293,7 @@ class Installation:
         return asyncio.run(self._terminate_all())
 
     async def _terminate_all(self) -> int:
-        client = await Client.connect(self.deployment.env()["TEMPORAL_ADDRESS"])
+        client = await temporal_of(self.deployment)
         ids = [found.id async for found in client.list_workflows("ExecutionStatus='Running'")]
         for id_ in ids:
             with contextlib.suppress(RPCError):  # it may have ended meanwhile

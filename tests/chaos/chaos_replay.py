@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from temporalio.client import Client, WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from localcloud.deployment import Deployment
 from tests.replay.recording import keep, recording
+from tests.running.temporal_client import temporal_of
 from workers.roster import workflows_of
 
 MOST_RECORDED = 3  # of a type: the longest, which have seen most
@@ -17,8 +17,8 @@ MOST_RECORDED = 3  # of a type: the longest, which have seen most
 
 async def replayed(deployment: Deployment, area: str, types: Sequence[str]) -> dict[str, int]:
     """Replay every history of these types of workflow; how many there were of each."""
-    client = await Client.connect(deployment.env()["TEMPORAL_ADDRESS"], data_converter=pydantic_data_converter)
-    replayer = Replayer(workflows=list(workflows_of(area)), data_converter=pydantic_data_converter)
+    client = await temporal_of(deployment)
+    replayer = Replayer(workflows=list(workflows_of(area)), data_converter=client.data_converter)
     found = {}
     for type_ in types:
         histories = await _histories(client, type_)

@@ -30,7 +30,8 @@ from chaos_load import CHANGES_A_SECOND, Load
 from chaos_worker_log import WorkerLog
 from claim_domain import NAMES
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import Client
+
+from tests.running.temporal_client import temporal_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(1200)]
 
@@ -162,7 +163,7 @@ def _temporal(lab: ClaimsLab, *command: str) -> str:
 
 async def _first_steps(lab: ClaimsLab) -> set[int]:
     """The types of the first commands of all open runs: the changed loop's is a timer."""
-    client = await Client.connect(lab.deployment.env()["TEMPORAL_ADDRESS"])
+    client = await temporal_of(lab.deployment)
     found = set()
     async for each in client.list_workflows("ExecutionStatus='Running' AND WorkflowType='ResourceClaim'"):
         history = await client.get_workflow_handle(each.id, run_id=each.run_id).fetch_history()

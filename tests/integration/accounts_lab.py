@@ -27,12 +27,12 @@ from engine.errors import Absent, Conflict
 from engine.kube import CONFIG_MAP, NAMESPACE, SECRET, KubeApi
 from engine.kube.json import JsonObject, mapping, text
 from engine.settings import Settings
-from engine.temporal import connect
 from localcloud.aws.contract import AccountRecord
 from localcloud.aws.control import Emulator
 from localcloud.deployment import Deployment
 from localcloud.objects import Objects
 from localcloud.services import AWS
+from tests.running.temporal_client import temporal_of
 
 POOL = "end-to-end"
 PERSON = "kubectl"  # the field manager of people's writes
@@ -269,9 +269,7 @@ class Lab:
 async def laboratory(deployment: Deployment) -> AsyncIterator[Lab]:
     """Clients of a deployment, its objects followed, without the product."""
     env = deployment.env()
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("TEMPORAL_ADDRESS", env["TEMPORAL_ADDRESS"])
-        temporal = await connect(Settings(), "tests")
+    temporal = await temporal_of(deployment)
     async with await KubeApi.open(Settings(), "tests", env["KUBECONFIG"]) as kube:
         with Emulator(deployment.service(AWS).url or "") as emulator:
             lab = Lab(kube, temporal, emulator)

@@ -4,8 +4,8 @@
 (`perdure down --state DIR --wipe` ends it). Without it the deployment lives in a temporary directory and dies with
 pytest, however pytest ends.
 
-On a machine that has no Kubernetes or OpenStack yet, what the chosen tests need of them is built before the first test,
-where no test's time limit runs.
+On a machine that has no Kubernetes, OpenStack or production Temporal yet, what the chosen tests need of them is built
+before the first test, where no test's time limit runs.
 """
 
 from __future__ import annotations
@@ -25,23 +25,27 @@ from localcloud.deployment import Deployment
 from localcloud.kubernetes.programs import find_programs
 from localcloud.openstack import build
 from localcloud.progress import ConsoleNarrator
+from localcloud.temporal import choice
 from tests.running.kept import end
 
 _NEEDING = {"deployment", "fresh"}
 _NEEDING_OPENSTACK = {"openstack"}
+_NEEDING_TEMPORAL = {"production_deployment"}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Find or build the control plane once it is known that something will use it."""
     used = {name for item in session.items for name in getattr(item, "fixturenames", ())}
-    if not (_NEEDING | _NEEDING_OPENSTACK) & used or session.config.option.collectonly:
+    if not (_NEEDING | _NEEDING_OPENSTACK | _NEEDING_TEMPORAL) & used or session.config.option.collectonly:
         return
     capture = session.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled(), ConsoleNarrator(Console(stderr=True)) as narrator:
-        if _NEEDING & used:
+        if (_NEEDING | _NEEDING_TEMPORAL) & used:
             find_programs(narrator)
         if _NEEDING_OPENSTACK & used:
             build.find_programs(narrator)
+        if _NEEDING_TEMPORAL & used:
+            choice.find(choice.POSTGRES, narrator)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from pathlib import Path
 import platformdirs
 
 from localcloud.building import lines_of, only_builder
-from localcloud.kubernetes.toolchain import find_toolchain
+from localcloud.golang.toolchain import find_toolchain
 from localcloud.progress import Narrator
 
 MODULE = Path(__file__).parent / "helm_module"
@@ -56,7 +56,7 @@ def _build(cache: Path, home: Path, narrator: Narrator) -> None:
         if home.exists():
             return
         narrator.say("Building Helm from source, once for this computer: about five minutes on two cores.")
-        toolchain = find_toolchain(cache, narrator)
+        toolchain = find_toolchain(cache, narrator, MODULE / "go.mod")
         for name in ("go.mod", "go.sum"):
             shutil.copy(MODULE / name, work)
         made = Path(work, "made")

@@ -15,7 +15,6 @@ import pytest
 from aiohttp import ClientSession, web
 from product import perdure, process
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 from waiting import eventually
 from webhook import CONFIDENTIAL, serving
@@ -51,6 +50,7 @@ from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.deployment import Deployment
 from localcloud.seed import seed_cluster_api
 from starters.events.temporal import hand_over
+from tests.running.temporal_client import temporal_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
@@ -143,8 +143,7 @@ def state(key: InstanceKey, value: str, **facts: Any) -> InstanceEvent:
 
 @pytest.fixture
 async def temporal(deployment: Deployment) -> Client:
-    address = deployment.env()["TEMPORAL_ADDRESS"]
-    return await Client.connect(address, data_converter=pydantic_data_converter)
+    return await temporal_of(deployment)
 
 
 @asynccontextmanager

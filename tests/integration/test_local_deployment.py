@@ -730,7 +730,7 @@ env) echo go1.26.0 ;;
 mod) case "$2" in download) echo "{\\"Dir\\": \\"$GO_MODULE\\"}" ;; edit) echo "$3" > edited ;; esac ;;
 list) printf 'a\\nb\\nc\\n' ;;
 build)
-    for argument; do case "$argument" in */bin/) bin=$argument ;; esac; done
+    for argument; do case "$argument" in */made/) bin=$argument ;; esac; done
     mkdir -p "$bin"
     echo a
     echo half > "$bin/kube-apiserver"

@@ -19,7 +19,6 @@ import pytest
 from kube_fault_proxy import FaultProxy
 from product import StoppedAndStarted
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 from waiting import eventually
 
@@ -32,6 +31,7 @@ from engine.errors import Absent, Conflict
 from engine.kube import EVENT, LEASE, NAMESPACE, NODE, KubeApi
 from engine.kube.json import JsonObject, at, mapping, sequence, text
 from localcloud.deployment import Deployment
+from tests.running.temporal_client import temporal_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -87,7 +87,7 @@ async def lab(deployment: Deployment, kube: KubeApi, tmp_path_factory: pytest.Te
     await create_node(kube, "svc-a", "10.0.0.1")
     async with FaultProxy.running(deployment.env()["KUBECONFIG"]) as proxy:
         file = tmp_path_factory.mktemp("served") / "kubeconfig"
-        temporal = await Client.connect(deployment.env()["TEMPORAL_ADDRESS"], data_converter=pydantic_data_converter)
+        temporal = await temporal_of(deployment)
         found = Lab(deployment, kube, temporal, proxy, proxy.write_kubeconfig(Path(file)))
         await found.start()
         try:

@@ -25,15 +25,18 @@ READS = """
 import localcloud, pathlib
 from localcloud.demo.command import EXAMPLES
 from localcloud.demo.scenarios import SCENARIOS
-from localcloud.kubernetes import build, toolchain
+from localcloud.golang import toolchain
+from localcloud.kubernetes import build
 from localcloud.seed import CLAIMS_RBAC
+from localcloud.temporal import programs
 print(pathlib.Path(localcloud.__file__).parent)
 for name in SCENARIOS:
     assert list((EXAMPLES / name).glob("*.yaml")), name
 for path in sorted(EXAMPLES.rglob("*.yaml")):
     print(path)
 kubernetes = [build.MODULE / name for name in ("go.mod", "audit-policy.yaml", f"{build.CONTROLLERS}/main.go")]
-for path in (CLAIMS_RBAC, toolchain.LOCK, *kubernetes):
+temporal = [programs.MODULE / name for name in ("go.mod", "go.sum", toolchain.LOCK.name)]
+for path in (CLAIMS_RBAC, toolchain.LOCK, *kubernetes, *temporal):
     path.read_text()
 """
 

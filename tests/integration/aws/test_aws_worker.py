@@ -13,7 +13,6 @@ from aws_lab import Lab, region_init
 from temporalio import workflow
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.common import RetryPolicy
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import CancelledError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from waiting import until
@@ -21,6 +20,7 @@ from waiting import until
 from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.worlds import RegionOutcome
 from localcloud.deployment import Deployment
+from tests.running.temporal_client import temporal_of
 from workers.boundary import Boundary
 
 pytestmark = pytest.mark.integration
@@ -77,7 +77,7 @@ async def instances(lab: Lab, account_id: str, count: int) -> None:
 
 @pytest.fixture
 async def client(deployment: Deployment) -> Client:
-    return await Client.connect(deployment.env()["TEMPORAL_ADDRESS"], data_converter=pydantic_data_converter)
+    return await temporal_of(deployment)
 
 
 async def test_a_cancelled_initialisation_leaves_no_instance(lab: Lab, client: Client) -> None:

