@@ -28,32 +28,29 @@ class Area(NamedTuple):
 
     @property
     def own(self) -> bool:
-        """Whether the area is one of Perdure's own."""
         return self.package == f"domain.{self.name}"
 
     @property
     def resources(self) -> str:
-        """The name of the module with its custom resources."""
         return f"{self.package}.resources"
 
     @property
     def workflows(self) -> str:
-        """The name of the module with its workflows."""
         return f"workflows.{self.name}" if self.own else f"{self.package}.workflows"
 
     @property
     def activities(self) -> str:
-        """The name of the module whose `activities` creates the implementations of its actions."""
+        """Its `activities` creates the implementations of the area's actions."""
         return f"activities.{self.name}.area" if self.own else f"{self.package}.activities"
 
 
 @cache
 def installed() -> dict[str, Area]:
-    """Every area by its name, sorted by name."""
+    """Sorted by name."""
     found = sorted(entry_points(group=GROUP), key=lambda each: each.name)
     return {each.name: Area(each.name, each.value) for each in found}
 
 
 def area_of(module: str) -> str:
-    """The area that a module of models and decisions belongs to; empty for shared modules."""
+    """Empty for shared modules."""
     return next((area.name for area in installed().values() if f"{module}.".startswith(f"{area.package}.")), "")

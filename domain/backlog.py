@@ -1,5 +1,3 @@
-"""Waiting work, as `perdure top` shows it."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -8,7 +6,7 @@ from domain.model import Model
 
 
 class Backlog(Model):
-    """A waiting item, since when (UTC; None where `what` already says it), and why."""
+    """Waiting work, as `perdure top` shows it. `since` is in UTC; None where `what` already says it."""
 
     what: str
     since: datetime | None

@@ -20,7 +20,7 @@ CUSTOM_RESOURCE_DEFINITION = _read(
     version="v1",
     plural="customresourcedefinitions",
 )
-# Describes a 3scale installation in the cluster; another operator creates it.
+# A 3scale installation in the cluster; another operator creates it.
 API_MANAGER = _read(name="APIManager", group="apps.3scale.net", version="v1alpha1", plural="apimanagers")
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLE = _read(name="ClusterRole", group=_RBAC, version="v1", plural="clusterroles")

@@ -1,11 +1,3 @@
-"""The input of a workflow, and the state that it passes to its next run (continue-as-new).
-
-It holds only what cannot be observed again. `known` is the area's memory (its model as JSON, e.g. the request id of an
-account that is being created), `refusals` the last failures by slot, `told` the digests of the notices already
-reported, `seen` the newest resourceVersion of its wakes by kind. `world` is the result of the first pass, if the
-process that starts the workflow has just made it.
-"""
-
 from __future__ import annotations
 
 from domain.identity import Key
@@ -14,7 +6,12 @@ from domain.refusal import Refusal
 
 
 class Carry(Model):
-    """The input of every lifecycle's workflow; a watcher sets only the key."""
+    """The input of every lifecycle's workflow, passed to its next run (continue-as-new); a watcher sets only the key.
+
+    It holds only what cannot be observed again. `known` is the area's memory (its model as JSON), `refusals` the last
+    failures by slot, `told` the digests of reported notices, `seen` the newest resourceVersion of its wakes by kind.
+    `world` is the result of the first pass, if the process that starts the workflow has just made it.
+    """
 
     key: Key
     known: dict[str, object] = {}

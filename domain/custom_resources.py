@@ -1,7 +1,6 @@
 """The CustomResourceDefinitions of all kinds, generated from the models in each area's `resources`.
 
-A kind is included by its `Kind` in the area's `KINDS` and its `CustomResource` model; there is no list here. The
-generated files are in `deploy/crds/`, and a test checks that they are current.
+The generated files are in `deploy/crds/`, and a test checks that they are current.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _KIND = (
 
 @cache
 def custom_resources() -> tuple[type[CustomResource], ...]:
-    """The models of all kinds that have a custom resource, in the order of the kinds."""
+    """In the order of the kinds."""
     kinds = all_kinds()
     models: dict[str, type[CustomResource]] = {}
     for area in installed().values():
@@ -44,7 +43,7 @@ class Belonging(NamedTuple):
     """The objects (`Kind/namespace/name`) that an object depends on; both are empty if it cannot be read.
 
     `carrier` is the object whose workflow does the work for this one; empty if it has its own. `owner` is the object
-    that this one exists for; empty if there is none.
+    that this one exists for.
     """
 
     carrier: str = ""
@@ -58,17 +57,11 @@ def belonging_of(kind: Kind, obj: Mapping[str, object]) -> Belonging:
 
 
 def all_crds(domain: str, *, selectable_fields: bool = True) -> list[Document]:
-    """The CustomResourceDefinition of every kind, as documents for the API server.
-
-    Args:
-        domain: the OPERATOR_DOMAIN, which is the API group of resource claims.
-        selectable_fields: False for API servers before Kubernetes 1.30, which do not support `selectableFields`.
-    """
+    """`domain` is the OPERATOR_DOMAIN. API servers before Kubernetes 1.30 do not support `selectableFields`."""
     return [crd_of(model, domain, selectable_fields=selectable_fields) for model in custom_resources()]
 
 
 def crd_of(model: type[CustomResource], domain: str, *, selectable_fields: bool = True) -> Document:
-    """One kind's CustomResourceDefinition (apiextensions.k8s.io/v1)."""
     kind, annotations = model.kind_of.under(domain), model.definition.annotations
     scope = "Cluster" if model.definition.cluster_scoped else "Namespaced"
     version = _version(model) | (_selectable(model) if selectable_fields else {})

@@ -1,10 +1,10 @@
 """The types of a decision: a pure answer to "given this state, what should happen now?".
 
-A lifecycle is one function `decide(world, now) -> Decision`. The loop (`domain/runner.py`) carries the decision out: it
-starts actions that are wanted and not running, cancels running ones that are no longer wanted, folds each result into
-the world and decides again. When nothing is left to do, it waits for a wake or the deadline. Sequential steps come from
-successive decisions; actions that may run in parallel are in one decision. Writing the status is an action like any
-other, so `plan` lists it, and a decision that changes nothing writes nothing.
+A lifecycle is one function `decide(world, now) -> Decision`. The loop (`domain/runner.py`) starts actions that are
+wanted and not running, cancels running ones that are no longer wanted, folds each result into the world and decides
+again. When nothing is left to do, it waits for a wake or the deadline. Sequential steps come from successive decisions;
+actions that may run in parallel are in one decision. Writing the status is an action like any other, so `plan` lists
+it, and a decision that changes nothing writes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ W = TypeVar("W", bound="World")
 
 
 class Queue(StrEnum):
-    """The activity task queues by their plain names: one per API family for accounts, one or two for each other area.
+    """Task queues of activities by their plain names.
 
     Areas have separate queues because their activities rely on resources that only their own workers hold: informer
     caches, template evaluators, batched queries, and RBAC permissions.
@@ -45,7 +45,7 @@ class Facts(Model):
 
 
 class Earlier(Model):
-    """The history of an action that is scheduled again because its worker missed a heartbeat."""
+    """Of an action that is scheduled again because its worker missed a heartbeat."""
 
     since: datetime  # when it was first scheduled
     attempts: int = 0  # made since then, at least; each may have taken effect
@@ -54,10 +54,9 @@ class Earlier(Model):
 class Action(Model):
     """One idempotent effect: the input of one activity, and how to run it.
 
-    A subclass names its activity; its `fold` adds the result to the world. `slot` identifies the target of the action
-    within its object (e.g. one region). The loop runs at most one action per slot, lets a running one finish while its
-    slot is still wanted, and keeps the last refusal by slot. If a decision has two actions with the same slot, the
-    first one runs and the other is left to the next decision.
+    `slot` identifies the target of the action within its object (e.g. one region). The loop runs at most one action per
+    slot, lets a running one finish while its slot is still wanted, and keeps the last refusal by slot. If a decision
+    has two actions with the same slot, the first one runs and the other is left to the next decision.
 
     `title` is its line in the web UI's timeline and in `plan`, with fields in braces (`create port {name}`). `slot_by`
     is the field that distinguishes its slots. `learns` is added to the world's memory on success, in addition to the
@@ -71,31 +70,30 @@ class Action(Model):
     queue: ClassVar[str] = Queue.KUBE  # a `Queue`, or a queue of an external area
     result: ClassVar[type[Model] | None] = None
     start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
-    # If the worker misses heartbeats for this long, the action is scheduled again. Quick actions end before their first
-    # heartbeat. The time suits a worker and a Temporal server with a twentieth of a core; each time that heartbeats are
-    # missed, the next attempt gets twice as long.
+    # If the worker misses heartbeats for this long, the action is scheduled again, with twice the time. Quick actions
+    # end # before their first heartbeat. The time suits a worker and a Temporal server with a twentieth of a core.
     heartbeat: ClassVar[timedelta] = timedelta(seconds=20)
-    # The server's limit for all attempts together; None: no limit.
+    # The server's limit for all attempts together.
     schedule_to_close: ClassVar[timedelta | None] = None
     # The server's pauses between retries of temporary errors (throttled, unavailable, pending), unless the error gives
-    # a delay.
+    # a # delay.
     first_retry: ClassVar[timedelta] = timedelta(seconds=1)
     longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
-    # True: on cancellation wait until the action has ended, because its outcome must be known.
+    # On cancellation wait until the action has ended, because its outcome must be known.
     awaited_when_cancelled: ClassVar[bool] = False
-    # True: once it is started it runs to its end, also if the decision no longer wants it.
+    # Once started it runs to its end, also if the decision no longer wants it.
     finishes: ClassVar[bool] = False
-    # True: started only when no other action of the object runs, because the lifecycle ends afterwards.
+    # Started only when no other action of the object runs, because the lifecycle ends afterwards.
     last: ClassVar[bool] = False
-    # True: a local activity, run by the workflow's own worker within its task: quick, and costs the server one event.
+    # A local activity, run by the workflow's own worker within its task: quick, and costs the server one event.
     local: ClassVar[bool] = False
-    # True: a read that may last for days and can be restarted at any time; it does not delay continue-as-new.
+    # A read that may last for days and can be restarted at any time; it does not delay continue-as-new.
     renewable: ClassVar[bool] = False
-    # True: a person waits for it, so it has priority in its queue.
+    # A person waits for it, so it has priority in its queue.
     urgent: ClassVar[bool] = False
-    # True: it changes nothing, and runs also while the object is held and in a dry run.
+    # It changes nothing, and runs also while the object is held and in a dry run.
     reads: ClassVar[bool] = False
-    # True: observe again after it, instead of folding its result.
+    # Observe again after it, instead of folding its result.
     observed_after: ClassVar[bool] = False
     # False: its conflict or absence does not make the observation stale; `refuse` discards what earlier actions read.
     outdates: ClassVar[bool] = True
@@ -106,7 +104,7 @@ class Action(Model):
 
     @property
     def slot(self) -> str:
-        """The target within the object: one per activity, or one for each value of `slot_by`."""
+        """One per activity, or one for each value of `slot_by`."""
         return f"{self.activity}/{getattr(self, self.slot_by)}" if self.slot_by else self.activity
 
     @property
@@ -115,7 +113,7 @@ class Action(Model):
 
     @property
     def most_attempts(self) -> int:
-        """After how many attempts temporary errors also reach the decision; 0: the server retries without limit."""
+        """Then temporary errors also reach the decision; 0: the server retries without limit."""
         return 0
 
     def fold(self, world: W, result: Model | None) -> W:
@@ -124,7 +122,7 @@ class Action(Model):
         return world.learn(**facts) if facts else world
 
     def refuse(self, world: W, refusal: Refusal) -> W:
-        """The world after a failed action; by default the refusal is stored by slot."""
+        """By default the refusal is stored by slot."""
         return world.model_copy(update={"refusals": {**world.refusals, self.slot: refusal}})
 
 
@@ -132,8 +130,7 @@ class World(Model):
     """The complete input of a decision: the observation, and the memory of results and messages.
 
     `hold` is the reason why nothing may be changed now (observe mode, the replaced operator's live lease, a pause);
-    empty if changes are allowed. While held, the loop shows the decision and starts nothing. `refusals` are the last
-    failures by slot.
+    empty if changes are allowed. While held, the loop shows the decision and starts nothing.
     """
 
     key: Key
@@ -148,21 +145,20 @@ class World(Model):
         return self.model_copy(update={"refusals": before.refusals, "known": before.known})
 
     def learn(self, **facts: object) -> Self:
-        """This world with new facts in its memory."""
         return self.model_copy(update={"known": self.known.model_copy(update=facts)})
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """This world after a write of the object itself. Areas whose worlds contain their object implement it."""
+        """After a write of the object itself. Areas whose worlds contain their object implement it."""
         raise NotImplementedError(f"{type(self).__name__} holds no object to write")
 
     def refused(self, slot: str, *types: ErrorType) -> Refusal | None:
-        """The slot's last failure, if it has one of the types (any type if none is given)."""
+        """If it has one of the types (any type if none is given)."""
         refusal = self.refusals.get(slot)
         return refusal if refusal and (not types or refusal.type in types) else None
 
 
 class Outcome(StrEnum):
-    """The state of a lifecycle, for lists and for the `retry` lever."""
+    """For lists and for the `retry` lever."""
 
     WORKING = "working"
     SETTLED = "settled"
@@ -172,12 +168,11 @@ class Outcome(StrEnum):
 
 
 class Decision(Model):
-    """The desired state, and the next actions towards it.
+    """`phase` is the kind's own word (shown by `kubectl get`), `why` a sentence for people.
 
-    `phase` is the kind's own word (shown by `kubectl get`). `why` is a sentence for people. `waits_for` names what must
-    happen next. `deadline` (UTC) is the next time at which the decision may change without a wake, and `at_deadline`
-    says what happens then. If another lifecycle handles the deadline for many objects in a batch, this one does so only
-    after an additional `patience`.
+    `waits_for` names what must happen next. `deadline` (UTC) is the next time at which the decision may change without
+    a wake, and `at_deadline` says what happens then. If another lifecycle handles the deadline for many objects in a
+    batch, this one does so only after an additional `patience`.
     """
 
     phase: str
@@ -195,7 +190,6 @@ class Decision(Model):
     blocked: tuple[str, ...] = ()
 
     def doing(self, *actions: Action) -> Self:
-        """This decision with these actions."""
         return self.model_copy(update={"actions": actions})
 
     @property
@@ -204,6 +198,5 @@ class Decision(Model):
 
 
 def earliest(moments: Sequence[datetime | None]) -> datetime | None:
-    """The earliest of several optional times."""
     known = [moment for moment in moments if moment is not None]
     return min(known) if known else None

@@ -6,8 +6,7 @@ the old one finishes its clean-up while the new one starts. The workflow id is `
 without a custom resource have no uid.
 
 A worker sees only its own cluster and would report objects of other clusters as absent. Therefore task queue names
-begin with the cluster (`task_queue`), and a key always names the cluster whose workers run the lifecycle, even where
-the workflow id is the same for all clusters.
+begin with the cluster (`task_queue`), and a key always names the cluster whose workers run the lifecycle.
 """
 
 from __future__ import annotations
@@ -23,13 +22,12 @@ from domain.operator_domain import PLACEHOLDER
 
 
 class Kind(Model):
-    """A kind of object with a lifecycle; a kind without a `plural` is not a custom resource.
+    """A kind without a `plural` is not a custom resource.
 
     Attributes:
-        group: the API group; a placeholder if it is the OPERATOR_DOMAIN, like `finalizer`. `under` fills in the domain;
-            Kubernetes clients do so by themselves.
+        group: a placeholder if it is the OPERATOR_DOMAIN, like `finalizer`. `under` fills in the domain; Kubernetes
+            clients do so by themselves.
         name: also the workflow type.
-        plural: the lower-case plural in API paths.
         area: its area (`domain.areas`) and workflow task queue (`task_queue`).
         finalizer: set on its objects while they have external resources; empty if never set.
         lifecycle: False for kinds that are only read or written and have no workflow.
@@ -49,24 +47,22 @@ class Kind(Model):
 
     @property
     def api_version(self) -> str:
-        """The `apiVersion` of its objects.
-
-        Raises:
-            ValueError: the group is the OPERATOR_DOMAIN, and the domain was not filled in.
+        """Raises:
+        ValueError: the group is the OPERATOR_DOMAIN, and the domain was not filled in.
         """
         if self.group == PLACEHOLDER:
             raise ValueError(f"the group of {self.name} is OPERATOR_DOMAIN, which `under` fills in")
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def under(self, domain: str) -> Kind:
-        """The kind with OPERATOR_DOMAIN filled in as group and finalizer; itself if it does not depend on it."""
+        """OPERATOR_DOMAIN is filled in as group and finalizer."""
         if self.group != PLACEHOLDER:
             return self
         return self.model_copy(update={"group": domain, "finalizer": domain if self.finalizer else ""})
 
 
 class Key(Model):
-    """One object of one kind; `cluster` is the cluster whose workers run its lifecycle."""
+    """`cluster` is the cluster whose workers run the object's lifecycle."""
 
     kind: str
     namespace: str
@@ -90,13 +86,13 @@ class Key(Model):
 
 @cache
 def all_kinds() -> dict[str, Kind]:
-    """All kinds of all areas by name, from the `KINDS` of each area's package."""
+    """From the `KINDS` of each area's package."""
     return {kind.name: kind for area in _packages() for kind in area.KINDS}
 
 
 @cache
 def all_areas() -> tuple[str, ...]:
-    """The areas that have kinds with lifecycles, by name."""
+    """Only those that have kinds with lifecycles."""
     return tuple(sorted({kind.area for kind in all_kinds().values() if kind.lifecycle}))
 
 
@@ -115,31 +111,23 @@ def standing(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
 
 
 def standing_in(areas: Collection[str], cluster: str, domain: str) -> list[Key]:
-    """The keys of these areas' lifecycles without a custom resource."""
+    """Without a custom resource."""
     kinds = [kind.name for kind in all_kinds().values() if kind.area in areas]
     return [key for kind in kinds for key in standing(kind, cluster, domain)]
 
 
 def task_queue(plain: str, cluster: str) -> str:
-    """The full name of a task queue, given its plain name (an area, or a `Queue`'s value)."""
+    """`plain` is an area, or a `Queue`'s value."""
     return f"{cluster}/{plain}" if cluster else plain
 
 
 def id_prefix(kind: str, cluster: str) -> str:
-    """The prefix of workflow ids of a kind in this cluster; ids of other clusters have another one."""
+    """Ids of other clusters have another prefix."""
     return f"{cluster}/{kind}/" if cluster and _of_cluster(kind) else f"{kind}/"
 
 
 def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: str) -> Key | None:
-    """The key of a lifecycle that Temporal has listed; None if it belongs to another cluster.
-
-    Args:
-        workflow_id: its id.
-        kind: from its search attributes, like the next two.
-        namespace: of the object.
-        name: of the object.
-        cluster: the cluster of the caller.
-    """
+    """The key of a lifecycle that Temporal has listed; None if it belongs to another cluster than the caller's."""
     key = Key(kind=kind, namespace=namespace, name=name, uid="", cluster=cluster)
     before, found, uid = workflow_id.partition(key.workflow_id)
     if before or not found or (uid and not uid.startswith("/")):
@@ -148,7 +136,7 @@ def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: s
 
 
 def _of_cluster(kind: str) -> bool:
-    """True for kinds that this version does not know, too."""
+    """Also for kinds that this version does not know."""
     known = all_kinds().get(kind)
     return known is None or known.of_cluster
 

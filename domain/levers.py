@@ -1,8 +1,7 @@
 """A person's controls, as annotations on the custom resource, so that they outlive every workflow.
 
 `perdure.dev/retry` is honoured once per value: the last honoured value is stored in `perdure.dev/retried`.
-`perdure.dev/paused: "true"` holds the object. `perdure.dev/abandoned` says who released the finalizer and why. Pauses
-of whole areas are in `domain/pauses.py`.
+`perdure.dev/paused: "true"` holds the object. `perdure.dev/abandoned` says who released the finalizer and why.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ LEVERS = (RETRY, PAUSED)
 
 
 def retry_wanted(meta: ObjectMeta) -> str:
-    """The retry token that has not been honoured yet; empty if there is none."""
+    """Empty if none is left to honour."""
     token = meta.annotations.get(RETRY, "")
     return token if token and token != meta.annotations.get(RETRIED) else ""
 
@@ -34,7 +33,7 @@ def paused(meta: ObjectMeta) -> bool:
 
 
 def held(annotations: Mapping[str, object], *, observing: bool) -> str:
-    """Why nothing may be changed on behalf of the object with these annotations; empty if it may."""
+    """Why nothing may be changed on behalf of the object; empty if it may."""
     if observing:
         return "PERDURE_MODE=observe: nothing is written"
     return f"paused by its annotation {PAUSED}" if is_paused(annotations) else ""

@@ -1,4 +1,4 @@
-"""The base of every model that crosses a process border: frozen, with the field names of the other side.
+"""The base of every model that crosses a process border.
 
 Unknown fields are ignored and new fields need defaults: newer code reads carried state and activity inputs that older
 code wrote. A stricter model breaks the replay of older runs.
@@ -10,20 +10,20 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """An immutable value; built by Python names, serialized by aliases."""
+    """Built by Python names, serialized by aliases."""
 
     model_config = ConfigDict(
         frozen=True,
         populate_by_name=True,
         extra="ignore",
         serialize_by_alias=True,
-        # Validators are built at first use: a process imports hundreds of models and uses few of them.
+        # A process imports hundreds of models and uses few of them.
         defer_build=True,
     )
 
 
 def build_models(base: type[BaseModel] = Model) -> None:
-    """Build the validators of all models that are imported, for a process whose forks are to share them."""
+    """For a process whose forks are to share the validators of all imported models."""
     for each in base.__subclasses__():
         each.model_rebuild()
         build_models(each)

@@ -1,6 +1,6 @@
 """Suffixes like those of the API server's generated names, but derived from a seed.
 
-The same seed gives the same name, so a create request that is sent twice makes one object.
+So a create request that is sent twice makes one object.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def derived_suffix(*seed: str, length: int) -> str:
-    """`length` characters of the alphabet, always the same for the same seed."""
     number = int.from_bytes(hashlib.sha256("/".join(seed).encode()).digest()[:8])
     letters = []
     for _ in range(length):

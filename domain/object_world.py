@@ -1,5 +1,3 @@
-"""Worlds that contain one Kubernetes object, with the decisions and writes that its lifecycle needs."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -14,8 +12,7 @@ from domain.writes import DropFinalizer, JsonPatch, Patch, patched
 class ObjectWorld(World):
     """A world with an object, usually a custom resource, in the field that `about` names.
 
-    Its decisions have the object's phase (its state by default) and its owner. Its writes carry the observed
-    resourceVersion, so the API server refuses them if the object has changed since.
+    Its writes carry the observed resourceVersion, so the API server refuses them if the object has changed since.
     """
 
     about: ClassVar[str]
@@ -23,7 +20,7 @@ class ObjectWorld(World):
 
     @property
     def resource(self) -> CustomResource:
-        """The object as observed, with own later writes applied."""
+        """As observed, with own later writes applied."""
         found: CustomResource = getattr(self, self.about)
         return found
 
@@ -37,20 +34,18 @@ class ObjectWorld(World):
 
     @property
     def owner(self) -> str:
-        """The object's owner, for lists."""
+        """For lists."""
         return self.resource.owner
 
     @property
     def others_finalizers(self) -> str:
-        """Finalizers that are not ours, as text."""
+        """As text."""
         return ", ".join(self.resource.metadata.finalizers_without(self.resource.kind_of.finalizer))
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         if gone:
             return self.model_copy(update={"exists": False})
         return self.model_copy(update={self.about: patched(self.resource, patch, resource_version)})
-
-    # --- decisions ---
 
     def working(
         self,
@@ -60,7 +55,7 @@ class ObjectWorld(World):
         deadline: datetime | None = None,
         at: str = "",
     ) -> Decision:
-        """Run these actions now, in this order; `waits_for` names what they wait for."""
+        """In this order; `waits_for` names what they wait for."""
         return self._decision(Outcome.WORKING, why, actions, waits_for, deadline, at)
 
     def waiting(
@@ -72,12 +67,12 @@ class ObjectWorld(World):
         at: str = "",
         phase: str = "",
     ) -> Decision:
-        """Wait for a change outside, or the deadline; the actions report this state or try again meanwhile."""
+        """For a change outside, or the deadline; the actions report this state or try again meanwhile."""
         waited = (waits_for,) if isinstance(waits_for, str) else waits_for
         return self._decision(Outcome.WAITING, why, actions, waited, deadline, at, phase)
 
     def retried(self, token: str) -> Decision:
-        """Record that the retry token in the object's annotation is honoured."""
+        """The token in the object's annotation is honoured."""
         patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
         return self.working("record the retry", self.write(patch, "retry honoured"))
 
@@ -89,7 +84,7 @@ class ObjectWorld(World):
         return Decision(phase="Gone", outcome=Outcome.GONE, why=why)
 
     def given_up(self, done: str = "released") -> Decision | None:
-        """The decision for an object without our finalizer, which waits for its removal; None if it still has it."""
+        """An object without our finalizer waits for its removal; None if it still has it."""
         if self.resource.kind_of.finalizer in self.resource.metadata.finalizers:
             return None
         if others := self.others_finalizers:
@@ -117,19 +112,17 @@ class ObjectWorld(World):
             owner=self.owner,
         )
 
-    # --- writes ---
-
     def write(self, patch: JsonPatch, note: str, subresource: str = "") -> Patch:
-        """A patch that is refused if the object has changed since it was observed."""
+        """Refused if the object has changed since it was observed."""
         version = self.resource.metadata.resource_version
         return Patch(key=self.key, patch=patch, subresource=subresource, resource_version=version, note=note)
 
     def write_status(self, status: Any, note: str = "") -> Patch:
-        """The write of the complete status, because the schema requires some of its fields once it is present."""
+        """The complete status, because the schema requires some of its fields once it is present."""
         patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
         return self.write(patch, note or f"status {status.state or 'without a state'}", "status")
 
     def drop_finalizer(self, note: str = "drop the finalizer") -> DropFinalizer:
-        """Remove our finalizer; other finalizers stay."""
+        """Other finalizers stay."""
         resource = self.resource
         return DropFinalizer.of(self.key, resource.metadata, resource.kind_of.finalizer, note)

@@ -1,7 +1,6 @@
 """OPERATOR_DOMAIN: the API group of the claims area, from which its labels, annotations and finalizers derive.
 
-Users choose it as they did for Poolboy. Only `engine.settings` reads it; from there it is passed on as data, also to
-template evaluators, so that one process can serve two domains.
+Only `engine.settings` reads it; from there it is passed on as data, so that one process can serve two domains.
 """
 
 from __future__ import annotations
@@ -9,8 +8,8 @@ from __future__ import annotations
 import re
 
 DEFAULT = "poolboy.gpte.redhat.com"
-# Replaces the domain in kinds and keys of the claims area until it is filled in. The API server refuses it as a group
-# or finalizer, so a missing substitution fails at once.
+# Until the domain is filled in. The API server refuses it as a group or finalizer, so a missing substitution fails at #
+# once.
 PLACEHOLDER = "(OPERATOR_DOMAIN)"
 
 # An RFC 1123 subdomain of two labels or more: the API server accepts nothing else as a CRD's group.
@@ -19,7 +18,7 @@ _LONGEST = 253
 
 
 def parse(configured: str) -> str:
-    """The domain for a value of OPERATOR_DOMAIN; empty selects the default.
+    """Empty selects the default.
 
     Raises:
         ValueError: it is not a domain name that the API server accepts in keys.

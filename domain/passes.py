@@ -11,13 +11,11 @@ from domain.refusal import Refusal
 
 
 class Pass(Action):
-    """A pass over one object, as its workflow requests it.
-
-    Attributes:
-        woken: something may have changed; False: only the deadline has come.
-        dry_run: report the actions without running them.
-        refusals: of the last pass, by slot.
-        told: the digests of the last pass's notices.
+    """Attributes:
+    woken: something may have changed; False: only the deadline has come.
+    dry_run: report the actions without running them.
+    refusals: of the last pass, by slot.
+    told: the digests of the last pass's notices.
     """
 
     key: Key
@@ -28,24 +26,24 @@ class Pass(Action):
 
 
 class PassedWorld(World):
-    """The result of a pass, including the memory for the next one."""
+    """Includes the memory for the next pass."""
 
     decision: Decision = Decision(phase="New", outcome=Outcome.WORKING, why="not observed yet")
     rest: timedelta = timedelta(0)  # the least time until the next pass, so that changes are batched
     gather: timedelta = timedelta(0)  # how long a wake waits for further ones before the next pass
 
     def recall(self, before: Self) -> Self:
-        """The pass received the old memory and has returned the new one, so nothing is copied."""
+        """The pass received the old memory and has returned the new one."""
         return self
 
 
 def passed(world: PassedWorld, now: datetime) -> Decision:
-    """The decision that the activity has made; an absent object ends the lifecycle."""
+    """The activity's decision; an absent object ends the lifecycle."""
     return world.decision if world.exists else world.decision.model_copy(update={"outcome": Outcome.GONE})
 
 
 def swept(why: str, due: datetime | None, *, over: str) -> Decision:
-    """The decision of a lifecycle that compares many objects at `due`; None if there are none to compare."""
+    """For a lifecycle that compares many objects at `due`; None if there are none to compare."""
     return Decision(
         phase="Sweeping" if due else "Idle",
         outcome=Outcome.SETTLED,

@@ -25,21 +25,20 @@ RESUMED = "perdure.dev/resumed-"  # followed by the area: when it was resumed
 
 
 class Pause(Model):
-    """Who paused something, why and since when; each may be missing in a hand-written pause."""
+    """Each field may be missing in a hand-written pause."""
 
     by: str = ""
     reason: str = ""
     since: datetime | None = None
 
     def told(self, what: str) -> str:
-        """A sentence for people: `accounts is paused by mia@host since 2026-11-22T07:00:00Z: the key leaked`."""
+        """`accounts is paused by mia@host since 2026-11-22T07:00:00Z: the key leaked`."""
         by = f" by {self.by}" if self.by else ""
         since = f" since {timestamp(self.since)}" if self.since else ""
         why = f": {self.reason}" if self.reason else ""
         return f"{'everything' if what == EVERYTHING else what} is paused{by}{since}{why}"
 
     def written(self) -> str:
-        """The value for the ConfigMap, as JSON."""
         return json.dumps(self.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
 
 
@@ -47,26 +46,26 @@ Pauses = Mapping[str, Pause]
 
 
 def pauses_in(config_map: Mapping[str, object] | None) -> dict[str, Pause]:
-    """The pauses by area or `all`; none without a ConfigMap."""
+    """By area or `all`."""
     data = config_map.get("data") if config_map else None
     return {name: _pause(str(value)) for name, value in data.items()} if isinstance(data, Mapping) else {}
 
 
 def why_paused(pauses: Pauses, area: str) -> str:
-    """Why nothing may be changed for an area now; empty if changes are allowed."""
+    """Empty if changes are allowed."""
     named = next((name for name in (EVERYTHING, area) if name in pauses), "")
     return pauses[named].told(named) if named else ""
 
 
 def areas_changed(before: Pauses, after: Pauses, areas: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The areas that were paused between the two states, and those that were resumed."""
+    """Those paused between the two states, and those resumed."""
     was = {area for area in areas if why_paused(before, area)}
     are = {area for area in areas if why_paused(after, area)}
     return tuple(sorted(are - was)), tuple(sorted(was - are))
 
 
 def let_go_since(config_map: Mapping[str, object] | None, moment: datetime, areas: tuple[str, ...]) -> tuple[str, ...]:
-    """The areas that were resumed after this time, according to the annotations."""
+    """According to the annotations."""
     metadata = config_map.get("metadata") if config_map else None
     found = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     annotations = found if isinstance(found, Mapping) else {}

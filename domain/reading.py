@@ -1,7 +1,7 @@
 """Parsing of Kubernetes objects by their models; an unreadable object does not affect the others.
 
-The API server enforces the schemas, so an unreadable object is older than its schema or was stored under another one.
-The result names the object and the wrong field, and the caller must report it to people.
+The API server enforces the schemas, so an unreadable object is older than its schema. The caller must report it to
+people.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ R = TypeVar("R", bound=CustomResource)
 
 
 class Malformed(Model):
-    """An object that its model cannot read, and why: `spec.minAvailable: Input should be a valid integer`."""
+    """`spec.minAvailable: Input should be a valid integer`."""
 
     key: Key
     problem: str
@@ -36,14 +36,13 @@ def read(model: type[R], obj: Mapping[str, object]) -> R | Malformed:
 
 
 def read_all(model: type[R], objects: Iterable[Mapping[str, object]]) -> tuple[tuple[R, ...], tuple[Malformed, ...]]:
-    """The readable objects, and the problems of the others."""
     found = [read(model, obj) for obj in objects]
     malformed = tuple(item for item in found if isinstance(item, Malformed))
     return tuple(item for item in found if not isinstance(item, Malformed)), malformed
 
 
 def problem_of(error: ValidationError) -> str:
-    """Every wrong field by its path and problem; values are left out because they may be secret."""
+    """Values are left out because they may be secret."""
     return "; ".join(f"{_path(item['loc'])}: {item['msg']}" for item in error.errors(include_input=False))
 
 

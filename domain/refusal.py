@@ -31,10 +31,10 @@ class ErrorType(StrEnum):
 
 RETRIED_BY_SERVER = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE, ErrorType.PENDING})
 
-# The API server's reason for a version conflict; the reason for a name already in use differs.
+# Of a version conflict; the reason for a name already in use differs.
 STALE_VERSION = "Conflict"
 
-# Codes of refusals by this process itself, without any API call.
+# Refused by this process itself, without any API call.
 WORKER_SHUTDOWN = "WorkerShutdown"
 AREA_PAUSED = "Paused"
 
@@ -49,15 +49,13 @@ class UnusableAnswerError(ValueError):
 
 
 class Refusal(Model):
-    """One action's last failure.
-
-    Attributes:
-        code: the remote side's own error code, e.g. of AWS.
-        at: when, in UTC.
-        attempts: the number of consecutive failures.
-        since: when the first of them failed; None if this is the first.
-        pause: until the next attempt; None for a pause that grows with the attempts.
-        asked: the delay that the remote side has requested.
+    """Attributes:
+    code: the remote side's own error code, e.g. of AWS.
+    at: when, in UTC.
+    attempts: the number of consecutive failures.
+    since: when the first of them failed; None if this is the first.
+    pause: until the next attempt; None for a pause that grows with the attempts.
+    asked: the delay that the remote side has requested.
     """
 
     type: ErrorType
@@ -81,16 +79,16 @@ class Refusal(Model):
 
     @property
     def retry_at(self) -> datetime:
-        """When the loop tries the action again without a wake."""
+        """Without a wake."""
         grown = doubled(self.attempts, FIRST_RETRY, LONGEST_RETRY) if self.pause is None else self.pause
         return self.at + max(grown, self.asked)
 
 
 def doubled(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
-    """The pause after this number of failed attempts: each is twice as long as the one before."""
+    """Each pause is twice as long as the one before."""
     return min(longest, first * (1 << min(attempts - 1, 10)))
 
 
 def without_request(message: str) -> str:
-    """The message without the cloud's request id, which differs in each attempt."""
+    """The id differs in each attempt."""
     return _REQUEST.sub("", message)

@@ -1,7 +1,6 @@
 """The common parts of custom resources: metadata, conditions, secret references, and printer columns.
 
-Models contain what decisions read and what Perdure writes. Objects are written by patches of changed fields, never as a
-whole, so that fields beyond these models are preserved.
+Objects are written by patches of changed fields, so that fields beyond these models are preserved.
 """
 
 from __future__ import annotations
@@ -34,15 +33,13 @@ class KubeModel(Model):
 
 
 def without_nulls(value: object) -> object:
-    """A mapping without its null entries; anything else unchanged."""
+    """Anything but a mapping is unchanged."""
     if not isinstance(value, dict) or None not in value.values():
         return value
     return {name: item for name, item in value.items() if item is not None}
 
 
 class OwnerReference(KubeModel):
-    """A metadata.ownerReferences entry."""
-
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -52,8 +49,6 @@ class OwnerReference(KubeModel):
 
 
 class ObjectMeta(KubeModel):
-    """The metadata that decisions read."""
-
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
@@ -62,7 +57,7 @@ class ObjectMeta(KubeModel):
     generation: int = 0
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
-    # Created by a factory, because pydantic copies a literal default for each object.
+    # pydantic copies a literal default for each object.
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
@@ -73,7 +68,6 @@ class ObjectMeta(KubeModel):
         return self.deletion_timestamp is not None
 
     def finalizers_without(self, finalizer: str) -> list[str]:
-        """All other finalizers, in their order."""
         return [each for each in self.finalizers if each != finalizer]
 
 
@@ -99,19 +93,15 @@ AGE = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimest
 
 
 class Definition(Model):
-    """The parts of a kind's CustomResourceDefinition beyond the fields of its objects.
-
-    Attributes:
-        annotations: of the definition itself; the default is controller-gen's, as in most definitions of the replaced
-            operators, because tools compare it.
-        required: the required top-level fields.
-        name_pattern: a regular expression for `metadata.name`; empty for the API server's own rule.
-        name_length: the longest `metadata.name`; 0 for the API server's own rule.
-        short_names: for kubectl's command line.
-        cluster_scoped: whether its objects have no namespace.
-        status_subresource: whether the status is written separately.
-        scale_subresource: whether `kubectl scale` works: on `spec.replicas`, shown by `status.replicas`.
-        selectable_fields: field selectors of lists and watches, on API servers that support them (Kubernetes 1.30 on).
+    """Attributes:
+    annotations: of the definition itself; the default is controller-gen's, as in most definitions of the replaced
+        operators, because tools compare it.
+    required: the required top-level fields.
+    name_pattern: a regular expression for `metadata.name`; empty for the API server's own rule.
+    name_length: the longest `metadata.name`; 0 for the API server's own rule.
+    status_subresource: whether the status is written separately.
+    scale_subresource: whether `kubectl scale` works: on `spec.replicas`, shown by `status.replicas`.
+    selectable_fields: field selectors of lists and watches (Kubernetes 1.30 on).
     """
 
     annotations: dict[str, str] = {"controller-gen.kubebuilder.io/version": "v0.16.4"}
@@ -146,7 +136,7 @@ class CustomResource(KubeModel):
 
     @property
     def owner(self) -> str:
-        """The object (`Kind/namespace/name`) that this one exists for; empty if none; by default its carrier."""
+        """The object (`Kind/namespace/name`) that this one exists for; empty if none."""
         return self.carrier
 
     @property
@@ -163,7 +153,7 @@ class SecretReference(KubeModel):
 
 
 def timestamp(moment: datetime) -> str:
-    """The time as Kubernetes writes it: RFC 3339, UTC, whole seconds."""
+    """RFC 3339, UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -183,7 +173,7 @@ def condition_of(conditions: Iterable[Condition], type_: str) -> Condition | Non
 
 
 def parse_timestamp(text: str | None) -> datetime | None:
-    """A time as Kubernetes writes it; None if absent or invalid (people edit statuses by hand)."""
+    """None if absent or invalid (people edit statuses by hand)."""
     if not text:
         return None
     try:

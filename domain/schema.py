@@ -1,16 +1,15 @@
 """The OpenAPI schema of a custom resource, derived from its pydantic model, so that CRD and model cannot differ.
 
 Markers express what a type cannot: `Required[str]` (Go's structs always emit such a field; it still has a default in
-Python, because people write objects by hand), `DateTime`, `Preserved` for models whose objects keep unknown fields,
-`Atomic` and `MapByType` for lists, `AtomicObject` for objects that are replaced as a whole, and `Annotated[str,
-Marker(pattern=...)]` anywhere in a type. `int | str` is Kubernetes' IntOrString, `datetime` a string of the format
-`date-time`, and a `StrEnum` one of its values.
+Python, because people write objects by hand), `Preserved` for models whose objects keep unknown fields, `AtomicObject`
+for objects that are replaced as a whole, and `Annotated[str, Marker(pattern=...)]` anywhere in a type. `int | str` is
+Kubernetes' IntOrString.
 
 The API server enforces the rules; the models accept violations, because objects may be older than the rules.
 Descriptions, which `kubectl explain` shows, come from `Field(description=...)` or the docstring of a nested model. The
-schema is structural: the API server prunes unknown fields except in free-form ones (`JsonObject`, `Json`, `Preserved`).
-Defaults of the models are left out, because a default would appear in the objects that clients compare;
-`Marker(default=...)` copies a default of a replaced operator's schema.
+API server prunes unknown fields except in free-form ones (`JsonObject`, `Json`, `Preserved`). Defaults of the models
+are left out, because a default would appear in the objects that clients compare; `Marker(default=...)` copies a default
+of a replaced operator's schema.
 """
 
 from __future__ import annotations
@@ -32,21 +31,19 @@ T = TypeVar("T")
 # A JSON document under construction.
 Document = dict[str, object]
 
-# Free-form fields: any value, and any object, read unchanged.
+# Free-form fields, read unchanged.
 Json: TypeAlias = object
 JsonObject = dict[str, object]
 
 
 @dataclass(frozen=True)
 class Marker:
-    """The schema of a field beyond its type.
-
-    Attributes:
-        items_required: the required fields of a list's items.
-        preserve: keep unknown fields of the object.
-        one_of: exactly one of these fields is present.
-        immutable: the API server's message if a field that has a value is changed.
-        rules: CEL conditions, each with the API server's message for violations.
+    """Attributes:
+    items_required: the required fields of a list's items.
+    preserve: keep unknown fields of the object.
+    one_of: exactly one of these fields is present.
+    immutable: the API server's message if a field that has a value is changed.
+    rules: CEL conditions, each with the API server's message for violations.
     """
 
     required: bool = False
@@ -87,7 +84,6 @@ _SCALARS: dict[object, str] = {str: "string", int: "integer", bool: "boolean", f
 
 
 def schema_of(model: type[Model]) -> Document:
-    """The schema of an object that the model describes."""
     fields = {field.alias or name: field for name, field in model.model_fields.items()}
     schema: Document = {
         "description": summary(model),
@@ -99,7 +95,7 @@ def schema_of(model: type[Model]) -> Document:
 
 
 def field_schema(field: FieldInfo) -> Document:
-    """The schema of one field: its type and markers; its own description replaces that of its type."""
+    """A field's own description replaces that of its type."""
     schema = _marked(_type(field.annotation), field.metadata)
     return {"description": field.description, **_without(schema, "description")} if field.description else schema
 
@@ -154,7 +150,7 @@ def _said_by(marker: Marker, schema: Document) -> Document:
 
 
 def _type(annotation: object) -> Document:
-    """The schema of a scalar, a model, a free-form value, a tuple or map of one type, or an optional one of these."""
+    """A scalar, a model, a free-form value, a tuple or map of one type, or an optional one of these."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _marked(_type(arguments[0]), arguments[1:])

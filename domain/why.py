@@ -1,5 +1,3 @@
-"""The state of a lifecycle for people: the answer of the `why` query and the `plan` update."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -9,8 +7,6 @@ from domain.model import Model
 
 
 class Hindrance(Model):
-    """A refused action, and when it is tried again."""
-
     action: str
     type: str
     message: str
@@ -19,7 +15,7 @@ class Hindrance(Model):
 
 
 class Why(Model):
-    """The state of a lifecycle. `running` and `planned` are lines for people; `hold` says why it may not act."""
+    """The answer of `why` and `plan`. `running` and `planned` are lines for people; `hold` says why it may not act."""
 
     object: str
     phase: str
@@ -36,7 +32,7 @@ class Why(Model):
 
 
 def details(why: Why) -> str:
-    """The current details in the web UI, as markdown."""
+    """Markdown for the web UI."""
     lines = [f"**{why.phase}**: {why.why}"]
     if why.hold:
         lines.append(f"Held: {why.hold}. Would do: {', '.join(why.planned) or 'nothing'}.")

@@ -22,13 +22,7 @@ JsonPatch = dict[str, object]
 
 
 class Written(Model):
-    """The result of a write.
-
-    Attributes:
-        resource_version: of the object after the write.
-        gone: the object no longer exists.
-        dropped: status fields that were written and that the API server has not stored.
-    """
+    """`dropped` are status fields that were written and that the API server has not stored."""
 
     resource_version: str = ""
     gone: bool = False
@@ -36,7 +30,7 @@ class Written(Model):
 
 
 class Write(Action):
-    """A write of the object itself. The worker that observes the object executes it (`workflows/entity.py`)."""
+    """The worker that observes the object executes it (`workflows/entity.py`)."""
 
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 
@@ -49,7 +43,7 @@ class Write(Action):
 
 
 class Patch(Write):
-    """Merge-patch the object (`subresource` "" or "status")."""
+    """`subresource` is "" or "status"."""
 
     activity: ClassVar[str] = "kube.patch"
     result: ClassVar[type[Model] | None] = Written
@@ -75,8 +69,7 @@ class Patch(Write):
 class LeverPatch(Patch):
     """A patch for which a person waits: if it cannot be written in time, it is refused and not written later.
 
-    It survives a short outage of the API server or the death of a worker. All attempts take less time than a command
-    waits (`starters.cli.lifecycle.ANSWER`).
+    All attempts take less time than a command waits (`starters.cli.lifecycle.ANSWER`).
     """
 
     start_to_close: ClassVar[timedelta] = timedelta(seconds=8)
@@ -89,13 +82,13 @@ class DropFinalizer(Patch):
 
     @classmethod
     def of(cls, key: Key, meta: ObjectMeta, finalizer: str, note: str) -> Self:
-        """Remove our finalizer and keep the others; refused if the object has changed since it was observed."""
+        """Keep the other finalizers; refused if the object has changed since it was observed."""
         patch: JsonPatch = {"metadata": {"finalizers": meta.finalizers_without(finalizer)}}
         return cls(key=key, patch=patch, resource_version=meta.resource_version, note=note)
 
 
 class Delete(Write):
-    """Delete the object itself (its finalizer decides when it is gone).
+    """The object's finalizer decides when it is gone.
 
     `mourner` is a lifecycle that must know that the deletion is intended, which the object's absence does not show: it
     receives the signal `died` first.
@@ -113,7 +106,7 @@ class Delete(Write):
 
 
 def merge(target: object, patch: object) -> object:
-    """Apply a merge patch as the API server does (RFC 7386)."""
+    """As the API server does (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
@@ -126,7 +119,7 @@ def merge(target: object, patch: object) -> object:
 
 
 def patched(resource: R, patch: JsonPatch, resource_version: str) -> R:
-    """The resource after the patch; unchanged if it was observed after the patch was written.
+    """Unchanged if it was observed after the patch was written.
 
     resourceVersions of one object are comparable as numbers (guaranteed from Kubernetes 1.35, always true with etcd).
     """
@@ -140,7 +133,7 @@ def patched(resource: R, patch: JsonPatch, resource_version: str) -> R:
 
 
 def difference(before: Model, after: Model) -> JsonPatch:
-    """The merge patch that turns one model of a spec or status into the other; lists are replaced whole."""
+    """The merge patch that turns one model into the other; lists are replaced whole."""
     old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
     return _difference(old, new)
 
