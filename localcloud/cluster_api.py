@@ -6,13 +6,22 @@ They are installed only on clusters that Perdure started, never over existing on
 from __future__ import annotations
 
 from domain.identity import Kind
-from domain.instances import AWS_CLUSTER, AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
+from domain.instances import (
+    AWS_CLUSTER,
+    AWS_CLUSTER_ROLE_IDENTITY,
+    AWS_MACHINE,
+    AWS_MACHINE_POOL,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    MACHINE_SET,
+)
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from engine.kube.json import JsonObject
 
 _ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _SHORT = {
     AWS_CLUSTER: "awsc",
+    AWS_CLUSTER_ROLE_IDENTITY: "awsri",
     AWS_MACHINE: "awsm",
     AWS_MACHINE_POOL: "awsmp",
     MACHINE: "ma",
@@ -33,7 +42,7 @@ def _definition(kind: Kind) -> JsonObject:
         "storage": True,
         "schema": {"openAPIV3Schema": schema},
         "subresources": {"status": {}},
-        "additionalPrinterColumns": _columns() if kind != AWS_CLUSTER else [],
+        "additionalPrinterColumns": _columns() if kind in (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE) else [],
     }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -41,7 +50,7 @@ def _definition(kind: Kind) -> JsonObject:
         "metadata": {"name": f"{kind.plural}.{kind.group}"},
         "spec": {
             "group": kind.group,
-            "scope": "Namespaced",
+            "scope": "Cluster" if kind == AWS_CLUSTER_ROLE_IDENTITY else "Namespaced",
             "names": {
                 "kind": kind.name,
                 "listKind": f"{kind.name}List",

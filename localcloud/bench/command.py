@@ -55,7 +55,7 @@ def bench(
         str,
         typer.Option(
             metavar="ROW,...",
-            help="Rows of a benchmark; by default all but `accounts` 8d, 8e, `claims` j, s, `instances` e, f, h.",
+            help="Rows of a benchmark; by default all but `accounts` 8d, 8e, `claims` j, s, `instances` e, f, h, i.",
         ),
     ] = "",
     idle_seconds: Annotated[
@@ -79,6 +79,8 @@ def bench(
     events: Annotated[int, typer.Option(min=40, help="`instances` c, g: how many events.")] = 5000,
     storm: Annotated[int, typer.Option(min=10, help="`instances` e: how many instances are taken.")] = 1000,
     outage_seconds: Annotated[float, typer.Option(min=5, help="`instances` f: how long each server is away.")] = 600,
+    fleet: Annotated[int, typer.Option(min=60, help="`instances` i: how many instances.")] = 200,
+    storm_minutes: Annotated[float, typer.Option(min=1, help="`instances` i: how long the storm lasts.")] = 60,
     temporal: TemporalOption = None,
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` for programs.")] = Output.TABLE,
@@ -91,6 +93,7 @@ def bench(
     sizes |= {"quota_accounts": quota_accounts, "starved_claims": starved_claims}
     sizes |= {"products": products, "crowd": crowd, "orders": orders, "namespaces": namespaces}
     sizes |= {"event_count": events, "storm_instances": storm, "outage_seconds": outage_seconds}
+    sizes |= {"fleet": fleet, "storm_minutes": storm_minutes}
     if idle_seconds is not None:
         sizes["idle_seconds"] = idle_seconds
     work = _work(name, only, {"lifecycles": lifecycles, "balancers": balancers, "at_once": at_once, **sizes})

@@ -7,6 +7,7 @@
     f1-3  Kubernetes, Temporal, AWS unavailable
     g     Spot notices behind thousands of queued state changes
     h     a lifecycle hook held across restarts, rescheduled maintenance (`instances_hooks`)
+    i     an hour of everything that AWS does, in three clusters and two accounts (`instances_storm`)
 
 The instances exist in the emulator, since EC2 is asked to confirm events.
 """
@@ -31,11 +32,12 @@ from domain.model import Model
 from localcloud.bench.claims_telling import step, told
 from localcloud.bench.figures import Figure, Found, percentile
 from localcloud.bench.instances_hooks import held
+from localcloud.bench.instances_storm import hour
 from localcloud.bench.instances_things import PLACE, Scene, life, now, scene, spot_warning, state_change
 from localcloud.bench.laboratory import PATIENCE_SECONDS
 from localcloud.services import API_SERVER, AWS, EVENTS, TEMPORAL, WATCH, WORKER
 
-ON_REQUEST = frozenset({"e", "f1", "f2", "f3", "h"})  # minutes each
+ON_REQUEST = frozenset({"e", "f1", "f2", "f3", "h", "i"})  # minutes each
 
 _OURS = (WORKER, WATCH, EVENTS, TEMPORAL)
 _PACED_PER_SECOND = 10.0
@@ -52,7 +54,7 @@ class Sizes(Model):
     """The sizes of the measurements.
 
     `event_count` of rows c and g; `end_to_end` instances of row b; `storm_instances` of row e; `outage_seconds` of row
-    f; `held_seconds` of row h.
+    f; `held_seconds` of row h; `fleet` instances of row i for `storm_minutes`.
     """
 
     event_count: int = 5000
@@ -60,6 +62,8 @@ class Sizes(Model):
     storm_instances: int = 1000
     outage_seconds: float = 600.0
     held_seconds: float = 270.0
+    fleet: int = 200
+    storm_minutes: float = 60.0
 
 
 async def alone(sizes: Sizes, rows: frozenset[str]) -> Found:
@@ -369,6 +373,11 @@ async def hooks(sizes: Sizes, rows: frozenset[str]) -> Found:
     return await held(sizes.held_seconds)
 
 
+async def everything(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Row i."""
+    return await hour(sizes.fleet, sizes.storm_minutes)
+
+
 MEASUREMENTS = (
     (frozenset({"a", "d"}), alone),
     (frozenset({"b"}), end_to_end),
@@ -379,4 +388,5 @@ MEASUREMENTS = (
     (frozenset({"f3"}), partial(outage, "f3", AWS)),
     (frozenset({"g"}), urgent),
     (frozenset({"h"}), hooks),
+    (frozenset({"i"}), everything),
 )
