@@ -1,8 +1,8 @@
 """The backlog: tasks that no worker has taken yet, and late lifecycles that serve a whole area.
 
-Temporal counts the tasks in each queue (DescribeTaskQueue). Tasks for a worker that has the workflow in its cache are
-counted only after ten seconds. A lifecycle without an object, such as the claims' binder, serves many objects that have
-no lifecycle yet, so only its own state shows that they wait.
+DescribeTaskQueue counts the tasks of each queue, those for a worker that has the workflow in its cache only after ten
+seconds. A lifecycle without an object, such as the claims' binder, serves many objects that have none yet, so only its
+own state shows that they wait.
 """
 
 from __future__ import annotations
@@ -29,11 +29,7 @@ _TYPES = {"workflow": TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, "activity": TaskQu
 
 
 async def of_queues(client: Client, queues: Iterable[tuple[str, str]], now: datetime) -> list[Backlog]:
-    """The tasks that wait in these queues, each a name with `workflow` or `activity`.
-
-    Raises:
-        RPCError: Temporal refused or did not answer.
-    """
+    """The tasks that wait in these queues, each a name with `workflow` or `activity`; raises RPCError."""
 
     async def one(queue: str, kind: str) -> Backlog | None:
         request = DescribeTaskQueueRequest(
@@ -58,11 +54,7 @@ async def of_queues(client: Client, queues: Iterable[tuple[str, str]], now: date
 
 
 async def of_standing(client: Client, keys: Iterable[Key], now: datetime) -> list[Backlog]:
-    """What lifecycles without an object wait for, and which of them are late themselves.
-
-    Raises:
-        RPCError: Temporal refused or did not answer.
-    """
+    """What lifecycles without an object wait for, and which of them are late themselves; raises RPCError."""
     return [backlog for key in keys for backlog in await _of_one(client, key, now)]
 
 

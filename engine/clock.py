@@ -1,6 +1,6 @@
 """The engine's clock in an activity: the server's, so that no machine's own clock decides anything.
 
-The moment at which the server gave out the attempt, plus the time that has passed on this machine since then.
+It is the moment at which the server gave out the attempt, plus the time since then on this machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ def begin() -> None:
 
 
 def now() -> datetime:
-    """The present by the engine's clock (UTC)."""
     began = _began.get()
     elapsed = time.monotonic() - began if began is not None else 0.0
     return activity.info().started_time + timedelta(seconds=elapsed)

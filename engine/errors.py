@@ -1,10 +1,10 @@
 """The errors of other systems, as Perdure's own classes.
 
-Each client library's exceptions are mapped to `ApiError` in one place (`engine/kube/errors.py` for Kubernetes,
-`activities/aws/errors.py` for AWS, ...). At the edge of an activity an `ApiError` becomes an ApplicationError of
-the same type: throttled, unavailable and pending ones are retried by the server, after the delay they carry; the others
-end the activity and reach the decision as a `Refusal`. Any other exception is a bug of ours: type `Bug`, not retried by
-the server, tried again by the loop.
+Each client library's exceptions are mapped to `ApiError` in one place (`engine/kube/errors.py`,
+`activities/aws/errors.py`, ...). At the edge of an activity an `ApiError` becomes an ApplicationError of the same type.
+Throttled, unavailable and pending ones are retried by the server, after the delay they carry; the others end the
+activity and reach the decision as a `Refusal`. Any other exception is our bug: type `Bug`, tried again by the loop
+only.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from domain.refusal import RETRIED_BY_SERVER, ErrorType, Refusal
 class ApiError(Exception):
     """The other system refused, or did not answer.
 
-    `message` names the object, what was tried, what came back, and what a person can do. `code` is the other system's
-    own error code. `delay` is how long it asked us to wait.
+    `message` names the object, what was tried, what came back, and what a person can do. `code` is the other system's;
+    `delay` is how long it asked us to wait.
     """
 
     type: ErrorType = ErrorType.UNAVAILABLE
@@ -35,8 +35,6 @@ class ApiError(Exception):
 
 
 class Absent(ApiError):
-    """The object does not exist."""
-
     type = ErrorType.ABSENT
 
 
@@ -59,14 +57,10 @@ class Invalid(ApiError):
 
 
 class Denied(ApiError):
-    """The credentials may not do this."""
-
     type = ErrorType.DENIED
 
 
 class Unavailable(ApiError):
-    """No answer, or an error of the other system."""
-
     type = ErrorType.UNAVAILABLE
 
 
@@ -77,23 +71,19 @@ class Pending(ApiError):
 
 
 def api_error(error: BaseException) -> ApiError | None:
-    """The error as an `ApiError`; None for a bug of ours.
-
-    Activities also call Temporal to wake, signal and update. Its brief absence is no bug.
-    """
+    """None for a bug of ours; brief absences of Temporal, which activities call too, are none."""
     if isinstance(error, (RPCError, RPCTimeoutOrCancelledError)):
         return Unavailable(f"Temporal gave no answer: {error}")
     return error if isinstance(error, ApiError) else None
 
 
 def as_error(refusal: Refusal) -> ApiError:
-    """The error that led to a refusal."""
     kinds = {kind.type: kind for kind in (Absent, Conflict, Throttled, Invalid, Denied, Unavailable, Pending)}
     return kinds[refusal.type](refusal.message, code=refusal.code, delay=refusal.pause)
 
 
 def to_application_error(error: BaseException) -> ApplicationError:
-    """The error for Temporal; its `details` hold the other system's code."""
+    """Its `details` hold the other system's code."""
     if isinstance(error, ApplicationError):
         return error
     if refused := api_error(error):

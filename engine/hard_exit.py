@@ -1,7 +1,7 @@
 """The end of a process that has loaded Temporal's Rust core.
 
-Its threads do not survive the interpreter's finalisation: 5 of 32 clean exits crashed (sdk-python #300). So the process
-exits without it, and does here what finalisation would have done.
+Its threads crash at the interpreter's finalisation (5 of 32 clean exits; sdk-python #300). So the process exits without
+it, and does what it would have done here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import NoReturn
 
 
 def exit_now(code: int) -> NoReturn:
-    """Flush logs and output, delete temporary key files, and exit with the code."""
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # the reader has gone, as in `perdure list | head`

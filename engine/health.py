@@ -1,15 +1,14 @@
 """`/healthz`, `/readyz` and `/metrics` of a process, over HTTP.
 
-Each part of the process registers named checks with `Health.add`. A check returns its reasons, one per line; without
-reasons it passes.
+Parts of the process register checks with `Health.add`; a check passes if it returns no reasons.
 
-- `/healthz` (`dead`) fails if only a restart helps: a loop of this process makes no progress. The event loop itself
-  answers it, so a stuck one does not. An outage of another system never fails it.
+- `/healthz` (`dead`) fails if only a restart helps: a loop makes no progress. The event loop itself answers, so a stuck
+  one does not. An outage of another system never fails it.
 - `/readyz` (`unready`) fails while something is missing that may return by itself: Temporal or the API server does not
   answer (`engine/reachability.py`), a first list is not complete, a watch starves.
 
-Both answer 200 or 503 with the reasons, and with `notes` about things that are not wrong but worth knowing. `/metrics`
-is Prometheus' default registry.
+Both answer 200 or 503 with the reasons, and with `notes` that are worth knowing. `/metrics` is Prometheus' default
+registry.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def _nothing() -> Iterable[str]:
 
 
 class Progress:
-    """The progress of a loop: it calls `made` in each turn, and counts as dead after `within` seconds without."""
+    """A loop calls `made` in each turn, and counts as dead after `within` seconds without."""
 
     def __init__(self, loop: str, within: float = LONGEST_TURN) -> None:
         self._loop = loop
@@ -49,18 +48,14 @@ class Progress:
         self._made = time.monotonic()
 
     def made(self) -> None:
-        """Record a turn of the loop."""
         self._made = time.monotonic()
 
     def stalled(self) -> Iterable[str]:
-        """Why the process should be restarted."""
         if (ago := time.monotonic() - self._made) > self._within:
             yield f"{self._loop} has made no progress for {ago:.0f} s"
 
 
 class Health:
-    """The checks of a process's parts."""
-
     def __init__(self) -> None:
         self._parts: dict[str, tuple[Check, Check, Check]] = {}
 
@@ -69,27 +64,23 @@ class Health:
         self._parts[part] = (dead, unready, notes)
 
     def remove(self, part: str) -> None:
-        """Forget a part that has ended."""
         self._parts.pop(part, None)
 
     def dead(self) -> list[str]:
-        """Why the process should be restarted; empty while it is alive."""
         return [f"{part}: {reason}" for part, (dead, _, _) in self._parts.items() for reason in dead()]
 
     def unready(self) -> list[str]:
-        """Why the process is not ready; empty once it is."""
         return self.dead() + [
             f"{part}: {reason}" for part, (_, unready, _) in self._parts.items() for reason in unready()
         ]
 
     def notes(self) -> list[str]:
-        """Notes about things that are not wrong but worth knowing."""
         return [f"{part}: {note}" for part, (_, _, notes) in self._parts.items() for note in notes()]
 
 
 @asynccontextmanager
 async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
-    """Serve the endpoints while the block runs, on `health_port`; with port 0 serve nothing."""
+    """Serve while the block runs, on `health_port`; with port 0 serve nothing."""
     if not settings.health_port:
         yield
         return
@@ -115,11 +106,7 @@ async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
 
 
 async def listen(runner: web.BaseRunner, host: str, port: int, variables: str) -> None:
-    """Serve on this address, which the variables name.
-
-    Raises:
-        AddressUnusable: the port is taken, or the address is not this machine's.
-    """
+    """Serve on this address, which the settings' `variables` name; AddressUnusable if it cannot be."""
     try:
         await web.TCPSite(runner, host, port).start()
     except OSError as error:

@@ -1,8 +1,8 @@
 """Heartbeats of every activity whose action has a heartbeat timeout: they prove that its process is alive.
 
-One thread sends all of them. It needs a few milliseconds of CPU in each interval and no event loop, so only a dead or
-stopped process misses a heartbeat. The action's `start_to_close` bounds a hanging activity, and a stuck event loop
-fails `/healthz`. The first beat comes after a third of the timeout, so a quick activity costs no call.
+One thread sends all of them. It needs little CPU and no event loop, so only a dead or stopped process misses one. The
+action's `start_to_close` bounds a hanging activity; a stuck event loop fails `/healthz`. The first beat comes after a
+third of the timeout, so a quick activity costs no call.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ log = logging.getLogger(__name__)
 
 
 class Heart:
-    """The thread that beats for all activities of a process."""
-
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._changed = threading.Condition()
@@ -32,7 +30,7 @@ class Heart:
 
     @contextmanager
     def beating(self, beat: Callable[[], None], interval: float) -> Iterator[None]:
-        """Call `beat` every `interval` seconds while the block runs, on the heart's thread, and not afterwards."""
+        """Call `beat` every `interval` seconds while the block runs, and not afterwards, on the heart's thread."""
         me = object()
         with self._changed:
             self._beating[me] = _Beating(beat, interval, self._clock() + interval)
@@ -47,7 +45,7 @@ class Heart:
                 del self._beating[me]
 
     def beat(self) -> float | None:
-        """Send all heartbeats that are due; returns the seconds until the next one, None if there is none."""
+        """Send what is due; returns the seconds until the next heartbeat, None if there is none."""
         with self._changed:
             now = self._clock()
             for each in self._beating.values():
@@ -77,7 +75,7 @@ _HEART = Heart()
 
 @contextmanager
 def heartbeating(beat: Callable[[], None]) -> Iterator[None]:
-    """Send heartbeats for the current activity while the body runs; `beat` may be called on any thread."""
+    """`beat` may be called on any thread."""
     timeout = activity.info().heartbeat_timeout
     if timeout is None:
         yield

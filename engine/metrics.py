@@ -1,15 +1,12 @@
 """Hooks by which areas count requests, activities and writes, and the metrics that all areas share.
 
-Three kinds of places report: every HTTP exchange with Kubernetes (`engine/kube/api.py`) and with the clouds (their
-clients in `activities/`), the edge of every activity (`workers/boundary.py`), and every write of a lifecycle's own
-object (`activities/kube/writes.py`). They know no area. An area that exports these numbers under the names of the
-system it replaces is a `Listener`; it selects its own by the kind of the lifecycle that asked.
+Three kinds of places report: every HTTP exchange with Kubernetes and the clouds, the edge of every activity
+(`workers/boundary.py`), and every write of a lifecycle's own object (`activities/kube/writes.py`). An area that exports
+these numbers under the names of the system it replaces is a `Listener`; it selects its own by the kind of the lifecycle
+that asked. Without a listener a report costs nothing. An exception of a listener is only logged.
 
-Without a listener a report costs nothing, else a clock reading and a call. An exception of a listener is only logged.
-
-Go's Prometheus client writes bucket bounds as `le="60"`, Python's as `le="60.0"`. Dashboards and recording rules of the
-replaced systems select by the former, so `Histogram` writes them as Go does. The `_created` series of Python's client
-are left out, as Go has none.
+Go's Prometheus client writes bucket bounds as `le="60"`, Python's as `le="60.0"`. Dashboards of the replaced systems
+select by the former, so `Histogram` writes them as Go does. Python's `_created` series are left out, as Go has none.
 """
 
 from __future__ import annotations
@@ -71,28 +68,27 @@ class Write:
 
 
 class Listener:
-    """Receives reports; every method is optional."""
+    """Every method is optional."""
 
     def on_request(self, request: Request) -> None:
-        """An HTTP exchange has ended."""
+        pass
 
     def on_step(self, step: Step) -> None:
-        """An attempt of an activity has ended."""
+        pass
 
     def on_write(self, write: Write) -> None:
-        """A lifecycle has changed its own object."""
+        pass
 
 
 _listeners: dict[int, Listener] = {}
 
 
 def listen(listener: Listener) -> None:
-    """Report to this listener from now on. Idempotent."""
+    """Idempotent."""
     _listeners[id(listener)] = listener
 
 
 def forget(listener: Listener) -> None:
-    """Stop reporting to it."""
     _listeners.pop(id(listener), None)
 
 
@@ -103,7 +99,7 @@ def requesting(method: str, resource: str, called: str = "") -> Iterator[Request
     Args:
         method: of HTTP.
         resource: an API path without names, or the host of a cloud.
-        called: the name of the span, such as `aws iam.CreateUser`; `kubernetes GET` if empty.
+        called: the span's name, such as `aws iam.CreateUser`; `kubernetes GET` if empty.
     """
     request = Request(subject(), method, resource)
     began = time.perf_counter()
@@ -121,12 +117,10 @@ def requesting(method: str, resource: str, called: str = "") -> Iterator[Request
 
 
 def stepped(step: Step) -> None:
-    """An attempt of an activity has ended."""
     _tell(lambda listener: listener.on_step(step))
 
 
 def wrote(asked: Patch, answer: Mapping[str, object]) -> None:
-    """A lifecycle has changed its own object."""
     write = Write(asked, answer)
     _tell(lambda listener: listener.on_write(write))
 
@@ -139,7 +133,7 @@ def subject() -> str:
 def nameless(path: str) -> str:
     """A Kubernetes API path as replaced operators label it: `group/version/namespaces/{NAMESPACE}/kind/{NAME}`.
 
-    Core resources have the group `core`; a subresource stays. Anything that is no resource is `{OTHER}`.
+    Core resources have the group `core`; a subresource stays. Anything else is `{OTHER}`.
     """
     head, *tokens = [unquote(token) for token in path.strip("/").split("/")]
     if head == "api":
@@ -155,10 +149,9 @@ def nameless(path: str) -> str:
 
 
 class Histogram(prometheus_client.Histogram):
-    """A histogram with bucket bounds as Go's client writes them: whole numbers without a fraction."""
+    """With bucket bounds as Go's client writes them: whole numbers without a fraction."""
 
     def collect(self) -> Iterable[Metric]:
-        """The metric's series."""
         for metric in super().collect():
             metric.samples = [_as_go(sample) for sample in metric.samples]
             yield metric

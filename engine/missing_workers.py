@@ -1,10 +1,8 @@
 """Lifecycles that no worker can run: of a task queue that is not polled, or of a version whose workers are gone.
 
-Temporal keeps the pollers of each task queue for some minutes (DescribeTaskQueue). A worker asks again at least once a
-minute, so a poller that was last seen longer ago is gone, even if Temporal was not notified. The number of requests
-depends on the areas and on the versions in use, never on the number of objects.
-
-An area's workers poll its activity queues, too, so its workflow queue stands for all of them.
+Temporal keeps the pollers of each task queue for some minutes (DescribeTaskQueue). A worker asks again each minute, so
+a poller last seen longer ago is gone. The number of requests depends on the areas and versions, never on the objects.
+An area's workers poll its activity queues, too, so its workflow queue stands for all.
 """
 
 from __future__ import annotations
@@ -29,8 +27,6 @@ _UNVERSIONED = ("", "")
 
 
 class MissingWorker(Model):
-    """Workers that are needed but do not poll."""
-
     area: str
     queue: str
     build_id: str = ""
@@ -54,7 +50,7 @@ async def missing_workers(
     Args:
         client: Temporal's.
         areas: the areas to look at.
-        cluster: the name of the cluster, which begins the names of its task queues.
+        cluster: begins the names of its task queues.
         deployment: the workers' deployment, where no task queue names it (it has no current version).
         quiet_after: a poller that was last seen longer ago is gone.
 
@@ -82,11 +78,7 @@ async def missing_workers(
 
 
 async def missing_worker_of(client: Client, key: Key) -> MissingWorker | None:
-    """The worker that this lifecycle needs; None if one polls, or if the lifecycle is not known.
-
-    Raises:
-        RPCError: Temporal refused or did not answer.
-    """
+    """The worker that this lifecycle needs; None if one polls, or the lifecycle is not known; raises RPCError."""
     area = all_kinds()[key.kind].area
     queue = task_queue(area, key.cluster)
     found = await described(client, key)
@@ -111,7 +103,7 @@ async def _describe(client: Client, queue: str) -> DescribeTaskQueueResponse:
 
 
 def _current(description: DescribeTaskQueueResponse) -> tuple[str, str]:
-    """Deployment and build id of the version that takes new lifecycles, both empty for workers without a version."""
+    """Of the version that takes new lifecycles: deployment and build id, empty for workers without a version."""
     current = description.versioning_info.current_deployment_version
     return (current.deployment_name, current.build_id)
 

@@ -12,19 +12,17 @@ T = TypeVar("T")
 
 
 class OwnThread:
-    """The thread; see `own_thread`."""
-
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run it on the thread's loop and wait for it; cancelling the wait cancels it there."""
+        """Run it on the thread's loop; cancelling the wait cancels it there."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 
 @asynccontextmanager
 async def own_thread(name: str) -> AsyncIterator[OwnThread]:
-    """A thread that lives as long as the block."""
+    """It lives as long as the block."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name=name, daemon=True)
     thread.start()
@@ -50,5 +48,5 @@ class LastKnown(Generic[T]):
         return self._known
 
     def refresh(self) -> None:
-        """Read it now; call this on its own loop."""
+        """Call this on its own loop."""
         self._known = self._read()

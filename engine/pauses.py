@@ -1,9 +1,8 @@
-"""What is paused now, checked before each change.
+"""What is paused now, checked before each change; `engine/kube/pausing.py` keeps it up to date.
 
-`engine/kube/pausing.py` keeps it up to date. A pass checks it and then shows what it would do without doing it
-(`held`). The clients check it again before they send a change (`refuse_if_paused`), for work that was under way when
-the pause began: an action that is retried for hours, or a pass in its middle. Such a change is refused as unavailable,
-and tried again a minute later.
+A pass checks it and then only shows what it would do (`held`). The clients check it again before a change
+(`refuse_if_paused`), for work under way when the pause began. Such a change is refused as unavailable and tried again a
+minute later.
 """
 
 from __future__ import annotations
@@ -29,14 +28,13 @@ _now: dict[str, Pauses] = {"pauses": {}}
 
 
 def set_pauses(pauses: Pauses) -> None:
-    """Replace what is paused."""
     _now["pauses"] = pauses
     for area in all_areas():
         PAUSED_AREAS.labels(area).set(1 if why_paused(pauses, area) else 0)
 
 
 def paused_area(area: str) -> str:
-    """Why the area is paused, empty if it is not."""
+    """Why, empty if it is not."""
     return why_paused(_now["pauses"], area)
 
 
@@ -46,11 +44,7 @@ def held(area: str, annotations: Mapping[str, object], settings: Settings) -> st
 
 
 def refuse_if_paused(attempt: object) -> None:
-    """Refuse to send a change if the area of the lifecycle that asks is paused.
-
-    Raises:
-        Unavailable: nothing is sent.
-    """
+    """Refuse to send a change if the area of the lifecycle that asks is paused; raises Unavailable."""
     if not _now["pauses"] or not activity.in_activity():
         return
     kind = all_kinds().get(activity.info().workflow_type or "")

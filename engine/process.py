@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 async def connected(settings: Settings, process: str) -> Client:
-    """Temporal's client, as soon as Temporal answers; its connection is renewed while the process runs."""
+    """As soon as Temporal answers; its connection is renewed while the process runs."""
     while True:
         try:
             client = await connect(settings, process, log_core=True)
@@ -73,7 +73,7 @@ async def first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
 def ungrouped(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """The first exception of a group and its nested groups.
 
-    Raise it after the `except*`, not in it: Debian's Python 3.11.2 wraps what is raised there in a group again.
+    Raise it after the `except*`, not in it: Debian's Python 3.11.2 wraps it in a group again.
     """
     first = group.exceptions[0]
     return ungrouped(first) if isinstance(first, BaseExceptionGroup) else first

@@ -1,7 +1,7 @@
 """Whether Temporal and the API server answer, checked in the background for `/readyz`.
 
-An outage of either is no reason to restart a process, so it shows in readiness only. A busy process sees answers
-anyway: the API server is asked only after a failed request, or when it has sent nothing for a while.
+An outage is no reason to restart, so it shows in readiness only. The API server is asked only after a failed request,
+or when it has sent nothing for a while.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class NotReached(Exception):  # noqa: N818
-    """The server did not answer, or answered that it cannot serve."""
+    pass
 
 
 class Reachability:
@@ -53,17 +53,14 @@ class Reachability:
         self._since = ""
 
     def unready(self) -> Iterable[str]:
-        """Why the process is not ready."""
         if self._trouble:
             yield f"no answer since {self._since}: {self._trouble}. It is asked again every few seconds"
 
     @property
     def failing(self) -> bool:
-        """Whether the last check failed."""
         return bool(self._trouble)
 
     async def run(self) -> None:
-        """Check for ever."""
         while True:
             if self._trouble or self._due(time.monotonic() - self._answered):
                 await self._look()
@@ -95,7 +92,7 @@ class Reachability:
 
 @asynccontextmanager
 async def temporal_reached(health: Health, client: Client, process: str) -> AsyncIterator[None]:
-    """Report in `health` whether Temporal answers, while the block runs."""
+    """In `health`, while the block runs."""
     server = f"Temporal at {client.service_client.config.target_host}"
     request = DescribeNamespaceRequest(namespace=client.namespace)
 
@@ -112,7 +109,7 @@ async def temporal_reached(health: Health, client: Client, process: str) -> Asyn
 
 @asynccontextmanager
 async def api_server_reached(health: Health, api: KubeApi, process: str) -> AsyncIterator[None]:
-    """Report in `health` whether the API server answers and serves all watches of `api`, while the block runs."""
+    """In `health`: whether it answers and serves all watches of `api`, while the block runs."""
     server = f"API server {api.host}"
 
     async def ask() -> None:
@@ -129,7 +126,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
     reachability = Reachability(server, ask, due)
 
     def starved() -> Iterable[str]:
-        """The starved watches; none while the API server is away, which is one reason for all of them."""
+        """None while the API server is away, which is one reason for all of them."""
         return () if reachability.failing else api.starved_watches()
 
     async with _told(health, f"{process}, {server}", reachability):

@@ -1,12 +1,10 @@
 """Every setting of every process: environment variables `PERDURE_*`, each documented where it stands.
 
-Read once per process (`settings()`); what users may change while Perdure runs lives in the configuration objects of the
-replaced systems (ConfigMaps, Secrets, fields of custom resources) and is read from there by the activities. Temporal's
-own connection is configured by Temporal's own variables (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, ...), Kubernetes' by
-`KUBECONFIG` or the pod's service account, tracing by the standard `OTEL_*` variables.
+They are read once per process (`settings()`). What users may change while Perdure runs lives in the replaced systems'
+configuration objects. Temporal, Kubernetes and tracing are configured by their own variables (`TEMPORAL_*`,
+`KUBECONFIG`, `OTEL_*`).
 
-Durations are plain seconds (`90`, `0.5`), Go's notation as Kubernetes users write it (`90s`, `5m`, `1h30m`), or
-ISO 8601.
+Durations are plain seconds (`90`, `0.5`), Go's notation (`90s`, `5m`, `1h30m`), or ISO 8601.
 """
 
 from __future__ import annotations
@@ -61,7 +59,6 @@ def _duration(value: object) -> object:
 
 
 def _names(value: object) -> object:
-    """A comma-separated list."""
     return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
 
 
@@ -395,19 +392,17 @@ class Settings(BaseSettings):
 
     @property
     def observing(self) -> bool:
-        """True in observe mode."""
         return self.mode == "observe"
 
 
 class InvalidSettings(ValueError):  # noqa: N818
-    """Variables whose values cannot be used, each with what is wrong; the message is one line."""
+    """The message is one line and says what is wrong with each variable."""
 
 
 def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
     """Variables that look like settings and are none, each with the nearest setting's name, or an empty string.
 
-    Kubernetes puts variables of its own beside them for a Service whose name begins with `perdure`: these are no
-    mistake.
+    Those that Kubernetes adds for a Service whose name begins with `perdure` are no mistake.
     """
     known = {name for field in Settings.model_fields for name in variables_of(field)} | NOT_SETTINGS
     ours = sorted(name for name in known if name.startswith(_PREFIX))
@@ -422,25 +417,22 @@ def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
 
 
 def variables_of(field: str) -> tuple[str, ...]:
-    """The environment variables of a setting, the one that wins first."""
+    """The one that wins first."""
     alias = Settings.model_fields[field].validation_alias
     choices = alias.choices if isinstance(alias, AliasChoices) else [f"{_PREFIX}{field.upper()}"]
     return tuple(str(choice) for choice in choices)
 
 
 def present_variables(names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the environment variables that are set: for what is accepted and has no effect."""
+    """Those that are set: for what is accepted and has no effect."""
     return tuple(name for name in names if name in os.environ)
 
 
 @cache
 def settings() -> Settings:
-    """The settings of this process, read once; variables that look like settings and are none are named then.
+    """The settings of this process, read once; unknown variables that look like settings are named then.
 
-    A process logs them as it logs everything. In a command, which configures no logging, they stand on standard error.
-
-    Raises:
-        InvalidSettings: some variable's value cannot be used.
+    A process logs them; a command, which configures no logging, writes them to standard error. Raises InvalidSettings.
     """
     found = read_settings()
     for unknown, nearest in unknown_variables(os.environ).items():
@@ -449,11 +441,7 @@ def settings() -> Settings:
 
 
 def read_settings() -> Settings:
-    """The settings as the environment has them now; nothing is said of other variables.
-
-    Raises:
-        InvalidSettings: some variable's value cannot be used.
-    """
+    """The settings as the environment has them now, silently; raises InvalidSettings."""
     try:
         return Settings()
     except ValidationError as error:
@@ -461,7 +449,6 @@ def read_settings() -> Settings:
 
 
 def _wrong(error: ErrorDetails) -> str:
-    """The variable as it is set, its value, and what is wrong with it."""
     place = str(error["loc"][0])
     named = next((field for field in Settings.model_fields if place in (field, *variables_of(field))), place)
     names = variables_of(named) if named in Settings.model_fields else (place,)

@@ -1,7 +1,7 @@
-"""How many activities of each kind a worker runs at once.
+"""How many activities of each kind a worker runs at once; the others wait in their queue.
 
-The others wait in their queue. The load on a cloud is limited elsewhere: per account, project and tenant in the
-clients, and for AWS Organizations by the rate of its queue.
+The load on a cloud is limited elsewhere: per account, project and tenant in the clients, and for AWS Organizations by
+the rate of its queue.
 """
 
 from __future__ import annotations

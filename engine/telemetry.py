@@ -1,10 +1,8 @@
 """Logs of a process, and its version.
 
-Logs are lines of JSON on standard error (text on a terminal). A line about a lifecycle names it: `object`
+Logs are lines of JSON on standard error (text on a terminal). A line about a lifecycle has `object`
 (Kind/namespace/name), `workflow_id`, `run_id`, within an activity its name and attempt, and the ids of its trace
-(`engine/tracing.py`). So a log search by any of these finds all lines about an object. These fields are added by the
-handler, from the context or from a `Key` among the line's arguments. `engine/health.py` serves Perdure's metrics, the
-Temporal runtime (`engine/temporal.py`) its own.
+(`engine/tracing.py`). The handler adds these, from the context or from a `Key` among the line's arguments.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ _CHATTY = ("aiohttp.access", "botocore", "boto3", "urllib3", "httpx", "httpcore"
 
 @cache
 def version() -> str:
-    """Perdure's version, `0` when it runs from a source tree that is not installed."""
+    """`0` when it runs from a source tree that is not installed."""
     try:
         return installed_version("perdure")
     except PackageNotFoundError:
@@ -39,8 +37,6 @@ def version() -> str:
 
 
 class _TemporalFields(logging.Filter):
-    """Copies what Temporal's adapters know to fields of the record."""
-
     def filter(self, record: logging.LogRecord) -> bool:
         for name in _TEMPORAL_EXTRAS:
             details = record.__dict__.pop(name, None)
@@ -82,12 +78,7 @@ def _path(workflow_id: str, kind: str) -> str:
 
 
 def configure_logging(settings: Settings, process: str) -> None:
-    """Send every log line of this process to standard error.
-
-    Args:
-        settings: `log_level`.
-        process: `worker`, `watch`, ...; a field of each JSON line.
-    """
+    """Send every log line to standard error; `process` is a field of each JSON line."""
     handler = logging.StreamHandler(sys.stderr)
     if logs_json():
         handler.addFilter(_TemporalFields())
@@ -115,5 +106,5 @@ def configure_logging(settings: Settings, process: str) -> None:
 
 
 def logs_json() -> bool:
-    """Whether lines are JSON: wherever no person watches a terminal."""
+    """Wherever no person watches a terminal."""
     return not sys.stderr.isatty()

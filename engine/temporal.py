@@ -1,12 +1,11 @@
 """Temporal's client for every process: one way to connect, one way to wake, the search attributes.
 
-Worker, watcher, CLI, tests and replayer use `connect`, so all have the same data converter: a different one does not
-fail fast, it fails workflow tasks for ever. The address and credentials come from `engine/temporal_connection.py`,
-encryption of payloads from `engine/encryption`.
+All use `connect`, so all have the same data converter: a different one does not fail fast, it fails workflow tasks for
+ever.
 
 `wake` is signal-with-start: it starts the workflow if it is not open. It means "observe again", and at most names the
 versions to observe, so lost, doubled and reordered wakes are harmless. `tell`, `ask` and `open_with` pass what an
-observation would not find, or what the caller has just observed, and start the workflow in the same way.
+observation would not find, or what the caller has just observed, and start it in the same way.
 """
 
 from __future__ import annotations
@@ -77,9 +76,9 @@ async def connect(settings: Settings, process: str = "perdure", *, log_core: boo
 
     Args:
         settings: metrics port, trace collector.
-        process: `worker`, `watch`, `cli`, ...: part of the identity that the web UI shows.
-        log_core: whether the SDK's core may log, as long-running processes want. It writes to standard output, which
-            a command needs for its answer; a command gets exceptions instead.
+        process: part of the identity that the web UI shows.
+        log_core: whether the SDK's core may log, as long-running processes want. It writes to standard output, which a
+            command needs for its answer; a command gets exceptions instead.
 
     Raises:
         TemporalRefused: the server cannot be reached (the SDK has retried for some seconds), or refuses us.
@@ -118,25 +117,17 @@ async def wake_open(client: Client, key: Key, seen: Mapping[str, str] | None = N
 
 
 async def tell_open(client: Client, key: Key, signal: str, about: BaseModel) -> None:
-    """Signal the object's lifecycle if it is open; starts none, as the object may be gone.
-
-    Raises:
-        RPCError: as for `wake`.
-    """
+    """Signal the object's lifecycle if it is open; starts none, as the object may be gone; RPCError as for `wake`."""
     await _signal_open(client, key.workflow_id, signal, about)
 
 
 async def wake_listed(client: Client, workflow_id: str) -> bool:
-    """The same by a workflow id from a list; False if the lifecycle has ended.
-
-    Raises:
-        RPCError: as for `wake`.
-    """
+    """The same by a workflow id from a list; False if the lifecycle has ended."""
     return await _signal_open(client, workflow_id, WAKE)
 
 
 async def _signal_open(client: Client, workflow_id: str, signal: str, *about: BaseModel | dict[str, str]) -> bool:
-    """Signal an open lifecycle; False if there is none."""
+    """False if there is none."""
     try:
         await client.get_workflow_handle(workflow_id).signal(signal, args=about)
     except RPCError as error:
@@ -147,7 +138,7 @@ async def _signal_open(client: Client, workflow_id: str, signal: str, *about: Ba
 
 
 async def described(client: Client, key: Key) -> WorkflowExecutionDescription | None:
-    """The object's lifecycle, open or recently closed; None if Temporal knows none."""
+    """Open or recently closed; None if Temporal knows none."""
     try:
         return await client.get_workflow_handle(key.workflow_id).describe()
     except RPCError as error:
@@ -157,13 +148,12 @@ async def described(client: Client, key: Key) -> WorkflowExecutionDescription | 
 
 
 async def is_open(client: Client, key: Key) -> bool:
-    """Whether the object's lifecycle is open."""
     found = await described(client, key)
     return found is not None and found.status is WorkflowExecutionStatus.RUNNING
 
 
 async def open_with(client: Client, key: Key, world: BaseModel, *, told: str = "") -> None:
-    """Start the object's lifecycle with the result of a first pass that the caller has made, unless it is open.
+    """Start the object's lifecycle with a first pass that the caller has made, unless it is open.
 
     With `told`, the world is also sent by the signal of that name, open or not.
     """
@@ -201,18 +191,14 @@ async def ask(client: Client, key: Key, update: str, about: BaseModel, *, id_: s
 
 
 def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
-    """The start of the object's lifecycle unless it is open, to be sent with an update.
-
-    Raises:
-        KeyError: no area has this kind.
-    """
+    """The start of the object's lifecycle unless it is open, to be sent with an update; KeyError as for `wake`."""
     return WithStartWorkflowOperation(
         key.kind, Carry(key=key), id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING, **_known_by(key)
     )
 
 
 def _known_by(key: Key) -> dict[str, Any]:
-    """The task queue and first search attributes of a lifecycle; the loop adds the other attributes."""
+    """The task queue and first search attributes; the loop adds the others."""
     kind = all_kinds()[key.kind]
     return {
         "id": key.workflow_id,
@@ -234,7 +220,7 @@ def _metrics_address(settings: Settings) -> str:
 
 
 def silent_runtime() -> Runtime:
-    """A runtime without logs and metrics, for replaying: its warnings are results."""
+    """Without logs and metrics, for replaying: its warnings are results."""
     return _runtime("", json_logs=None)
 
 
@@ -242,8 +228,8 @@ def silent_runtime() -> Runtime:
 def _runtime(metrics_address: str, *, json_logs: bool | None) -> Runtime:
     """One runtime (and thread pool) per process; its core logs nothing if `json_logs` is None."""
     verbosity = TelemetryFilter(core_level="WARN", other_level="ERROR")
-    # Forwarded lines are JSON like all others. On a terminal the SDK writes its own: forwarding calls into Python from
-    # its threads, which a process that ends without draining does not survive well.
+    # Forwarded lines are JSON. On a terminal the SDK writes its own: forwarding calls into Python from its threads,
+    # which a process that ends without draining does not survive well.
     forwarding = LogForwardingConfig(logger=logging.getLogger("temporalio.core")) if json_logs else None
     lines = None if json_logs is None else LoggingConfig(filter=verbosity, forwarding=forwarding)
     metrics = (

@@ -1,14 +1,12 @@
 """The connection to Temporal: TLS, client certificates and API keys, all of which may change while it is in use.
 
-Address and credentials come from Temporal's own environment variables and profiles (`temporalio.envconfig`:
-`TEMPORAL_ADDRESS`, `TEMPORAL_TLS_CLIENT_CERT_PATH`, `TEMPORAL_API_KEY`, ...). An API key may also come from a file
-(`PERDURE_TEMPORAL_API_KEY_FILE`), since a process's variables never change. Long-running processes read all of them
-again every 30 s. A new API key is used from the next call on. New certificates lead to a new connection, which replaces
-the old one under the same client: workers switch to it, and calls under way end on the old one. A server checks a
-client's certificate when a connection is made, so an expired one breaks nothing before the connection breaks.
+Address and credentials come from Temporal's own environment variables and profiles (`temporalio.envconfig`). An API key
+may also come from a file (`PERDURE_TEMPORAL_API_KEY_FILE`), since a process's variables never change. Long-running
+processes read all of them again every 30 s. A new API key is used from the next call on. New certificates lead to a new
+connection under the same client: workers switch to it, and calls under way end on the old one. A certificate is checked
+when a connection is made, so an expired one breaks nothing before the connection breaks.
 
-A change that does not work (half a pair of files, a certificate that the server refuses) leaves the connection as it
-is, is logged, and is tried again 30 s later.
+A change that does not work leaves the connection as it is, is logged, and is tried again 30 s later.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class TemporalRefused(RuntimeError):  # noqa: N818
-    """No connection: what was tried, what came back, and what a person can do."""
+    """Says what was tried, what came back, and what a person can do."""
 
 
 class Connection(ServiceClient):
@@ -49,11 +47,7 @@ class Connection(ServiceClient):
 
     @classmethod
     async def open(cls, settings: Settings, **details: Any) -> Connection:
-        """Connect as the environment says; `details` are further fields of `ConnectConfig`.
-
-        Raises:
-            TemporalRefused: the server cannot be reached, or refuses us.
-        """
+        """Connect as the environment says; `details` are further fields of `ConnectConfig`; raises TemporalRefused."""
         read = read_config(settings)
         namespace = read.get("namespace", "default")
         config = ConnectConfig(**_without_namespace(read), **details)
@@ -61,15 +55,13 @@ class Connection(ServiceClient):
 
     @property
     def worker_service_client(self) -> Any:
-        """The connection itself, for the SDK's workers, which have to be notified when it is replaced (`follow`)."""
+        """The connection itself: the SDK's workers have to be notified when it is replaced (`follow`)."""
         return self._made.worker_service_client
 
     def update_rpc_metadata(self, metadata: Mapping[str, str | bytes]) -> None:
-        """As the SDK's."""
         self._made.update_rpc_metadata(metadata)
 
     def update_api_key(self, api_key: str | None) -> None:
-        """As the SDK's."""
         self._made.update_api_key(api_key)
 
     async def _rpc_call(self, rpc: str, req: Message, resp_type: Any, **details: Any) -> Any:
@@ -80,7 +72,7 @@ class Connection(ServiceClient):
         self._followers.append(follower)
 
     def keep(self, settings: Settings, *, every: timedelta = REREAD) -> None:
-        """Check for renewed certificates and keys from now on, until the event loop ends."""
+        """Check for renewed certificates and keys, until the event loop ends."""
         self._keeping = self._keeping or asyncio.create_task(
             self._keep(settings, every), name="renew the connection to Temporal"
         )
@@ -94,11 +86,7 @@ class Connection(ServiceClient):
                 log.warning("the changed credentials cannot be used, the connection stays unchanged: %s", refused)
 
     async def renew(self, settings: Settings) -> bool:
-        """Apply what has changed since the last check; True if something had.
-
-        Raises:
-            TemporalRefused: it cannot be used.
-        """
+        """Apply what has changed since the last check; True if something had; TemporalRefused if it cannot be used."""
         read = read_config(settings)
         config = dataclasses.replace(self.config, **{"api_key": None, "tls": None, **_proofs(read)})
         if (config.tls, config.api_key) == (self.config.tls, self.config.api_key):
@@ -140,7 +128,6 @@ def read_config(settings: Settings) -> ClientConnectConfig:
 
 
 def temporal_address() -> str:
-    """Temporal's address, as this environment names it."""
     return str(ClientConfig.load_client_connect_config().get("target_host", DEFAULT_ADDRESS))
 
 
@@ -195,7 +182,7 @@ def _by_tls(config: ConnectConfig) -> bool:
 
 
 def _told(config: ConnectConfig) -> str:
-    """The address and the kind of credentials, without anything secret."""
+    """Without anything secret."""
     tls = config.tls
     parts = ["TLS" if _by_tls(config) else "no TLS"]
     if isinstance(tls, TLSConfig):

@@ -1,8 +1,7 @@
 """Creates the Temporal namespace of the lifecycles, its retention and search attributes.
 
-It is safe to run at any time and concurrently: it adds what is missing and leaves the rest. A namespace of Temporal
-Cloud is created in Temporal Cloud. There, and wherever these credentials do not suffice, the error names what is
-missing and the commands for an administrator.
+It is safe to run at any time and concurrently: it adds what is missing and leaves the rest. Where these credentials do
+not suffice, and in Temporal Cloud, the error names what is missing and the commands for an administrator.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from engine.search_attributes import SEARCH_ATTRIBUTE_TYPES
 
 # How long closed lifecycles stay readable by default.
 RETENTION = timedelta(days=30)
-# Each server process looks for new namespaces about every ten seconds, and for their attributes each minute.
+# A server process looks for new namespaces about every ten seconds, and for their attributes each minute.
 SEEN_SECONDS = 120.0
 _BETWEEN_LOOKS = 0.5
 _REFUSED = (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.UNAUTHENTICATED)
@@ -45,12 +44,10 @@ SEARCH_ATTRIBUTES: dict[str, IndexedValueType.ValueType] = {
 
 
 class NamespaceUnfit(Exception):  # noqa: N818
-    """The namespace lacks something that these credentials cannot add; the message says what, and who can."""
+    """The namespace lacks something that these credentials cannot add; says what, and who can."""
 
 
 class Bootstrapped(Model):
-    """What was done."""
-
     namespace: str
     created: bool = False
     retention_days: float = 0
@@ -87,11 +84,7 @@ async def bootstrap(client: Client, retention: timedelta | None = None) -> Boots
 
 
 async def ensure_search_attributes(client: Client) -> Mapping[str, str]:
-    """Register the search attributes that the namespace lacks, and return them; safe at any time and concurrently.
-
-    Raises:
-        RPCError: these credentials do not suffice, or Temporal did not answer.
-    """
+    """Register the search attributes that the namespace lacks, and return them; safe concurrently; raises RPCError."""
     known = await _attributes(client)
     missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in known}
     if not missing:
@@ -107,7 +100,7 @@ async def ensure_search_attributes(client: Client) -> Mapping[str, str]:
 
 
 async def _retention(client: Client) -> timedelta | None:
-    """The namespace's retention; None if it does not exist."""
+    """None if it does not exist."""
     try:
         found = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
     except RPCError as error:
@@ -155,7 +148,7 @@ async def _keep_for(client: Client, retention: timedelta) -> None:
 
 
 async def _add_attributes(client: Client) -> list[str]:
-    """Add missing attributes and wait until all are known; a new namespace is not known to all servers at once."""
+    """Add missing attributes and wait until all servers know them."""
     added: dict[str, str] = {}
     deadline = time.monotonic() + SEEN_SECONDS
     while True:

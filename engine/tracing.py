@@ -3,15 +3,13 @@
     watch Account ns/name ─► SignalWithStartWorkflow ─► RunWorkflow, HandleSignal
                                        └─► StartActivity ─► RunActivity ─► aws iam.CreateUser, kubernetes PATCH ...
 
-Traces are exported by OTLP if a collector is configured. Without one nothing is set up, and asking for a span costs a
-comparison. OpenTelemetry's own setting `OTEL_TRACES_SAMPLER` says how many traces are kept.
+They are exported by OTLP. Without a collector nothing is set up. `OTEL_TRACES_SAMPLER` says how many are kept.
 
 A workflow lives for months, so Temporal's interceptor would keep it in the trace of its first wake. Here its work
 belongs to the trace of the newest message for an hour. Work that a deadline starts later is a trace of its own, which
 begins at the activity. Both follow from the history alone, so a replay gives the same.
 
-Spans of calls are made in one place for each client. They name the call without its arguments, and an error by its type
-alone.
+A span names the call without its arguments, and an error by its type alone.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from temporalio.contrib.opentelemetry import TracingInterceptor, TracingWorkflow
 from temporalio.worker import HandleSignalInput, HandleUpdateInput, WorkflowInboundInterceptor
 from temporalio.worker import WorkflowInterceptorClassInput as ClassInput
 
-# Work belongs to a message for this long.
+# How long work belongs to a message.
 FOLLOWS = timedelta(hours=1)
 FLUSH_MILLISECONDS = 2000
 
@@ -47,11 +45,11 @@ _tracers: list[Tracer] = []  # one, or none
 
 @cache
 def configure_tracing(endpoint: str, process: str, version: str) -> TracingInterceptor | None:
-    """Export traces to the collector at `endpoint`, None and no cost without one. Once per process.
+    """None, and no cost, without an endpoint. Once per process.
 
     Args:
-        endpoint: base URL of an OTLP/HTTP collector; the exporter itself adds the path of traces.
-        process: `worker`, `watch`, ...; part of the service's name.
+        endpoint: base URL of an OTLP/HTTP collector; the exporter adds the path of traces.
+        process: part of the service's name.
         version: Perdure's.
     """
     if not endpoint:
@@ -65,7 +63,7 @@ def configure_tracing(endpoint: str, process: str, version: str) -> TracingInter
 
 
 def begin_tracing(tracer: Tracer) -> TracingInterceptor:
-    """Make spans with this tracer from now on; returns the interceptors for Temporal's client."""
+    """Make spans with this tracer from now on; returns the interceptor for Temporal's client."""
     _tracers[:] = [tracer]
     return FollowingMessages(tracer)
 
@@ -96,7 +94,6 @@ def calling(name: str, attributes: Mapping[str, str]) -> Iterator[Span]:
 
 
 def answered(span: Span, status: int) -> None:
-    """Note an HTTP status."""
     if status and span.is_recording():
         span.set_attribute("http.response.status_code", status)
         if status >= 400:
@@ -104,7 +101,7 @@ def answered(span: Span, status: int) -> None:
 
 
 def ids() -> Mapping[str, str]:
-    """The ids of the current trace and span, for log lines; empty outside of traces."""
+    """Of the current trace and span, for log lines; empty outside of traces."""
     if not _tracers:
         return {}
     found = trace.get_current_span().get_span_context()
@@ -118,7 +115,7 @@ def ids() -> Mapping[str, str]:
 
 @dataclass
 class _Change:
-    """A change, and the context of its span once it was asked for."""
+    """`context` is that of its span, once it was asked for."""
 
     name: str
     attributes: Mapping[str, str]
@@ -160,7 +157,6 @@ def origin() -> Context | None:
 
 @contextmanager
 def continued(context: Context | None) -> Iterator[None]:
-    """Continue a trace."""
     if context is None:
         yield
         return
@@ -178,7 +174,6 @@ class FollowingMessages(TracingInterceptor):
     """Temporal's interceptor, for lifecycles that live for months."""
 
     def workflow_interceptor_class(self, input: ClassInput) -> type[TracingWorkflowInboundInterceptor]:
-        """The interceptor of workflows."""
         super().workflow_interceptor_class(input)
         return _Lifecycle
 

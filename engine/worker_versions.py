@@ -1,17 +1,16 @@
 """Versions of the workers side by side: which code a lifecycle runs on, and how it moves to newer code.
 
 A worker with a build id (`PERDURE_WORKER_BUILD_ID`, `--build-id`) belongs to that version of its deployment
-(`PERDURE_WORKER_DEPLOYMENT`), and its lifecycles are pinned: a run stays on the version it began on, so no history is
-replayed by other code than wrote it. Lifecycles outlive versions and move between runs: once another version is
-current, a run ends at its next task when no action is under way, and its successor begins on the current version
-(`workflows/entity.py`). A waiting lifecycle may have no task for months, so making a version current also wakes the
-lifecycles on older ones (`wake_pinned`). Then the old version is drained, and its workers can end.
+(`PERDURE_WORKER_DEPLOYMENT`), and its lifecycles are pinned: a run stays on its version, so no history is replayed by
+other code than wrote it. Lifecycles move between runs: once another version is current, a run ends at its next task
+when no action is under way, and its successor begins on the current version (`workflows/entity.py`). A waiting
+lifecycle may have no task for months, so making a version current also wakes those on older ones (`wake_pinned`).
 
     v1 current ── v2's workers poll ── v2 made current ── those on v1 are woken ── v1 drained ── v1's workers end
                                        new ones: v2       each continues on v2
 
-Every version polls every task queue, and activities run on their workflow's version. Workflows from before there were
-versions belong to none; their next task goes to the current version, whose code has to replay them.
+Every version polls every task queue. Workflows from before there were versions belong to none; their next task goes to
+the current version, whose code has to replay them.
 
 Rejected: auto-upgrade, where every open history has to fit every new version and one that does not fails the roll-out;
 and running the old version until all its lifecycles have moved by themselves, which some never do.
@@ -47,7 +46,7 @@ _KINDS = {
 
 
 class VersionStatus(StrEnum):
-    """The status of a version, in Temporal's words."""
+    """In Temporal's words."""
 
     INACTIVE = "inactive"
     CURRENT = "current"
@@ -59,8 +58,6 @@ class VersionStatus(StrEnum):
 
 
 class Version(Model):
-    """A version of the workers."""
-
     deployment: str
     build_id: str
     status: VersionStatus
@@ -71,8 +68,8 @@ class Version(Model):
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
     """The version that a worker reports to Temporal; without a build id any worker takes any task.
 
-    A version is named in both cases: otherwise the SDK hashes the code of every imported module, half a second of CPU
-    at each start.
+    A version is named in both cases: otherwise the SDK hashes every imported module, half a second of CPU at each
+    start.
     """
     versioned = bool(settings.worker_build_id)
     return WorkerDeploymentConfig(
@@ -83,7 +80,7 @@ def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
 
 
 async def versions(client: Client, deployment: str) -> list[Version]:
-    """All versions of the deployment that Temporal knows, the newest first."""
+    """Those that Temporal knows, the newest first."""
     return [
         Version(
             deployment=deployment,
@@ -96,12 +93,12 @@ async def versions(client: Client, deployment: str) -> list[Version]:
 
 
 async def versions_in_use(client: Client, deployment: str) -> list[str]:
-    """The build ids on which lifecycles may be open: all that Temporal does not report as drained."""
+    """The build ids on which lifecycles may be open: all that are not drained."""
     return [each for each, status in await _statuses(client, deployment) if status is not VersionStatus.DRAINED]
 
 
 async def _statuses(client: Client, deployment: str) -> list[tuple[str, VersionStatus]]:
-    """Each version's build id and status, the newest first."""
+    """Build ids and status, the newest first."""
     try:
         found = await client.workflow_service.describe_worker_deployment(
             DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=deployment)
@@ -117,7 +114,7 @@ async def _statuses(client: Client, deployment: str) -> list[tuple[str, VersionS
 
 
 async def polled_queues(client: Client, deployment: str, build_id: str) -> set[tuple[str, str]]:
-    """The task queues that workers of the version have polled, each with `workflow` or `activity`."""
+    """Those that workers of the version have polled, each with `workflow` or `activity`."""
     try:
         found = await client.workflow_service.describe_worker_deployment_version(
             DescribeWorkerDeploymentVersionRequest(
@@ -151,13 +148,13 @@ async def make_current(client: Client, deployment: str, build_id: str) -> str:
 
 
 async def count_pinned(client: Client, deployment: str, build_id: str, queue: str = "") -> int:
-    """The number of open lifecycles that are pinned to the version, of all or of one workflow task queue."""
+    """Open lifecycles pinned to the version, of all or of one workflow task queue."""
     query = _pinned_to(deployment, build_id) + (f" AND TaskQueue = '{queue}'" if queue else "")
     return (await client.count_workflows(query)).count
 
 
 async def wake_pinned(client: Client, deployment: str, build_ids: Iterable[str], *, per_second: float) -> int:
-    """Wake every lifecycle that is pinned to these versions, so that it moves; returns their number.
+    """Wake every lifecycle pinned to these versions, so that it moves; returns their number.
 
     A lifecycle that ends meanwhile is no failure.
     """

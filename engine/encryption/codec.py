@@ -1,9 +1,8 @@
 """AES-256-GCM over whole payloads, in the form of Temporal's own samples: `binary/encrypted` and the key's id.
 
-What is not encrypted is passed through when read: histories from before encryption, and payloads of people's tools. So
-encryption is turned on without touching what runs: keys that only read to every process first, then the key that
-writes. Every process needs the keys before one writes with them; one without fails the tasks that it cannot read, and
-they are tried again until it has.
+Payloads that are not encrypted are passed through when read. So encryption is turned on while processes run: first
+every process gets keys that only read, then the key that writes. A process without the key fails the tasks that it
+cannot read, and they are tried again until it has it.
 """
 
 from __future__ import annotations
@@ -29,22 +28,20 @@ NONCE_BYTES = 12
 
 
 class Undecryptable(ValueError):  # noqa: N818
-    """A payload that says it is encrypted, and is not by the key that it names."""
+    pass
 
 
 class EncryptionCodec(PayloadCodec):
-    """Encrypts each payload with the key that writes; decrypts with the one that it names."""
-
     def __init__(self, keys: KeyRing) -> None:
         self._keys = keys
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Encrypted; as they are where only reading is wanted."""
+        """As they are where only reading is wanted."""
         writing = self._keys.writing()
         return [_encrypted(payload, *writing) for payload in payloads] if writing else list(payloads)
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Decrypted; others as they are.
+        """Decrypted; payloads that are not encrypted as they are.
 
         Raises:
             UnknownKey: the key is not there.
@@ -67,7 +64,7 @@ class EncryptionCodec(PayloadCodec):
 
 
 def data_converter(settings: Settings) -> DataConverter:
-    """How every process of an installation writes and reads payloads; one that differs fails workflow tasks for ever.
+    """The same for every process: one that differs fails workflow tasks for ever.
 
     Raises:
         KeysUnreadable: the settings name a directory that holds no usable keys.

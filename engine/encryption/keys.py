@@ -1,21 +1,19 @@
 """The keys by which payloads are encrypted: files in a directory, as a mounted Secret is one.
 
-A file's name is the key's id, its content the key: 32 random bytes in base64 (`openssl rand -base64 32`). The file
-`current` names the key that writes; without it the last by name does, so that names may be dates. An empty `current`
-writes nothing encrypted and only reads: the first step of turning encryption on where processes already run.
+A file's name is the key's id, its content 32 random bytes in base64 (`openssl rand -base64 32`). The file `current`
+names the key that writes; without it the last by name does, so names may be dates. An empty `current` only reads: the
+first step of turning encryption on where processes run.
 
     keys/
       2026-05     read, for what was written with it
       2026-11     reads and writes
       current     "2026-11", may be missing
 
-The directory is read again every few seconds, and at once where a payload names a key that is not known: Kubernetes
-brings a changed Secret to each pod at its own time, within about a minute. A directory that cannot be read meanwhile
-leaves the keys as they are. A key may be taken away once nothing is left that was written with it: open histories
-continue within months, closed ones go after the namespace's retention.
+The directory is read again every few seconds, and at once for an unknown key: Kubernetes brings a changed Secret to the
+pods within about a minute, at different times. If that fails the keys stay. A key may go once nothing is left that was
+written with it: open histories continue within months, closed ones end with the namespace's retention.
 
-One key serves 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3), so one that is changed each half-year
-is far from it.
+One key serves 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3): far more than a half-year's.
 """
 
 from __future__ import annotations
@@ -35,19 +33,15 @@ log = logging.getLogger(__name__)
 
 
 class KeysUnreadable(ValueError):  # noqa: N818
-    """The directory holds no usable keys; says what is wrong with which file, never what is in it."""
+    """Says what is wrong with which file, never what is in it."""
 
 
 class UnknownKey(ValueError):  # noqa: N818
-    """A payload was written with a key that is not there."""
+    pass
 
 
 class KeyRing:
-    """The keys of one directory.
-
-    Raises:
-        KeysUnreadable: from the constructor, where the directory cannot serve.
-    """
+    """The keys of one directory; the constructor raises KeysUnreadable."""
 
     def __init__(self, directory: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._directory = directory
@@ -56,17 +50,13 @@ class KeyRing:
         self._read_at = clock()
 
     def writing(self) -> tuple[str, bytes] | None:
-        """The id and the key that writes now; None where nothing is to be encrypted."""
+        """The id and the key; None where nothing is to be encrypted."""
         if self._clock() >= self._read_at + REREAD_SECONDS:
             self._read_again()
         return (self._writing, self._keys[self._writing]) if self._writing else None
 
     def reading(self, key_id: str) -> bytes:
-        """The key of that id.
-
-        Raises:
-            UnknownKey: there is none, in the directory as it is now.
-        """
+        """The key of that id; UnknownKey if the directory as it is now has none."""
         if key_id not in self._keys:
             self._read_again()
         try:

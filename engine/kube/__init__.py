@@ -1,10 +1,5 @@
 """The Kubernetes API, as plain JSON over one aiohttp session per process.
 
-`KubeApi` is the client; `connection.py` finds the cluster and keeps the credentials fresh with the `kubernetes`
-package's own loaders; `errors.py` maps every refusal to `engine.errors`; `store.py` is the informer cache, and
-`indexer.py` its indexes; `lease.py` elects a leader and sees whether another operator leads; `blocking.py` is the same
-client for threads.
-
 Why not the generated client: it costs two to three times as much per request (0.6 ms against 0.2), and typed objects
 would drop the fields they do not know.
 """

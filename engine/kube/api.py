@@ -1,12 +1,12 @@
 """The client: get, list, create, patch, replace, delete and watch objects of any kind, as plain JSON.
 
-Every error is one of `engine.errors`, its message naming the verb, the kind, the object and the server's own words.
-Every request has a timeout; a watch has a limit of silence instead, since streams can freeze without a TCP error.
-In observe mode every mutating method raises `Denied` before anything is sent, a second safeguard behind the decision's
-own hold. So does a change for a paused area (`engine/pauses.py`).
+Every error is one of `engine.errors`, its message naming the verb, the object and the server's own words. Every request
+has a timeout; a watch has a limit of silence instead, since streams can freeze without a TCP error.
 
-Concurrency is by resource version: `patch` with `resource_version` puts it into the merge patch, and the server answers
-409 if the object has changed since.
+In observe mode, and for a paused area (`engine/pauses.py`), every mutating method raises before anything is sent: a
+second safeguard behind the decision's own hold.
+
+With `resource_version` a write is answered 409 if the object has changed since.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from engine.telemetry import version
 
 FIELD_MANAGER = "perdure"
 OBSERVE_MODE = "ObserveMode"
-REQUEST_TIMEOUT = timedelta(seconds=30)  # for one answer of the API server
+REQUEST_TIMEOUT = timedelta(seconds=30)
 CONNECTIONS = 100  # for requests; watches have others beside them
 # Of hundreds of starved watches only these are named.
 MOST_NAMED = 10
@@ -66,7 +66,7 @@ class WatchEvent(NamedTuple):
 
 
 class KubeApi:
-    """One cluster's API. One instance per process: it holds the connections and the token."""
+    """One cluster's API; one instance per process, as it holds the connections and the token."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class KubeApi:
         request_timeout: timedelta = REQUEST_TIMEOUT,
         observing: bool = False,
     ) -> None:
-        """A client; `operator_domain` is the group of kinds that OPERATOR_DOMAIN names."""
+        """`operator_domain` is the group of kinds that OPERATOR_DOMAIN names."""
         self._connection = connection
         self.operator_domain = operator_domain
         self._timeout = request_timeout
@@ -89,8 +89,7 @@ class KubeApi:
         headers = {"User-Agent": f"perdure/{version()} ({process})", "Accept": _JSON}
         if connection.local:
             headers["Accept-Encoding"] = "identity"
-        # A stream holds its connection for minutes: among the requests' connections, many streams would leave none for
-        # requests, and a stream too many would wait for ever.
+        # A stream holds its connection for minutes: many streams would leave none for requests.
         self._session, self._streams = (
             aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=limit),
@@ -108,7 +107,7 @@ class KubeApi:
 
         Args:
             settings: mode and domain.
-            process: `worker`, `watch`, ...: part of the User-Agent, which audit logs show.
+            process: part of the User-Agent, which audit logs show.
             kubeconfig: a file to use instead of what the environment says.
             connections: the most for requests; each watch has one of its own.
         """
@@ -123,7 +122,6 @@ class KubeApi:
         )
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._session.close()
         await self._streams.close()
 
@@ -137,7 +135,6 @@ class KubeApi:
 
     @property
     def host(self) -> str:
-        """The API server's address."""
         return self._connection.host
 
     # What health asks.
@@ -149,11 +146,10 @@ class KubeApi:
 
     @property
     def failed_since_answer(self) -> bool:
-        """Whether a request has failed since the API server last sent something."""
         return self._failed > self._heard
 
     async def ready(self) -> None:
-        """Ask the API server whether it can serve; `Unavailable` if it cannot, or does not answer."""
+        """Ask the API server whether it can serve; `Unavailable` if not."""
         attempt = "get /readyz of the API server"
         try:
             async with await self._answered("GET", attempt, "/readyz"):
@@ -168,15 +164,14 @@ class KubeApi:
         self._watches[watch] = stalled, starved
 
     def remove_watch(self, watch: object) -> None:
-        """Forget a watch that has been ended."""
         self._watches.pop(watch, None)
 
     def stalled_watches(self) -> list[str]:
-        """Watches over this API that only a restart of the process revives."""
+        """Watches that only a restart of the process revives."""
         return [reason for stalled, _ in self._watches.values() for reason in stalled()]
 
     def starved_watches(self) -> list[str]:
-        """Watches over this API that are not served, although the API server may answer other requests."""
+        """Watches that are not served, although the API server may answer other requests."""
         reasons = [reason for _, starved in self._watches.values() for reason in starved()]
         named, more = reasons[:MOST_NAMED], len(reasons) - MOST_NAMED
         return [*named, f"and {more} watches more"] if more > 0 else named
@@ -184,17 +179,17 @@ class KubeApi:
     # Reading.
 
     async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
-        """One object; `Absent` if it does not exist. Namespace is empty for cluster-scoped kinds."""
+        """`Absent` if it does not exist. Namespace is empty for cluster-scoped kinds."""
         return await self._send("GET", _attempt("get", kind, namespace, name), self._path(kind, namespace, name))
 
     async def list(
         self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
     ) -> Listing:
-        """All objects of a kind, in one namespace or in all, read in pages of `limit` (0: in one)."""
+        """All objects of a kind, in one namespace or in all, in pages of `limit` (0: in one)."""
         try:
             return await self._list(kind, namespace, label_selector, field_selector, limit)
         except Expired:
-            # The continue token outlived what etcd keeps (five minutes): one page cannot expire.
+            # The continue token outlived etcd's five minutes: one page cannot expire.
             return await self._list(kind, namespace, label_selector, field_selector, 0)
 
     async def pages(
@@ -207,9 +202,9 @@ class KubeApi:
         limit: int = 500,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
-        """The same page by page, for callers that keep only a part of each object; `Expired` if it takes too long.
+        """The same page by page; `Expired` if it takes too long.
 
-        With `metadata_only` objects have only their `metadata`: the content of a Secret is not even sent.
+        With `metadata_only` not even the content of a Secret is sent.
         """
         attempt = _attempt("list", kind, namespace, "")
         following = ""
@@ -244,8 +239,7 @@ class KubeApi:
     ) -> AsyncGenerator[WatchEvent, None]:
         """Events after a resource version, until the server ends the stream after `duration`.
 
-        `opened` is called when the server has accepted the watch, which may be long before the first event. With
-        `metadata_only` objects have only their `metadata`.
+        `opened` is called when the server has accepted the watch, which may be long before the first event.
 
         Raises:
             Expired: the version is too old, or the server ended the stream with an ERROR event; list again.
@@ -285,7 +279,7 @@ class KubeApi:
             raise no_answer(attempt, error, silence) from error
 
     async def may(self, verbs: Iterable[str], kind: Kind, namespace: str = "") -> bool:
-        """Whether we may do all of these to a kind's objects in a namespace; without one, in the whole cluster."""
+        """Whether we may do all of these; without a namespace, in the whole cluster."""
         attempt = _attempt("ask for our rights to", kind, namespace, "")
         group = kind.under(self.operator_domain).group
         for verb in verbs:
@@ -326,9 +320,8 @@ class KubeApi:
     async def create(
         self, kind: Kind, obj: Mapping[str, object], namespace: str = "", *, field_manager: str = FIELD_MANAGER
     ) -> JsonObject:
-        """Create an object; `Conflict` with code `AlreadyExists` if its name is taken.
-
-        `apiVersion` and `kind` may be absent from `obj`; `field_manager` owns it in `metadata.managedFields`.
+        """`Conflict` with code `AlreadyExists` if its name is taken. `apiVersion` and `kind` may be absent from
+        `obj`.
         """
         name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
@@ -338,7 +331,7 @@ class KubeApi:
     async def create_under(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Mapping[str, object]
     ) -> JsonObject:
-        """Create on a subresource of an object, such as the eviction of a Pod."""
+        """Create on a subresource, such as the eviction of a Pod."""
         attempt = self._mutation(_attempt("create", kind, namespace, name, subresource))
         return await self._send("POST", attempt, self._path(kind, namespace, name, subresource), body=obj)
 
@@ -353,13 +346,13 @@ class KubeApi:
         resource_version: str = "",
         field_manager: str = FIELD_MANAGER,
     ) -> JsonObject:
-        """Change the fields that `patch` names (JSON merge patch: null removes a field, a list replaces the list).
+        """JSON merge patch: null removes a field, a list replaces the list.
 
         Args:
             kind: what it is.
-            namespace: where it is, empty for cluster-scoped kinds.
+            namespace: empty for cluster-scoped kinds.
             name: which one.
-            patch: the fields to change, nested as in the object.
+            patch: the fields to change.
             subresource: e.g. `status`.
             resource_version: change it only if it is still at this version, else `Conflict`.
             field_manager: the owner of the change in `metadata.managedFields`.
@@ -384,7 +377,7 @@ class KubeApi:
         resource_version: str = "",
         field_manager: str = FIELD_MANAGER,
     ) -> JsonObject:
-        """Apply a JSON Patch (RFC 6902); with `resource_version`, only if the object is still at that version."""
+        """A JSON Patch (RFC 6902); with `resource_version`, only if the object is still at that version."""
         expected = {"op": "add", "path": "/metadata/resourceVersion", "value": resource_version}
         body = [*operations, expected] if resource_version else [*operations]
         attempt = self._mutation(_attempt("patch", kind, namespace, name))
@@ -394,7 +387,7 @@ class KubeApi:
     async def replace(
         self, kind: Kind, namespace: str, name: str, obj: Mapping[str, object], *, subresource: str = ""
     ) -> JsonObject:
-        """Replace the whole object; with `metadata.resourceVersion` in it, only if it is still at that version."""
+        """With `metadata.resourceVersion` in the object, only if it is still at that version."""
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("replace", kind, namespace, name, subresource))
         return await self._send(
@@ -411,7 +404,7 @@ class KubeApi:
         resource_version: str = "",
         grace_period: int | None = None,
     ) -> JsonObject:
-        """Delete an object; `Absent` if it does not exist, `Conflict` if its uid or version differs.
+        """`Absent` if it does not exist, `Conflict` if its uid or version differs.
 
         `grace_period` (seconds) replaces the object's own, such as a Pod's.
 
@@ -480,7 +473,7 @@ class KubeApi:
         accept: str = "",
         stream: aiohttp.ClientTimeout | None = None,
     ) -> aiohttp.ClientResponse:
-        """A successful answer whose body is still to be read; refused credentials are loaded again once.
+        """A successful answer, its body still to be read; refused credentials are loaded again once.
 
         `stream` has the time limits of an answer that does not end by itself.
         """
@@ -550,10 +543,7 @@ async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 def _hang_up(response: aiohttp.ClientResponse) -> None:
-    """Abort the connection of an unfinished stream.
-
-    Closing TLS would wait for the server, and a loop that ends meanwhile would leave the socket open.
-    """
+    """Abort an unfinished stream: closing TLS would wait for the server, and leave the socket open if the loop ends."""
     connection = response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
@@ -582,7 +572,9 @@ def _parameters(**values: str) -> dict[str, str]:
 
 
 def _written_by(field_manager: str) -> dict[str, str]:
-    """Whose write it is. What a kind's schema does not know is dropped in any case: by default the API server looks for
-    it, only to warn of it.
+    """Whose write it is.
+
+    Fields that a kind's schema does not know are dropped in any case; by default the API server also looks for them,
+    only to warn.
     """
     return {"fieldManager": field_manager, "fieldValidation": "Ignore"}

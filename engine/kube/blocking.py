@@ -1,4 +1,4 @@
-"""The Kubernetes client for threads: activities on boto3's thread pool write Secrets and status with it.
+"""The Kubernetes client for threads, such as boto3's pool.
 
 The requests run on the event loop of the process while the thread waits. Calling it on that loop would deadlock.
 """
@@ -24,19 +24,16 @@ class BlockingKube:
         self._loop = loop
 
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
-        """See `KubeApi.get`."""
         return self._wait(self._api.get(kind, namespace, name))
 
     def list(
         self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
     ) -> Listing:
-        """See `KubeApi.list`."""
         return self._wait(
             self._api.list(kind, namespace, label_selector=label_selector, field_selector=field_selector, limit=limit)
         )
 
     def create(self, kind: Kind, obj: Mapping[str, object], namespace: str = "") -> JsonObject:
-        """See `KubeApi.create`."""
         return self._wait(self._api.create(kind, obj, namespace))
 
     def patch(
@@ -50,7 +47,6 @@ class BlockingKube:
         resource_version: str = "",
         field_manager: str = FIELD_MANAGER,
     ) -> JsonObject:
-        """See `KubeApi.patch`."""
         return self._wait(
             self._api.patch(
                 kind,
@@ -66,11 +62,9 @@ class BlockingKube:
     def replace(
         self, kind: Kind, namespace: str, name: str, obj: Mapping[str, object], *, subresource: str = ""
     ) -> JsonObject:
-        """See `KubeApi.replace`."""
         return self._wait(self._api.replace(kind, namespace, name, obj, subresource=subresource))
 
     def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "", resource_version: str = "") -> None:
-        """See `KubeApi.delete`."""
         self._wait(self._api.delete(kind, namespace, name, uid=uid, resource_version=resource_version))
 
     def _wait(self, request: Coroutine[object, object, T]) -> T:

@@ -1,7 +1,7 @@
 """The cluster whose Services are served: Perdure's own, or another one, by its own kubeconfig.
 
-Its custom resources, and what they need, are in Perdure's own cluster in either case: who may change a Service can then
-neither see the credentials of the cloud nor change a LoadBalancer by hand.
+Its custom resources are in Perdure's own cluster in either case: who may change a Service can then neither see the
+cloud's credentials nor change a LoadBalancer by hand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ SAME_CLUSTER = ("", "inClusterConfig")
 
 @asynccontextmanager
 async def served_cluster(settings: Settings, own: KubeApi, process: str) -> AsyncIterator[KubeApi]:
-    """The API of the cluster that is served; `own` if there is no other."""
     if settings.loadbalancers_target_kubeconfig in SAME_CLUSTER:
         yield own
         return

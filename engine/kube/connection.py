@@ -1,9 +1,8 @@
 """The address of the API server and our credentials, loaded by the `kubernetes` package.
 
-They come from `KUBECONFIG` (or `~/.kube/config`) if there is such a file, else from the pod's service account. Tokens
-of service accounts are read from their file every minute, as they are rotated. Everything else (exec plugins, OIDC,
-rewritten kubeconfigs, rotated client certificates) is loaded again when the server answers 401. It does so before it
-acts, so the request is safely repeated.
+They come from `KUBECONFIG` (or `~/.kube/config`) if there is such a file, else from the pod's service account. Its
+token is read every minute, as it is rotated. Everything else (exec plugins, OIDC, certificates) is loaded again when
+the server answers 401. It does so before it acts, so the request is safely repeated.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class Connection:
-    """The address, TLS and credentials of one cluster."""
-
     def __init__(self, kubeconfig: str = "", *, content: Mapping[str, object] | None = None) -> None:
         self._kubeconfig = kubeconfig
         self._content = content  # of a kubeconfig that is in no file
@@ -39,19 +36,19 @@ class Connection:
 
     @property
     def generation(self) -> int:
-        """The number of loads: of many requests that are refused at once only the first loads again."""
+        """The number of loads: of many requests refused at once only the first loads again."""
         return self._loaded
 
     @property
     def local(self) -> bool:
-        """True for an API server on this machine, where compressing answers is waste."""
+        """Whether it is on this machine: compressing answers is waste then."""
         return urlsplit(self.host).hostname in _LOOPBACK
 
     async def load(self, seen: int = 0) -> None:
         """Load address and credentials, unless they were loaded after load number `seen`.
 
         Raises:
-            ConfigException: there is no kubeconfig and no service account, or they cannot be used.
+            ConfigException: there are no usable kubeconfig and service account.
         """
         async with self._loading:
             if self._loaded > seen:
@@ -78,12 +75,12 @@ class Connection:
             self._loaded += 1
 
     async def authorization(self) -> str:
-        """The Authorization header, empty with a client certificate or without credentials."""
+        """The header, empty with a client certificate or without credentials."""
         return await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
 
 
 def _kubeconfig_of_environment() -> str:
-    """The paths of KUBECONFIG or the default one, empty if there is no such file."""
+    """Paths, empty if there is no such file."""
     paths = os.environ.get("KUBECONFIG", "") or _DEFAULT_KUBECONFIG
     return paths if any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep)) else ""
 
@@ -99,7 +96,7 @@ def _tls(configuration: kubernetes_client.Configuration) -> ssl.SSLContext:
 
 
 def _proxy_of_environment(host: str) -> str | None:
-    """The proxy by HTTPS_PROXY and NO_PROXY, looked up once rather than for each request."""
+    """The proxy by HTTPS_PROXY and NO_PROXY, looked up once and not for each request."""
     parts = urlsplit(host)
     if parts.hostname is None or urllib.request.proxy_bypass(parts.hostname):
         return None

@@ -1,9 +1,8 @@
 """Resolves an object's apiVersion and kind to the kind as the API serves it.
 
-Templates name objects by apiVersion and kind. A path also needs the plural and the scope, which only the API server
-knows (`GET /apis/<group>/<version>`, `/api/v1` for the core group: an APIResourceList). An answer is kept until a
-caller finds it wrong (`forget`). CRDs are installed and removed while Perdure runs, so a missing kind is looked up
-again, at most every few seconds for all callers together.
+A path also needs the plural and the scope, which only the API server knows (`GET /apis/<group>/<version>`, `/api/v1`
+for the core group: an APIResourceList). An answer is kept until a caller finds it wrong (`forget`). CRDs come and go
+while Perdure runs, so a missing kind is looked up again, at most every few seconds for all callers together.
 """
 
 from __future__ import annotations
@@ -33,8 +32,6 @@ class Served:
 
 @dataclass
 class _Version:
-    """What is known of one group and version."""
-
     kinds: dict[str, Served] = field(default_factory=dict)
     read_at: float | None = None
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -45,7 +42,7 @@ class _Version:
 
 
 class Discovery:
-    """The kinds of one cluster, for one event loop."""
+    """For one cluster and one event loop."""
 
     def __init__(self, api: KubeApi) -> None:
         self._api = api
@@ -68,11 +65,7 @@ class Discovery:
         return version.kinds[kind]
 
     async def in_any_version(self, api_version: str, kind: str) -> Served | None:
-        """The kind as its group serves it now, in any version; None if in none.
-
-        Raises:
-            ApiError: the API server cannot tell, or will not.
-        """
+        """The kind as its group serves it now, in any version; None if in none; ApiError as for `served`."""
         for each in await self._versions_of(api_version.rpartition("/")[0]):
             try:
                 return await self.served(each, kind)
@@ -81,7 +74,7 @@ class Discovery:
         return None
 
     async def _versions_of(self, group: str) -> list[str]:
-        """The versions of a group, the preferred one first: `GET /apis/<group>`, for the core group `GET /api`."""
+        """The preferred one first: `GET /apis/<group>`, for the core group `GET /api`."""
         listed = Kind(name="APIGroup" if group else "APIVersions", group=group, version="", plural="", area="")
         try:
             answer = await self._api.get(listed, "", "")
@@ -94,7 +87,7 @@ class Discovery:
         return sorted(filter(None, served), key=lambda each: each != preferred)
 
     def forget(self, api_version: str, kind: str) -> None:
-        """Drop what is known of the kind: its path was not found."""
+        """Its path was not found."""
         if version := self._versions.get(api_version):
             version.kinds.pop(kind, None)
 
@@ -108,7 +101,7 @@ class Discovery:
 
 
 def _kinds(group: str, version: str, answer: JsonObject) -> Iterator[Served]:
-    """The kinds of an APIResourceList; its entries with a slash are subresources."""
+    """Those of an APIResourceList; entries with a slash are subresources."""
     for resource in sequence(answer, "resources"):
         plural, name = text(resource, "name"), text(resource, "kind")
         if plural and name and "/" not in plural:

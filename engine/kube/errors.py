@@ -1,8 +1,8 @@
-"""What the Kubernetes API refuses, in Perdure's words: the one place where its errors are mapped.
+"""The one place where the Kubernetes API's errors are mapped.
 
-The API answers a refusal with a `Status` object: `reason` (CamelCase, kept as the error's `code`), `message`,
-`details` (name, kind, causes, retryAfterSeconds); see "Response status codes" in the Kubernetes API conventions. A path
-that is not served answers 404 with plain text or with a Status that names no object; that becomes code `NoSuchKind`.
+A refusal is a `Status` object: `reason` (CamelCase, kept as the error's `code`), `message`, `details` (name, kind,
+causes, retryAfterSeconds); see "Response status codes" in the Kubernetes API conventions. A path that is not served
+answers 404 with plain text or with a Status that names no object: code `NoSuchKind`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def api_error(attempt: str, status: int, body: str, retry_after: str = "") -> Ap
     """The error for an answer that is no success.
 
     Args:
-        attempt: what was tried and on what, e.g. `patch Account aws-account-operator/osd-1`.
-        status: the HTTP status.
-        body: what came back, a `Status` or text.
+        attempt: such as `patch Account aws-account-operator/osd-1`.
+        status: of HTTP.
+        body: a `Status` or text.
         retry_after: the header of that name, in seconds.
     """
     answer = _parsed(body)

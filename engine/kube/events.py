@@ -1,8 +1,7 @@
-"""Kubernetes Events, as people read them in `kubectl describe`.
+"""Kubernetes Events (core/v1), as people read them in `kubectl describe`; the API server keeps them for an hour.
 
-They are Events of core/v1, as the replaced systems write them; the API server keeps them for an hour. A failure to
-write one is only logged (`record`). An Event that must not be repeated after a restart gets a name that is derived from
-its content (`named`), so the API server refuses the second one.
+An Event that must not be repeated after a restart gets a name derived from its content (`named`), so the API server
+refuses the second one.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ log = logging.getLogger(__name__)
 
 
 class Subject(NamedTuple):
-    """The object that an Event is about."""
-
     kind: Kind
     namespace: str
     name: str
@@ -41,18 +38,16 @@ class Subject(NamedTuple):
 
     @classmethod
     def of(cls, kind: Kind, obj: JsonObject) -> Subject:
-        """From an object as the API server sends it."""
         read = (text(obj, "metadata", field) for field in ("namespace", "name", "uid", "resourceVersion"))
         return cls(kind, *read)
 
     @classmethod
     def with_metadata(cls, kind: Kind, meta: ObjectMeta) -> Subject:
-        """From the metadata of a model."""
         return cls(kind, meta.namespace, meta.name, meta.uid, meta.resource_version)
 
 
 class Said(NamedTuple):
-    """The content: `type` is Normal or Warning, `component` the reporter, `host` where it runs if that matters."""
+    """`type` is Normal or Warning, `component` the reporter, `host` where it runs if that matters."""
 
     type: str
     reason: str
@@ -63,7 +58,7 @@ class Said(NamedTuple):
 
 
 def event(subject: Subject, said: Said, moment: datetime, *, name: str = "") -> JsonObject:
-    """The Event as a document; without a `name` the API server generates one."""
+    """Without a `name` the API server generates one."""
     at, prefix = timestamp(moment), subject.name[:_LONGEST_PREFIX]
     # Events about cluster-scoped objects go to `default`, as in Kubernetes.
     namespace = subject.namespace or "default"
@@ -90,7 +85,7 @@ def event(subject: Subject, said: Said, moment: datetime, *, name: str = "") -> 
 
 
 def named(subject: Subject, *what: str) -> str:
-    """The name of an Event: equal for equal content about the same object."""
+    """A name that is equal for equal content about the same object."""
     digest = hashlib.sha256("\n".join((subject.uid, *what)).encode()).hexdigest()
     return f"{subject.name[:_LONGEST_PREFIX]}.{digest[:_DIGEST]}"
 
@@ -111,8 +106,8 @@ async def record(api: KubeApi, told: JsonObject) -> bool:
 class ToldOnce:
     """Writes each Event once, also across restarts, by names derived from their content.
 
-    Recent Events are remembered, so an object that is observed often costs no further request. An Event that still
-    applies is written again once the API server has dropped it.
+    Recent Events are remembered, so frequent observations cost no request. An Event that still applies is written again
+    once the API server has dropped it.
     """
 
     def __init__(self, api: KubeApi) -> None:
@@ -120,7 +115,7 @@ class ToldOnce:
         self._told: dict[tuple[str, str, str], datetime] = {}
 
     async def tell(self, subject: Subject, said: Said, moment: datetime) -> None:
-        """Write the Event unless it exists; a failure is only logged."""
+        """A failure is only logged."""
         words = without_request(said.message)
         told = (subject.uid, said.reason, words)
         before = self._told.get(told)

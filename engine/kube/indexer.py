@@ -4,8 +4,7 @@
     indexer["default", "web"] = deployment         # the reflector of the kind writes objects
     indexer.find("owner", "uid-1")                 # the objects, without a search
 
-The watcher keeps projections in it, a worker whole objects. Each write updates the indexes, so neither a change nor a
-look-up scans all objects.
+Each write updates the indexes, so neither a change nor a look-up scans all objects.
 """
 
 from __future__ import annotations
@@ -32,25 +31,21 @@ class Indexer(MutableMapping[Name, T], Generic[T]):
             self.add_index(name, function)
 
     def add_index(self, name: Hashable, function: IndexFunction[T]) -> None:
-        """Declare an index; replaces one of the same name."""
+        """Replaces an index of the same name."""
         self._functions[name], self._names[name] = function, {}
         for key, each in self._objects.items():
             self._enter(name, key, each)
 
     def has_index(self, name: Hashable) -> bool:
-        """Whether an index is declared."""
         return name in self._functions
 
     def find(self, index: Hashable, value: Hashable) -> list[T]:
-        """The objects that an index lists under a value."""
         return [self._objects[name] for name in self._names[index].get(value, ())]
 
     def count(self, index: Hashable, value: Hashable) -> int:
-        """How many objects an index lists under a value."""
         return len(self._names[index].get(value, ()))
 
     def values_of(self, index: Hashable) -> Iterable[Hashable]:
-        """The values under which an index lists objects."""
         return self._names[index].keys()
 
     def __getitem__(self, name: Name) -> T:

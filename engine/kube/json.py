@@ -1,10 +1,10 @@
-"""Kubernetes objects as they are on the wire, and reading them without trusting their shape.
+"""Reading Kubernetes objects as they are on the wire, without trusting their shape.
 
-Objects of a kind with a model are read with the model. Here is for code that looks at one or two fields of any object:
-a field of another type than expected (people write status by hand) reads as absent.
+This is for one or two fields of any object; objects of a kind with a model are read with the model. A field of another
+type than expected (people write status by hand) reads as absent.
 
-The API server takes objects that are nested ten times deeper than Python can read. Such an object comes in a list with
-everybody else's: it is read without what lies deepest.
+The API server takes objects nested ten times deeper than Python can read. They come in a list with all others, so they
+are read without what lies deepest.
 """
 
 from __future__ import annotations
@@ -23,11 +23,7 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 
 
 def parsed(body: bytes) -> object:
-    """What a body says.
-
-    Raises:
-        ValueError: it is no JSON.
-    """
+    """What a body says; ValueError if it is no JSON."""
     try:
         return json.loads(body)
     except RecursionError:
@@ -52,7 +48,7 @@ def _shallow(body: bytes) -> Iterator[bytes]:
 
 
 def at(obj: object, *path: str) -> object:
-    """The value under a path of field names, None where the path ends early."""
+    """None where the path ends early."""
     for name in path:
         if type(obj) is not dict and not isinstance(obj, Mapping):  # the first is ten times as quick
             return None
@@ -61,23 +57,22 @@ def at(obj: object, *path: str) -> object:
 
 
 def text(obj: object, *path: str) -> str:
-    """The string under a path, empty if there is none."""
+    """Empty if there is no string."""
     value = at(obj, *path)
     return value if isinstance(value, str) else ""
 
 
 def flag(obj: object, *path: str) -> bool:
-    """The boolean under a path, False if there is none."""
     return at(obj, *path) is True
 
 
 def mapping(obj: object, *path: str) -> Mapping[str, object]:
-    """The object under a path, empty if there is none."""
+    """Empty if there is no object."""
     value = at(obj, *path)
     return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
 def sequence(obj: object, *path: str) -> Sequence[object]:
-    """The list under a path, empty if there is none."""
+    """Empty if there is no list."""
     value = at(obj, *path)
     return value if isinstance(value, list | tuple) else ()

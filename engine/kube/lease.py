@@ -1,13 +1,11 @@
 """Leases: electing one of several processes, and detecting whether another operator leads.
 
 The election follows client-go with fewer requests. The holder renews a Lease of 11 s every third of that, by one PUT
-over the version it knows. The others watch the Lease and take it when it has not changed for 11 s of their own
-monotonic clock; clocks of different machines are never compared. A holder loses only if another process is in the
-Lease, not by being late: no other process leads then, and a leader's work here is harmless beside another leader's. A
-killed leader is replaced within 12 s: 11 s, and a second for the first request of the next one.
+over the version it knows. The others watch it and take it when it has not changed for 11 s of their own monotonic
+clock; clocks of different machines are never compared. A holder loses only if another process is in the Lease, not by
+being late: a leader's work here is harmless beside another leader's. A killed leader is replaced within 12 s.
 
-Run an election on a thread and a client of its own (`engine/own_thread.py`): then a busy process keeps its Lease as
-long as it gets any CPU.
+Run an election on a thread and a client of its own (`engine/own_thread.py`), so that a busy process keeps its Lease.
 
 The replaced operators elect in three ways: a Lease, the older annotation `control-plane.alpha.kubernetes.io/leader` on
 a ConfigMap, and operator-sdk's leader-for-life, a ConfigMap owned by the leader's Pod. Perdure does not act on a kind
@@ -46,15 +44,14 @@ log = logging.getLogger(__name__)
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a fault
-    """Another process holds the Lease."""
+    pass
 
 
 class LeaderElection:
     """One process's part in the election.
 
-    `acquire` returns once this process leads. From then on `hold` must run; it raises when the Lease is lost. `release`
-    lets the next process lead at once. Each renewal also writes annotations that the next leader reads, at no further
-    request.
+    Once `acquire` has returned, `hold` must run; it raises when the Lease is lost. `release` lets the next process lead
+    at once. Each renewal also writes annotations for the next leader, at no further request.
     """
 
     def __init__(
@@ -80,11 +77,10 @@ class LeaderElection:
         self.leader = ""  # whose Lease this process waits for; empty before it has asked
 
     def annotation(self, name: str) -> str:
-        """An annotation of the Lease as it was read last, empty if it has none of that name."""
+        """As it was read last, empty if there is none."""
         return text(self._seen, "metadata", "annotations", name)
 
     async def acquire(self) -> None:
-        """Wait until this process leads."""
         while not await self._taken():
             holder = self._holder
             if holder and holder != self.leader:
@@ -95,11 +91,7 @@ class LeaderElection:
         log.info("leading by the lease %s/%s as %s", self._namespace, self._name, self._identity)
 
     async def hold(self, annotations: Annotations = dict) -> None:
-        """Renew the Lease for ever, with the current annotations.
-
-        Raises:
-            LeadershipLost: another process holds it.
-        """
+        """Renew the Lease for ever; LeadershipLost once another process holds it."""
         self._annotations = annotations
         renewed = True
         while True:
@@ -132,7 +124,7 @@ class LeaderElection:
         return text(self._seen, "spec", "holderIdentity")
 
     async def _taken(self) -> bool:
-        """Read the Lease and take it if it is free; False if it is held, or the API server does not answer."""
+        """False if it is held, or the API server does not answer."""
         try:
             self._observe(await self._read())
             self.trouble = ""
@@ -176,11 +168,7 @@ class LeaderElection:
         )
 
     async def _renewed(self) -> bool:
-        """Renew the Lease over the known version; False if the API server did not.
-
-        Raises:
-            LeadershipLost: another process holds it.
-        """
+        """Renew the Lease over the known version; False if the API server did not; LeadershipLost as for `hold`."""
         try:
             try:
                 renewed = await self._write(self._seen, self._identity, self._lease)
@@ -202,7 +190,7 @@ class LeaderElection:
         self._observe(await self._write(self._seen, holder="", lease=timedelta(seconds=1)))
 
     async def _read(self) -> JsonObject:
-        """The Lease, empty if there is none."""
+        """Empty if there is none."""
         try:
             return await self._api.get(LEASE, self._namespace, self._name)
         except Absent:
@@ -244,29 +232,23 @@ class LeaderElection:
 
 
 def lease_duration(lease: JsonObject) -> timedelta:
-    """How long a Lease is held without being renewed."""
     seconds = at(lease, "spec", "leaseDurationSeconds")
     return timedelta(seconds=seconds) if isinstance(seconds, int) and seconds > 0 else _DEFAULT_LEASE
 
 
 def lease_is_live(lease: JsonObject, now: datetime) -> bool:
-    """Whether a Lease is held, judged by its own times."""
+    """By its own times."""
     renewed = parse_timestamp(text(lease, "spec", "renewTime"))
     held = bool(text(lease, "spec", "holderIdentity"))
     return held and renewed is not None and now < renewed + lease_duration(lease) + CLOCK_TOLERANCE
 
 
 async def leader_lock_is_live(api: KubeApi, namespace: str, name: str) -> bool:
-    """Whether another operator leads by this Lease or ConfigMap."""
     return bool(await leader_lock_holder(api, namespace, name))
 
 
 async def leader_lock_holder(api: KubeApi, namespace: str, name: str) -> str:
-    """The holder of this Lease or ConfigMap, empty if it is not held.
-
-    Raises:
-        ApiError: it could not be read. The caller must not act then.
-    """
+    """The holder of this Lease or ConfigMap, empty if it is not held; on an ApiError the caller must not act."""
     now = datetime.now(UTC)
     try:
         lease = await api.get(LEASE, namespace, name)

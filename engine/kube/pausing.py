@@ -1,7 +1,7 @@
-"""Following the pauses of areas: one small watch on one ConfigMap, by its name.
+"""Following the pauses of areas: one small watch on one ConfigMap.
 
-A process that may not read the ConfigMap reports that (`trouble`), and nothing is paused for it. While the API server
-is away, the last pauses that were read stay in force.
+A process that may not read it reports that (`trouble`), and nothing is paused for it. While the API server is away, the
+last pauses stay in force.
 """
 
 from __future__ import annotations
@@ -52,8 +52,6 @@ async def pauses_followed(
 
 
 class _Known:
-    """What is paused, as the last version of the ConfigMap says."""
-
     def __init__(self, changed: OnChange | None) -> None:
         self.pauses: Pauses = {}
         self._changed = changed

@@ -5,19 +5,14 @@
        └─────────────────┤
                          └ cut, silent for 70 s: reopen from the last version, which bookmarks keep fresh
 
-What makes each step necessary:
-- A watch starts from a version that the server may have forgotten (410, "too old"); only a new list helps. Errors can
-  also arrive inside the stream, as ERROR events.
+- The server may have forgotten a version (410, "too old"); only a new list helps. Errors can also be ERROR events.
 - Streams freeze without a TCP error (load balancers do this). Bookmarks come about once a minute, so 70 s without a
   byte is a frozen stream.
-- A proxy can repeat what it has sent. Versions in a stream only grow, so an event that is not newer than the position
-  is ignored; applying it would set the index back.
-- A busy server answers 429 and keeps its history: the position stays valid, and a new list would only add load.
+- A proxy can repeat what it has sent. Versions in a stream only grow, so an event that is not newer is ignored.
+- A busy server answers 429: the position stays valid, and a new list would only add load.
 - A kind whose CRD is not installed answers 404. It is retried with growing delay and delays no other kind.
 
-`read` decides what is kept of an object: the watcher keeps projections, a worker's store whole objects. The reflector
-reports differences to its `Changes`: `started` with all objects after the first list, then `changed` for each
-difference, whether an event brought it or a later list.
+`read` decides what is kept of an object: the watcher keeps projections, a worker's store whole objects.
 """
 
 from __future__ import annotations
@@ -47,8 +42,7 @@ LONGEST_WITHOUT_CRD = 10.0
 # After a stream that lived this long the backoff starts over.
 GOOD_STREAM = 5.0
 STREAMS_BEFORE_RELIST = 3
-# How long a server may ask to retry later before that counts as trouble; it does so while it prepares the storage of a
-# new kind.
+# How long a server may ask to retry later before that counts as trouble: it does so while it prepares a new kind.
 THROTTLED_WITHOUT_TROUBLE = 5.0
 
 log = logging.getLogger(__name__)
@@ -67,19 +61,17 @@ class Mirrored(Protocol):
 
     @property
     def name(self) -> Name:
-        """Namespace and name."""
+        pass
 
     @property
     def resource_version(self) -> str:
-        """The version that was read."""
+        pass
 
 
 M = TypeVar("M", bound=Mirrored)
 
 
 class Changes(Protocol[M]):
-    """Receives the differences."""
-
     def started(self, objects: list[M]) -> None:
         """The first list is complete."""
 
@@ -95,33 +87,31 @@ class Selection(Protocol):
 
     @property
     def kind(self) -> Kind:
-        """The kind."""
+        pass
 
     @property
     def name(self) -> str:
-        """For metrics and logs."""
+        pass
 
     @property
     def namespace(self) -> str:
-        """The only namespace that is watched, empty for all."""
+        """Empty for all."""
 
     @property
     def label_selector(self) -> str:
-        """Which objects, in the API's notation."""
+        """In the API's notation."""
 
     @property
     def field_selector(self) -> str:
-        """Which objects, in the API's notation."""
+        """In the API's notation."""
 
     @property
     def metadata_only(self) -> bool:
-        """Whether only the objects' metadata is requested."""
+        pass
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How long streams live, how long they may be silent, and other times of watches."""
-
     duration: timedelta = timedelta(seconds=300)
     silence: timedelta = timedelta(seconds=70)
     unserved: timedelta = timedelta(seconds=30)  # without list or stream, before that counts as starving
@@ -142,7 +132,7 @@ class Reflector(Generic[M]):
         timing: Timing | None = None,
         installed: bool = True,
     ) -> None:
-        """Mirror a selection into `objects`; `installed` is False if the kind is known to be missing."""
+        """`installed` is False if the kind is known to be missing."""
         self.selection = selection
         self._api = api
         self._objects = objects
@@ -193,7 +183,7 @@ class Reflector(Generic[M]):
     def unserved(self) -> float:
         """Seconds in which the API server has neither sent a part of the list nor opened the stream.
 
-        A kind that is not installed, or that may not be watched, counts as served: the server has answered.
+        It has answered where a kind is not installed or may not be watched.
         """
         if self._unserved_since is None or self.denied or not self.installed:
             return 0.0
@@ -223,7 +213,7 @@ class Reflector(Generic[M]):
                 await asyncio.sleep(self._backoff(failures))
 
     async def refresh(self, version: str) -> None:
-        """List again unless all changes up to a version are known; a list that the stream has overtaken is dropped.
+        """List again unless a version is known; a list that the stream has overtaken is dropped.
 
         Raises:
             ApiError: the list failed; a kind that is not installed has no objects.
@@ -317,8 +307,7 @@ class Reflector(Generic[M]):
     def _replace(self, seen: dict[Name, M], position: str = "") -> None:
         """Apply a list and report the differences.
 
-        An object known in a later version than the list's `position` was added by a writer that shares the objects; it
-        stays.
+        An object in a later version than `position` was added by a writer that shares the objects; it stays.
         """
         before = dict(self._objects)
         if position:
@@ -393,7 +382,7 @@ def _number(version: str) -> int:
 
 
 def newer(version: str, than: str) -> bool:
-    """Whether a resource version is newer; versions that are no numbers cannot be compared and count as newer."""
+    """Versions that are no numbers cannot be compared and count as newer."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than or not version

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 
 
 def secret_data(content: Mapping[str, str]) -> dict[str, str]:
-    """A Secret's data with this content."""
     return {name: base64.b64encode(value.encode()).decode() for name, value in content.items()}
 
 
 def secret_content(secret: dict[str, object]) -> dict[str, str]:
-    """A Secret's data, decoded; entries that are no text are left out."""
+    """Without entries that are no text."""
     content = secret.get("data")
     found: dict[str, str] = {}
     for name, value in content.items() if isinstance(content, dict) else ():

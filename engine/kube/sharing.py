@@ -3,8 +3,8 @@
     read ──► no reading is under way: read at once
         └──► one is under way, and may have begun before the change that the caller knows of: share the next one
 
-So an answer is never older than its request, no mirror is needed, and a hundred passes that one changed Node wakes list
-the Nodes a few times.
+So an answer is never older than its request, and a hundred passes that one changed Node wakes list the Nodes a few
+times.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ T = TypeVar("T")
 
 
 class SharedReading(Generic[T]):
-    """Readings of one thing, each shared by all callers from before it began."""
-
     def __init__(self, read: Callable[[], Awaitable[T]]) -> None:
         self._read = read
         self._under_way: asyncio.Task[T] | None = None

@@ -4,13 +4,12 @@
                                                    ▲
     own writes ──► learn (the answer) ─────────────┘
 
-Each kind and namespace has one mirror, which all readers share. Kinds may be installed and removed while the process
-runs: the reflector of a kind that is not installed, or that may not be listed, tries again without delaying others, and
-`Mirror.trouble` says why the mirror is empty.
+Each kind and namespace has one mirror, which all readers share. The reflector of a kind that is not installed, or that
+may not be listed, tries again without delaying others; `Mirror.trouble` says why the mirror is empty.
 
 A mirror is some milliseconds behind the API server. So the answer to each write is added at once (`learn`), and the
-larger of two resourceVersions stays: a reader finds its own writes. For other clients' writes a reader waits until the
-mirror has reached their version (`reached`), or is called at each change (`listen`).
+larger resourceVersion stays: a reader finds its own writes. For other clients' writes it waits until the mirror has
+reached their version (`reached`), or is called at each change (`listen`).
 """
 
 from __future__ import annotations
@@ -68,16 +67,12 @@ LONGEST_SHARED = 100
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An object with the version that the reflector compares."""
-
     name: Name
     resource_version: str
     object: JsonObject
 
 
 class Mirror:
-    """The objects of one kind."""
-
     def __init__(self, api: KubeApi, followed: Followed, timing: Timing | None = None) -> None:
         self.followed = followed
         self._entries: Indexer[Entry] = Indexer()
@@ -89,12 +84,11 @@ class Mirror:
 
     @property
     def listed(self) -> bool:
-        """Whether the first list was complete."""
         return self._reflector.listed
 
     @property
     def trouble(self) -> str:
-        """Why the mirror may be empty or stale (not installed, forbidden, unreachable); empty while its stream runs."""
+        """Why it may be empty or stale (not installed, forbidden, unreachable); empty while its stream runs."""
         return self._reflector.trouble
 
     async def settled(self) -> None:
@@ -106,7 +100,6 @@ class Mirror:
         await self._reflector.running.wait()
 
     async def reach(self, version: str) -> None:
-        """Wait until it has reached a version."""
         await self._reflector.reach(version)
 
     async def refresh(self, version: str) -> None:
@@ -114,29 +107,25 @@ class Mirror:
         await self._reflector.refresh(version)
 
     def get(self, namespace: str, name: str) -> JsonObject | None:
-        """One object."""
         entry = self._entries.get((namespace, name))
         return entry.object if entry else None
 
     def add_index(self, name: str, function: IndexFunction[JsonObject]) -> None:
-        """Declare an index for `find`."""
         self._entries.add_index(name, lambda entry: function(entry.object))
 
     def find(self, index: str, value: Hashable) -> list[JsonObject]:
-        """The objects that an index lists under a value, by their names."""
+        """In the order of their names."""
         found = self._entries.find(index, value)
         return [entry.object for entry in sorted(found, key=lambda each: each.name)]
 
     def count(self, index: str, value: Hashable) -> int:
-        """How many objects an index lists under a value."""
         return self._entries.count(index, value)
 
     def values_of(self, index: str) -> Iterable[Hashable]:
-        """The values under which an index lists objects."""
         return self._entries.values_of(index)
 
     def all(self) -> Iterator[JsonObject]:
-        """A snapshot of all objects."""
+        """A snapshot."""
         return iter([entry.object for entry in self._entries.values()])
 
     def __len__(self) -> int:
@@ -145,7 +134,7 @@ class Mirror:
     def learn(self, obj: JsonObject) -> None:
         """Add the answer to a write of ours, unless a newer version is known.
 
-        The answer may come after the object was deleted; then nothing would remove it again.
+        It may come after the object was deleted, when nothing would remove it again.
         """
         seen = self._read(obj)
         if _uid(seen) in self._gone:
@@ -156,23 +145,20 @@ class Mirror:
             self._tell(before, seen)
 
     def listen(self, listener: Listener) -> None:
-        """Call `listener` at each change from now on, our own writes included."""
+        """At each change from now on, our own writes included."""
         self._listeners.append(listener)
 
     async def run(self) -> None:
-        """Mirror for ever."""
         await self._reflector.run()
 
     # Called by the reflector.
 
     def started(self, objects: list[Entry]) -> None:
-        """The first list is complete."""
         self._known.set()
         for entry in objects:
             self._tell(None, entry)
 
     def changed(self, before: Entry | None, after: Entry | None, *, seen_live: bool) -> None:
-        """An object differs from before."""
         if before is not None and (after is None or _uid(after) != _uid(before)):
             self._gone[_uid(before)] = None
             if len(self._gone) > MOST_GONE_REMEMBERED:
@@ -181,7 +167,6 @@ class Mirror:
             self._tell(before, after)
 
     def absent(self) -> None:
-        """The kind is not installed."""
         self._known.set()
 
     def _tell(self, before: Entry | None, after: Entry | None) -> None:
@@ -190,19 +175,16 @@ class Mirror:
 
 
 class InformerCache:
-    """The mirrors that the passes of an area read."""
-
     def __init__(self, api: KubeApi, mirrors: Iterable[Mirror]) -> None:
         self._api = api
         self.mirrors = {mirror.followed.kind.name: mirror for mirror in mirrors}
 
     def learn(self, kind: Kind, obj: JsonObject) -> None:
-        """Add the answer to a write of ours."""
         if kind.name in self.mirrors and text(obj, "metadata", "uid"):
             self.mirrors[kind.name].learn(obj)
 
     async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """The object from the API server, None if it does not exist."""
+        """From the API server, None if it does not exist."""
         try:
             answer = await self._api.get(kind, namespace, name)
         except Absent:
@@ -240,14 +222,13 @@ class Store:
         return self._mirrors[followed]
 
     def leave(self, followed: Followed) -> None:
-        """End a mirror that is no longer needed."""
         if followed in self._mirrors:
             del self._mirrors[followed]
             self._tasks.pop(followed).cancel()
 
 
 async def reached(mirrors: Iterable[Mirror], versions: Mapping[str, str]) -> bool:
-    """Wait until the mirrors have reached the versions of their kinds; False if that takes too long."""
+    """False if it takes too long."""
     try:
         async with asyncio.timeout(LONGEST_BEHIND):
             for mirror in mirrors:
@@ -274,9 +255,9 @@ def _entry(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
 
 
 def _sharing(obj: JsonObject) -> JsonObject:
-    """The object with its strings shared among all objects: thousands of similar ones take half the memory (measured).
+    """The object with its strings shared among all objects, which takes half the memory (measured).
 
-    Otherwise each object would have its own copy even of its field names, as each event is parsed by itself.
+    Each event is parsed by itself, so each object would have its own copies even of its field names.
     """
     return {intern(name): _shared(value) for name, value in obj.items()}
 
