@@ -2,7 +2,7 @@
 
     ask:  room in the node group? ──► replicas + 1 with the mark ──► annotate the Machine
     end:  (annotate the Machine, if it goes) ──► replicas - 1 without the mark
-    delete:  room in the node group? ──► end ──► delete the Machine, by its uid
+    delete:  room in the node group? ──► end ──► delete the Machine, by its uid; before the end, if others are marked
 
 Each step can be repeated after a lost answer or a crash: the mark says what was asked for, and every patch of a
 MachineDeployment has the resourceVersion that it was decided upon.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
+from contextlib import suppress
 
 from temporalio import activity
 
@@ -28,7 +29,6 @@ from domain.instances.disruptions import Turn
 from domain.instances.names import InstanceKey
 from domain.instances.replacements import (
     REPLACED,
-    SURPLUS,
     Mark,
     Replaced,
     Replacement,
@@ -37,10 +37,10 @@ from domain.instances.replacements import (
     check_replaceable,
     deployment_of,
     is_replaced,
-    is_surplus,
     mark_of,
     newcomers,
     replaced_by,
+    surplus_of,
 )
 from domain.instances.resources import Machine, MachineDeployment, MachineSet
 from engine.clock import now
@@ -106,26 +106,44 @@ class MachineActivities(Activities):
         if turn.why:
             metrics.reacted("delete-machine", deletion.because, metrics.Outcome.WAITS)
             return turn
-        if deletion.deployment:
-            await self._replaced(machine, deletion)
+        if not deletion.deployment:
+            await self._deleted(deletion)
+            return turn
+        async with self._locks[deletion.namespace, deletion.deployment]:
+            if await self._alone(deletion):
+                await self._replaced(machine, deletion)
+                await self._deleted(deletion)
+            else:
+                await self._deleted(deletion)
+                await self._replaced(machine, deletion)
+        return turn
+
+    async def _deleted(self, deletion: DeleteOwner) -> None:
+        """Delete the Machine, and tell of it unless it is gone."""
         try:
             answer = await self._kube.delete(MACHINE, deletion.namespace, deletion.name, uid=deletion.uid)
         except (Absent, Conflict):
-            return turn
+            return
         if mapping(answer, "metadata").get("uid") == deletion.uid:
             self._cache.learn(MACHINE, answer)
         metrics.reacted("delete-machine", deletion.because, timed=not deletion.deployment)
         subject = Subject(MACHINE, deletion.namespace, deletion.name, deletion.uid)
         said = f"deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
         await self._tell(subject, "Warning", "InstanceTaken", said)
-        return turn
+
+    async def _alone(self, deletion: DeleteOwner) -> bool:
+        """Whether no other Machine of the MachineDeployment is being replaced."""
+        try:
+            mark = _readable(await self._deployment(deletion.namespace, deletion.deployment))
+        except (Denied, Invalid):
+            return True
+        return mark is None or len(mark.machines) <= 1
 
     async def _replaced(self, machine: Machine, deletion: DeleteOwner) -> None:
         """Lower the replicas, so that the Machine is not replaced once more."""
         try:
             await self._annotate(machine, REPLACED)
-            async with self._locks[deletion.namespace, deletion.deployment]:
-                ready = await self._lowered(deletion)
+            ready = await self._lowered(deletion)
         except (Denied, Invalid) as error:
             # AWS takes the instance all the same; the mark is tried again once the Machine goes.
             log.warning("Machine %s is deleted, and its replacement stays: %s", machine.key.path, error)
@@ -196,8 +214,9 @@ class MachineActivities(Activities):
             young = replaced_by(before, members).get(which.uid)
             replicas = deployment.spec.replicas or 0
             after = before.seen(replicas).ended(which.uid, young.metadata.uid if young and not kept else "")
-            if kept and after.expected < replicas:
-                await self._spare(before, members, young)
+            gone = all(each.metadata.uid != which.uid for each in members)
+            if (kept or (gone and len(before.machines) > 1)) and after.expected < replicas:
+                await self._spare(which, before, members)
             if not await self._written(deployment, after):
                 continue
             scaled = f"scaled from {replicas} to {after.expected}" if after.expected != replicas else "not scaled back"
@@ -211,12 +230,18 @@ class MachineActivities(Activities):
             return young is not None
         raise Unavailable(f"MachineDeployment {which.namespace}/{which.deployment} is written by others all the time")
 
-    async def _spare(self, mark: Mark, members: tuple[Machine, ...], young: Machine | None) -> None:
-        """Have a replacement that is not needed any more be the first to be deleted."""
-        if any(is_surplus(each) for each in members):
-            return  # a previous attempt has done it
-        for each in [young] if young else newcomers(mark, members)[-1:]:
-            await self._annotate(each, SURPLUS)
+    async def _spare(self, which: EndReplacement | DeleteOwner, mark: Mark, members: tuple[Machine, ...]) -> None:
+        """Have a replacement that is not needed any more be deleted first, the same one in each attempt."""
+        value = surplus_of(which.uid)
+        told = (each for each in members if each.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == value)
+        spare = next(told, None) or next(reversed(newcomers(mark, members)), None)
+        if spare is None:
+            return
+        await self._annotate(spare, value)
+        if len(mark.machines) > 1 and not spare.metadata.deleting:
+            meta = spare.metadata
+            with suppress(Absent, Conflict):
+                await self._kube.delete(MACHINE, meta.namespace, meta.name, uid=meta.uid)
 
     async def _annotate(self, machine: Machine, value: str | None) -> None:
         """Set Cluster API's annotation unless somebody has, or remove ours; a Machine that is gone needs none."""

@@ -7,6 +7,10 @@ is written by the same patch as the replicas, so what was asked for is undone wh
 are lowered before the Machine is deleted: the annotation on it has the MachineSet delete that very one, also if Perdure
 dies in between. In the other order the MachineSet would make another Machine for it.
 
+Where several Machines of a MachineDeployment are replaced, all of them are annotated, and the MachineSet could delete
+one that still waits. Then the Machine that goes is deleted first: a MachineSet counts one that is being deleted, and
+prefers it to all others.
+
 | replicas at the end | because | they are | the Machine |
 |---|---|---|---|
 | as asked for | nobody else has changed them | lowered by one | is deleted |
@@ -36,9 +40,8 @@ from domain.levers import paused
 from domain.model import Model
 from domain.resource import CustomResource, ObjectMeta
 
-# Values of Cluster API's annotation, which only looks for its key: a Machine that is replaced, and a replacement that
-# is not needed any more.
-REPLACED, SURPLUS = "perdure: replaced", "perdure: surplus"
+# The value of Cluster API's annotation on a Machine that is replaced. Cluster API only looks for the key.
+REPLACED = "perdure: replaced"
 # The mark's time is a worker's, a Machine's that of the API server.
 CLOCKS_DIFFER = timedelta(seconds=5)
 # An object's annotations may have 256 KiB.
@@ -265,9 +268,9 @@ def is_replaced(machine: Machine) -> bool:
     return machine.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == REPLACED
 
 
-def is_surplus(machine: Machine) -> bool:
-    """Whether Perdure has asked a MachineSet to delete the Machine first, as a replacement that is not needed."""
-    return machine.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == SURPLUS and not machine.metadata.deleting
+def surplus_of(uid: str) -> str:
+    """The annotation's value on a replacement that is not needed any more, by the uid of the Machine that stays."""
+    return f"perdure: surplus of {uid}"
 
 
 def _owned(machine: Machine, machine_set: MachineSet, deployment: MachineDeployment) -> bool:

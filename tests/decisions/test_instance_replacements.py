@@ -367,8 +367,9 @@ def test_each_machine_is_replaced_by_a_younger_one_of_its_own(
 class Clusters(MemoryKube):
     """An API server on which Cluster API keeps three Machines; one write of ours is not answered, or not done."""
 
-    def __init__(self, fails_at: int = 0, *, done: bool = True) -> None:
+    def __init__(self, fails_at: int = 0, *, done: bool = True, between: bool = False) -> None:
         super().__init__()
+        self._between = between  # whether Cluster API acts between any two writes of ours
         self._writes = itertools.count(1)
         self._fails_at, self._done = fails_at, done
         self.refused: tuple[str, ...] = ()
@@ -395,16 +396,16 @@ class Clusters(MemoryKube):
         await super().create(MACHINE, {"metadata": meta, "spec": spec, "status": status}, "clusters")
         await super().patch(MACHINE, "clusters", name, {"metadata": {"creationTimestamp": born.isoformat()}})
 
-    async def cluster_api(self, *, ready: bool = True) -> None:
+    async def cluster_api(self, *, made: bool = True, gone: bool = True) -> None:
         """One turn of its controllers: as many Machines as wanted, deleting ones counted; those go later."""
         found = (await self.list(MACHINE, "clusters")).items
         for each in found:
-            if text(each, "metadata", "deletionTimestamp"):
+            if gone and text(each, "metadata", "deletionTimestamp"):
                 await super().patch(
                     MACHINE, "clusters", text(each, "metadata", "name"), {"metadata": {"finalizers": []}}
                 )
         wanted = (await self.get(MACHINE_DEPLOYMENT, "clusters", "md-0"))["spec"]["replicas"]
-        if len(found) < wanted and ready:
+        if len(found) < wanted and made:
             await self.make(datetime.now(UTC))
         going = [each for each in found if text(each, "metadata", "deletionTimestamp")]
         first = [each for each in found if DELETE_FIRST_ANNOTATION in mapping(each, "metadata", "annotations")]
@@ -426,11 +427,15 @@ class Clusters(MemoryKube):
     async def _write(self, kind: Kind, write: Callable[[], Awaitable[Any]]) -> Any:
         if kind.name in self.refused:
             raise Denied(f"{kind.name} is forbidden")
-        if kind in (EVENT, LEASE) or next(self._writes) != self._fails_at:
+        if kind in (EVENT, LEASE):
             return await write()
-        if self._done:
-            await write()
-        raise Unavailable("no answer")
+        fails = next(self._writes) == self._fails_at
+        answer = await write() if self._done or not fails else None
+        if self._between:
+            await self.cluster_api(made=False, gone=False)
+        if fails:
+            raise Unavailable("no answer")
+        return answer
 
     async def patch(self, kind: Kind, *args: Any, **more: Any) -> Any:
         return await self._write(kind, lambda: MemoryKube.patch(self, kind, *args, **more))
@@ -494,9 +499,12 @@ async def lived(kube: Clusters, *lives: Life, turns: int = 12) -> None:
 
 
 @pytest.mark.parametrize("done", [True, False], ids=["after it was done", "before it was done"])
+@pytest.mark.parametrize("between", [True, False], ids=["Cluster API at once", "Cluster API later"])
 @pytest.mark.parametrize("fails_at", range(6))
-async def test_one_machine_is_replaced_and_no_other_wherever_a_worker_dies(fails_at: int, *, done: bool) -> None:
-    kube = Clusters(fails_at, done=done)
+async def test_one_machine_is_replaced_and_no_other_wherever_a_worker_dies(
+    fails_at: int, *, done: bool, between: bool
+) -> None:
+    kube = Clusters(fails_at, done=done, between=between)
     await kube.begin()
     await lived(kube, Life(kube))
     found = await kube.deployment()
@@ -510,8 +518,47 @@ async def test_machines_of_one_deployment_that_are_taken_at_once_are_all_replace
     kube = Clusters(fails_at)
     await kube.begin()
     await lived(kube, Life(kube, "m-0"), Life(kube, "m-1"), turns=16)
-    assert await kube.names() == ["m-2", "m-3", "m-4"]
+    names = await kube.names()
+    assert ("m-2" in names, len(names), {"m-0", "m-1"} & set(names)) == (True, 3, set())
+    if not fails_at:
+        assert names == ["m-2", "m-3", "m-4"], "no machine is made in vain"
     assert (await kube.deployment())["spec"]["replicas"] == 3
+
+
+@pytest.mark.parametrize("withdrawn", [True, False], ids=["withdrawn", "replaced"])
+async def test_a_machine_that_still_waits_stays_when_another_of_its_deployment_ends(*, withdrawn: bool) -> None:
+    """Both are annotated, and the MachineSet would delete either when it is scaled down."""
+    kube = Clusters(between=True)
+    await kube.begin()
+    waits, ends = Life(kube, "m-0"), Life(kube, "m-1")
+    await ends.turn()
+    await waits.turn()
+    for _ in range(2):
+        await kube.cluster_api()  # makes one at a time
+    ends.notice = not withdrawn
+    for _ in range(3):
+        await ends.turn()
+    stays = await kube.get(MACHINE, "clusters", "m-0")
+    assert "deletionTimestamp" not in stays["metadata"]
+    left = await kube.get(MACHINE, "clusters", "m-1")
+    assert ("deletionTimestamp" in left["metadata"]) != withdrawn
+    assert (await kube.deployment())["spec"]["replicas"] == 4
+
+
+async def test_a_machine_that_still_waits_stays_when_another_is_gone_before_its_end() -> None:
+    kube = Clusters()
+    await kube.begin()
+    waits, ends = Life(kube, "m-0"), Life(kube, "m-1")
+    await ends.turn()
+    await waits.turn()
+    await kube.delete(MACHINE, "clusters", "m-1")
+    for _ in range(4):
+        await kube.cluster_api()  # makes one more for it
+    for _ in range(2):
+        await ends.turn()
+        await kube.cluster_api()
+    assert "m-0" in await kube.names()
+    assert (await kube.deployment())["spec"]["replicas"] == 4
 
 
 class Interleaved(Clusters):
