@@ -71,12 +71,12 @@ class Action(Model):
     result: ClassVar[type[Model] | None] = None
     start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
     # If the worker misses heartbeats for this long, the action is scheduled again, with twice the time. Quick actions
-    # end # before their first heartbeat. The time suits a worker and a Temporal server with a twentieth of a core.
+    # end before their first heartbeat. The time suits a worker and a Temporal server with a twentieth of a core.
     heartbeat: ClassVar[timedelta] = timedelta(seconds=20)
     # The server's limit for all attempts together.
     schedule_to_close: ClassVar[timedelta | None] = None
     # The server's pauses between retries of temporary errors (throttled, unavailable, pending), unless the error gives
-    # a # delay.
+    # a delay.
     first_retry: ClassVar[timedelta] = timedelta(seconds=1)
     longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
     # On cancellation wait until the action has ended, because its outcome must be known.

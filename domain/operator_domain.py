@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 DEFAULT = "poolboy.gpte.redhat.com"
-# Until the domain is filled in. The API server refuses it as a group or finalizer, so a missing substitution fails at #
+# Until the domain is filled in. The API server refuses it as a group or finalizer, so a missing substitution fails at
 # once.
 PLACEHOLDER = "(OPERATOR_DOMAIN)"
 

@@ -136,7 +136,7 @@ def _new(world: AccountWorld, now: datetime) -> Decision:
         return world.entering(AccountState.CREATING, message, now, why="the AWS account exists", status=status)
     if created := DEVELOPMENT_ACCOUNT if world.dev_mode else known.created_account_id:
         # The Secret's name is already known, which saves a write. In development mode the Secret may never exist, and
-        # an # account without a Secret name is not given to claims.
+        # an account without a Secret name is not given to claims.
         secret = account.spec.iam_user_secret if world.dev_mode else secret_of(account.metadata.name)
         spec = account.spec.model_copy(update={"aws_account_id": created, "iam_user_secret": secret})
         return world.working(f"record {created}", world.write_spec(spec, note="record awsAccountID"))

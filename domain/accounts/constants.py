@@ -59,7 +59,7 @@ REGION_INITIALIZATION_TIMEOUT = timedelta(seconds=3060)
 # The most accounts that opt in at once, and the most pending regions of one account.
 OPTING_IN_ACCOUNTS = 9
 OPTING_IN_REGIONS = 6
-# The most open requests of an account, and in an opt-in region. #
+# The most open requests of an account, and in an opt-in region.
 # https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html
 QUOTA_REQUESTS = 20
 QUOTA_REQUESTS_OF_OPT_IN_REGION = 2

@@ -9,7 +9,7 @@ VERSION = "v1"
 # OpenShift's: the requester of the Namespace.
 NAMESPACE_REQUESTER_ANNOTATION = "openshift.io/requester"
 
-# For handles' writes to managed resources. It differs from Perdure's other field manager, because such a resource may #
+# For handles' writes to managed resources. It differs from Perdure's other field manager, because such a resource may
 # have its own lifecycle here (an AccountClaim), for which those writes are news.
 RESOURCE_FIELD_MANAGER = "perdure-handles"
 
@@ -38,7 +38,7 @@ DEFAULT_ALLOWED_OPS = ("add", "remove", "replace")
 # A handle that expires sooner is not bound.
 NEAR_EXPIRY = timedelta(seconds=120)
 
-# Poolboy's intervals. Here they are upper bounds: events are handled at once, and only time-dependent templates are #
+# Poolboy's intervals. Here they are upper bounds: events are handled at once, and only time-dependent templates are
 # rendered at the handles' interval.
 MANAGE_CLAIMS_INTERVAL = timedelta(seconds=60)
 MANAGE_HANDLES_INTERVAL = timedelta(seconds=60)

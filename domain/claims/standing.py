@@ -12,7 +12,7 @@ from domain.claims.pools import PoolHandle, Wants
 from domain.decision import Decision, Outcome, earliest
 
 BINDING, STALLED, DELETING, BUG = "Binding", "Stalled", "Deleting", "Bug"
-# The binder deletes expired claims; after this time a claim deletes itself. A shorter time would make claims of one #
+# The binder deletes expired claims; after this time a claim deletes itself. A shorter time would make claims of one
 # batch evaluate themselves at once, which takes longer than the batch.
 LEFT_TO_BINDER = timedelta(seconds=20)
 # After a failed deletion.
