@@ -12,8 +12,8 @@ users' namespaces, everything else in the operator's. The workflow that reconcil
 | ResourceHandle | it is free, or its claim is gone or ignored | its own |
 | ResourcePool, its ResourcePoolScalings, the creation of its handles | always | the pool's |
 
-Managed resources are written by their handle's workflow. Every write has the resourceVersion of its decision as
-precondition, so overlapping writers during a handover refuse each other.
+Managed resources are written by their handle's workflow. Every write has its decision's resourceVersion as
+precondition, so overlapping writers refuse each other.
 """
 
 from domain.claims.constants import VERSION

@@ -1,7 +1,7 @@
 """The provider of each resource that a claim lists (list mode).
 
-It is the provider named in the entry, else the one recorded in the claim's status, else the one whose `match` fits the
-entry's template. No template is rendered, so no evaluator process is needed.
+It is the one named in the entry, else in the claim's status, else the one whose `match` fits the entry's template.
+Nothing is rendered, so no evaluator is needed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ class NotAssigned(Faulty):
 
 
 def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str, ...]:
-    """Raises:
-    NotAssigned: an entry has no provider, several match, or the named one does not exist.
-    """
+    """NotAssigned if an entry has no provider, several match, or the named one does not exist."""
     before = [provider_name(entry) for entry in objects_at(claim, "status", "resources")]
     matches = {name: value_at(provider, "spec", "match") for name, provider in providers.items()}
     assigned = []

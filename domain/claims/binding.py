@@ -3,8 +3,8 @@
 The claim's names and provider replace the handle's, entry by entry, and missing entries are added. Templates follow in
 the handle's next pass. A default lifespan starts now; without one the claim inherits the handle's unclaimed end.
 
-A pool's handle is created with the resources that its provider yields, so that it can be matched at once. If templates
-use fields that exist only after the creation (uid), it gets its resources in its first pass.
+A pool's handle is created with its provider's resources, so that it can be matched at once; if templates need the
+handle's uid, it gets them in its first pass.
 """
 
 from __future__ import annotations

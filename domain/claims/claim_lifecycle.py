@@ -153,7 +153,7 @@ def decide(world: Claim, now: datetime) -> Decision:
         return standing.ending(gone.why).doing(gone)
     if holder_of(handle) != name_of(claim):
         # The handle is authoritative: status fields that it does not confirm are dropped, and the binder finds the
-        # right handle.
+        # right one.
         confirmed = without(object_at(claim, "status"), ("resourceHandle", "lifespan"))
         return _unbound(world, now, _with_status(claim, confirmed, "status without that handle"))
     if is_deleting(handle):
@@ -201,10 +201,7 @@ def _stands(world: Claim, now: datetime) -> Decision:
 
 
 def ends_with_others(world: Claim, now: datetime) -> datetime | None:
-    """When the binder deletes the claim in a batch; None if its own workflow does.
-
-    The binder only considers future ends.
-    """
+    """When the binder deletes the claim in a batch; None if its own workflow does. Only future ends count."""
     return ahead(agreed_end(world.claim, world.handle), now)
 
 

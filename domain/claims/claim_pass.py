@@ -4,13 +4,13 @@
          └ fault            └ fault       └ waits                        └ invalid      (only while it has none)
 
 Each step continues with the changed claim, so templates see it as it will be written. A claim that stops at a step
-keeps its handle, which is reconciled as before, without the claim's changes.
+keeps its handle, which is reconciled without the claim's changes.
 
 - Provider mode (`spec.provider`): the provider is immutable; its labels and annotations are added to the claim
   permanently; required approval comes first. A claim with a handle counts as approved.
 - List mode (`spec.resources`): each entry has a provider; defaults are written into the spec, once.
 
-If the claim's status lost accepted values (a crash, a person, a restore), they are taken from its handle.
+Accepted values that the status has lost (a crash, a person, a restore) are taken from the handle.
 """
 
 from __future__ import annotations
@@ -120,10 +120,7 @@ class _Pass:
         self.claim = {**self.claim, "metadata": {**metadata, field: entries}}
 
     def _check_shape(self) -> None:
-        """Raises:
-        UnreadableMoment: the start is not a time.
-        Faulty: the spec does not request resources in exactly one way.
-        """
+        """Faulty unless the spec requests resources in exactly one way; UnreadableMoment if the start is not a time."""
         start_of(self.claim)
         entries = value_at(self.claim, "spec", "resources")
         if value_at(self.claim, "spec", "provider") is not None:

@@ -1,7 +1,6 @@
 """The parts of a claim's status that come from its handle: resources, health, readiness, summary, lifespan.
 
-They are written after the handle's status. The claim shows complete live objects, which users read instead of having
-permissions on them. The claim's own fields stay.
+They are written after the handle's status. The claim shows complete live objects, because its users may not read these.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether rendered templates of a handle or claim may change without an event.
 
-If time changes them, the object is evaluated again periodically. If the pass's own writes do, they are rendered again
-in the pass. The templates of all reachable providers count, even if a link's condition is false now.
+If time changes them, the object is evaluated periodically; if the pass's own writes do, they are rendered again in the
+pass. The templates of all reachable providers count, even if a link's condition is false now.
 """
 
 from __future__ import annotations

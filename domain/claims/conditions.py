@@ -1,9 +1,9 @@
-"""The condition `Stalled` of claims, handles and pools: something needs a person.
+"""The condition `Stalled` of claims, handles and pools: something needs a person. It exists only while there is a
+fault.
 
-kstatus (Argo CD, Flux) reads it as "will not progress by itself". It exists only while there is a fault.
-ResourceProviders have another one (`provider_conditions.py`). A claim shows its own faults and its handle's, found in
-different passes. The handle's have a common reason, so that each pass leaves the other kind alone. The claim's own have
-precedence: with one, nothing of the claim reaches the handle.
+kstatus (Argo CD, Flux) reads it as "will not progress by itself". A claim shows its own faults and its handle's, found
+in different passes; the handle's have a common reason, so that each pass leaves the other kind alone. The claim's own
+have precedence: with one, nothing of the claim reaches the handle.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A claim's requirements for a handle, and the new handle if no free one matches.
 
-In provider mode the provider yields the resources for the accepted values, and gives the lifespan. In list mode the
-resources are the claim's, with the variables of their providers (later ones override), and each lifespan setting is the
-shortest of all providers'. A top-level provider without its own resource does not forbid a creation.
+In provider mode the provider yields the resources and gives the lifespan. In list mode the resources are the claim's,
+with their providers' variables (later ones override), and each lifespan setting is the shortest of all. A top-level
+provider without its own resource does not forbid a creation.
 """
 
 from __future__ import annotations
@@ -21,12 +21,7 @@ from domain.claims.timestamps import requested_end_of
 
 
 def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
-    """`assigned` are the claim's providers in list mode.
-
-    Raises:
-        ProviderError: a provider is missing, or has invalid links.
-        TemplateError: a template of a provider fails.
-    """
+    """`assigned` are the claim's providers in list mode. Raises ProviderError, TemplateError."""
     if provider := text_at(scene.claim, "spec", "provider", "name"):
         return resource_list(scene, provider)
     return [

@@ -2,12 +2,11 @@
 
 A provider may require a claim; links to other resources of the handle may wait (`waitFor`) and provide values of that
 resource's live state (`templateVars`). The provider's `override` is merged over the handle's template. Parameter values
-reach a resource only through `template.definition`. A waiting resource is neither created nor updated.
+reach a resource only through `template.definition`. A waiting resource is not written.
 
 A resource is pinned to its recorded reference: edits of name and namespace are ignored, so that they never create a
-second object; a change of apiVersion or kind is an error, unless the API server does not serve the recorded one. Two
-entries with the same generateName have the same name: the first recorded one, else the first in order, owns the object,
-and the other waits for a new definition.
+second object; a change of apiVersion or kind is an error, unless the recorded one is not served. Of two entries with
+the same name, the first recorded one, else the first in order, owns the object; the other waits for a new definition.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
     Raises:
         DefinitionError: a definition is invalid, or of a different kind than recorded.
         ProviderError: a provider is missing or has invalid links.
-        TemplateError: a template of a provider fails.
+        TemplateError: a provider's template fails.
     """
     found: list[JsonObject | WaitingFor] = []
     for index in range(len(resources.entries)):
@@ -75,10 +74,7 @@ def reference_of(defined: JsonObject) -> JsonObject:
 
 
 def reference_for(resources: Resources, index: int, defined: JsonObject) -> JsonObject:
-    """A recorded one stays.
-
-    Exception: a missing object of a namespaced kind was recorded without a namespace, and gets the current one.
-    """
+    """A recorded one stays, except that of a missing object of a namespaced kind, recorded without a namespace."""
     recorded, namespace = resources.recorded(index), text_at(defined, "metadata", "namespace")
     if any(defined[field] != recorded.get(field) for field in _KIND):
         return reference_of(defined)

@@ -1,7 +1,6 @@
 """Names that contain OPERATOR_DOMAIN: API version, finalizers, labels and annotations of the claims area.
 
-A process creates this value from its settings and passes it on; nothing here is constant, so nothing can use the
-default domain by accident.
+A process makes them from its settings and passes them on, so nothing can use the default domain by accident.
 """
 
 from __future__ import annotations

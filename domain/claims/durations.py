@@ -1,8 +1,8 @@
 """Durations and times in lifespans.
 
-Durations are parsed like Poolboy's (pytimeparse: `30m`, `1h30m`, `2 days`, `1:24:11`; a bare number is invalid). They
-are written as `1d2h3m4s` on handles, and with a single unit in the claim's status, whose schema accepts nothing else.
-Times are RFC 3339, written in UTC with whole seconds.
+Durations are parsed like Poolboy's (pytimeparse: `30m`, `1h30m`, `2 days`, `1:24:11`; a bare number is invalid), and
+written as `1d2h3m4s` on handles, with a single unit in the claim's status, whose schema accepts nothing else. Times are
+RFC 3339, written in UTC with whole seconds.
 """
 
 from __future__ import annotations
@@ -41,11 +41,7 @@ class UnreadableMoment(ValueError):  # noqa: N818 - says what the text is
 
 
 def parse_duration(text: str, what: str = "duration") -> timedelta:
-    """`what` names the field in the error.
-
-    Raises:
-        UnreadableDuration: the text is invalid or too large.
-    """
+    """`what` names the field in the error, UnreadableDuration."""
     seconds = timeparse(text) if len(text) <= LONGEST_TEXT else None
     if seconds is None:
         raise UnreadableDuration(what, text)
@@ -67,11 +63,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def in_one_unit(text: str, what: str = "duration") -> str:
-    """For the claim's status; such a text is unchanged.
-
-    Raises:
-        UnreadableDuration: the text is invalid, or negative, which the schema does not allow.
-    """
+    """For the claim's status; such a text is unchanged. UnreadableDuration also if it is negative."""
     if _ONE_UNIT.fullmatch(text):
         return text
     duration = parse_duration(text, what)
@@ -83,11 +75,7 @@ def in_one_unit(text: str, what: str = "duration") -> str:
 
 
 def parse_moment(text: str, what: str = "moment") -> datetime:
-    """In UTC and whole seconds; `what` names the field in the error.
-
-    Raises:
-        UnreadableMoment: the text is not RFC 3339.
-    """
+    """In UTC and whole seconds; `what` names the field in the error, UnreadableMoment."""
     try:
         moment = parse_timestamp(text.strip().upper())
         if moment is not None:

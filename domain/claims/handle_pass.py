@@ -5,9 +5,8 @@
 
 Only an accepted claim's requests reach the handle (`push`). Templates may read what the pass writes (readiness, end):
 if that changes, the steps from the resource list on are repeated, once, because such a template may change each time. A
-fault ends only its own step: a handle with failing templates changes nothing, and still shows its resources and expires
-in time. A resource list that cannot be computed stays. The claim author's conditions use the new statuses; one that
-cannot be evaluated is false.
+fault ends only its own step: a handle with failing templates still shows its resources and expires in time. The claim
+author's conditions use the new statuses; one that cannot be evaluated is false.
 """
 
 from __future__ import annotations

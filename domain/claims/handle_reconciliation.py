@@ -6,9 +6,8 @@
        '-----> nothing left to do --> status of the handle --> status of the claim
 
 Safe to repeat at any point: names derive from the handle's, references are recorded before creation, existing objects
-are adopted, and writes have the read resourceVersion as precondition. A resource that cannot be created is a fault in
-the status; others are created, except dependents. Resources created while another process ended the handle are deleted,
-because no other pass knows them.
+are adopted. A resource that cannot be created is a fault in the status; others are created, except dependents.
+Resources created while another process ended the handle are deleted, because no other pass knows them.
 """
 
 from __future__ import annotations
@@ -65,8 +64,7 @@ class HandleWorld(ObjectsWorld):
         conditional: the claim has conditions; if evaluation fails, it is repeated without them.
         unevaluated: why conditions could not be evaluated.
         failed: why a resource could not be created or changed, by index.
-        sent: tried patches, by resource index.
-        changed: changes of live objects.
+        sent: tried patches, by index.
         begun: definitions of possibly created objects, including lost answers.
         begun_upon: the handle at that time.
         lost: the handle has ended, or the observation is outdated.

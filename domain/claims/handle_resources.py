@@ -1,10 +1,9 @@
 """The handle's resource list: changes by its provider and its claim, entry by entry.
 
-An entry stands for an object in the cluster. It is identified by provider and name, and never moved, removed or given
-to another provider. New resources of the provider are appended, and no longer yielded ones stay. (Poolboy's
-identification by index put one provider's template into another's resource.) In list mode entries are paired by index,
-and one with another provider is refused. Claim edits are merged over the handle's templates without filters, and remove
-nothing. In provider mode the claim passes its parameter values, and templates follow from these.
+An entry stands for an object in the cluster. It is identified by provider and name (by index, as in Poolboy, one
+provider's template got into another's resource), and never moved, removed or given to another provider. New resources
+are appended, and no longer yielded ones stay. In list mode entries are paired by index, and one with another provider
+is refused. Claim edits are merged over the handle's templates without filters, and remove nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: st
 
 
 def _in_order(yielded: Sequence[JsonObject], found: Sequence[int | None]) -> list[int | None]:
-    """A provider linked twice under one name yields indistinguishable resources; another order would swap their
+    """A provider linked twice under one name yields indistinguishable resources: another order would swap their
     templates.
     """
     groups: dict[tuple[str, str], list[int]] = {}
@@ -84,10 +83,8 @@ def _replaced(entry: JsonObject, resource: JsonObject) -> JsonObject:
 
 
 def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
-    """In list mode `provider_names` are the providers assigned to the claim's entries.
-
-    Raises:
-        ProviderMissing: the provider of a new entry does not exist.
+    """In list mode `provider_names` are those of the claim's entries; ProviderMissing if a new entry's does not
+    exist.
     """
     claim, handle = scene.claim or {}, scene.handle or {}
     entries = objects_at(handle, "spec", "resources")

@@ -1,8 +1,7 @@
 """Health, readiness and waits of a handle's resources, individually and in total, for its status.
 
-Health and readiness are true, false or unknown, which is shown as an absent field. Resources that cannot be read keep
-their values. A check that cannot be evaluated is unknown, because young objects often lack the checked fields; the
-error texts are returned for people.
+Unknown is shown as an absent field. Resources that cannot be read keep their values. A check that cannot be evaluated
+is unknown, because young objects often lack the checked fields; the error texts are for people.
 """
 
 from __future__ import annotations

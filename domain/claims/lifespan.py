@@ -4,12 +4,10 @@
     bound or created for a claim: end = requested, else default --first ready: default restarts--> end --> deleted
 
 Providers, pools and handles give terms: a default, a maximum counted from first readiness (before that from the start),
-and a relative maximum, the farthest distance of the end from now. Terms may be templates; handles store the template,
-claims show the result. One step uses one `now` in whole seconds, because clients compare differences exactly. Only a
-requested end is cut to the maxima, and an end in the past means now. With a relative maximum below the wish the end
-moves forward while the wish is ahead: when less than half of the relative maximum is left, or when wish or term differ
-from the last honoured `Wish`. So an outage of less than half a relative maximum ends nothing; after a longer one,
-settle the end before checking whether it has passed.
+and a relative maximum, the farthest distance of the end from now. Handles store them as templates, claims show the
+result. One step uses one `now` in whole seconds, because clients compare differences exactly. Only a requested end is
+cut to the maxima, and an end in the past means now. With a relative maximum below the wish the end moves forward: when
+less than half of it is left, or when wish or term differ. Settle the end before checking whether it has passed.
 """
 
 from __future__ import annotations
@@ -90,9 +88,8 @@ class Wish(Model):
 
 
 class SettledEnd(Model):
-    """`cut`: the terms allow less than requested; `news`: not yet reported for this wish.
-
-    At `moves_at` the end must be settled again.
+    """`cut`: the terms allow less than requested; `news`: not yet reported for this wish; settle again at
+    `moves_at`.
     """
 
     end: datetime
@@ -119,11 +116,7 @@ def terms_of(lifespan: JsonValue, rendered: Mapping[str, JsonValue]) -> Terms:
 
 
 def least(terms: Iterable[Terms]) -> Terms:
-    """The shortest of each setting among several providers, with its own text; the first of equals.
-
-    Raises:
-        UnreadableDuration: one of them is not a duration.
-    """
+    """The shortest of each setting, with its own text; the first of equals. Raises UnreadableDuration."""
     several = tuple(terms)
     return Terms(
         default=_shortest((each.default for each in several), "lifespan.default"),
@@ -152,13 +145,10 @@ def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> Ha
 
 
 def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> HandleLifespan:
-    """By the pool's `spec.lifespan` or else its provider's.
+    """By the pool's `spec.lifespan` or else its provider's; UnreadableDuration if `unclaimed` is none.
 
     The end counts from `created`: call it with `now` for the request, and again with the returned `creationTimestamp`;
     if the ends differ, correct the handle's.
-
-    Raises:
-        UnreadableDuration: `unclaimed` is not a duration.
     """
     lifespan = pool if isinstance(pool, dict) else provider
     unclaimed = text_at(lifespan, "unclaimed")
@@ -176,8 +166,7 @@ def end_at_binding(
 ) -> datetime | None:
     """`terms` and `current` end are the handle's. Without default and wish the claim inherits the unclaimed end.
 
-    Raises:
-        UnreadableDuration: a used term is not a duration.
+    Raises UnreadableDuration.
     """
     now = whole_seconds(now)
     if requested_end is not None:
@@ -217,7 +206,7 @@ def settled_end(
     """Args:
         terms: the handle's.
         requested_end: the claim's `spec.lifespan.end`.
-        current: the handle's current end.
+        current: the handle's end.
         base: the start of the maximum, see `timestamps.base_of`.
         now: the time of the step.
         honoured: the last returned `wish`; None if unknown, which settles the end again.
@@ -239,12 +228,9 @@ def settled_end(
 
 
 def first_ready(terms: Terms, *, requested_end: datetime | None, start: datetime, now: datetime) -> FirstReady:
-    """The default starts again, unless another end is requested.
+    """The default starts again, unless another end is requested. Raises UnreadableDuration.
 
     The caller settles the end with this `requested_end` and `base=first_ready`.
-
-    Raises:
-        UnreadableDuration: the default is not a duration.
     """
     now = whole_seconds(now)
     default = terms.default_duration

@@ -1,8 +1,8 @@
 """The resources of one handle during a pass, and the values that they exchange.
 
-A provider may link to others with resources in the same handle. A link can make a resource wait for the linked one
-(`waitFor`, evaluated on the live state), and provide values of that state to the `override` (`templateVars`). A link
-without a resource in the handle (its `when` was false) does neither.
+A link between providers can make a resource wait for the linked one (`waitFor`, evaluated on the live state), and
+provide values of that state to the `override` (`templateVars`). A link without a resource in the handle (its `when` was
+false) does neither.
 """
 
 from __future__ import annotations
@@ -100,10 +100,9 @@ def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Len
 
 
 def _linked_resource(resources: Resources, provider: JsonObject, link: JsonObject) -> int | None:
-    """By provider and resource name, else the provider's first.
+    """By provider and resource name, else the provider's first that is not another link's.
 
-    The name matters because a provider may be linked twice; it may differ in list mode and in older handles. A resource
-    with the name of another link to the provider belongs to that link.
+    A provider may be linked twice; the name may differ in list mode and in older handles.
     """
     linked = text_at(link, "name")
     names = {link_resource_name(other) for other in links(provider) if text_at(other, "name") == linked}

@@ -1,8 +1,7 @@
 """Resources listed by a claim (list mode): defaults, applied once, and validation in each pass.
 
 Initialisation, marked by an annotation, fills each entry's template with the provider's `default` and its schema's
-defaults; the user's values have precedence. `status.resources[].validationError` has the first fault, in texts that
-clients compare.
+defaults; the user's values have precedence. Clients compare the texts of `status.resources[].validationError`.
 """
 
 from __future__ import annotations
@@ -20,12 +19,7 @@ from domain.claims.templates import TemplateError
 
 
 def initialised_resources(scene: Scene, provider_names: Sequence[str]) -> list[JsonObject]:
-    """`provider_names` has one per entry.
-
-    Raises:
-        ProviderMissing: an assigned provider does not exist.
-        TemplateError: a provider's `default` cannot be rendered.
-    """
+    """`provider_names` has one per entry. Raises ProviderMissing, TemplateError."""
     entries = objects_at(scene.claim, "spec", "resources")
     return [
         _initialised(scene, index, entry, scene.provider(name))
@@ -60,11 +54,7 @@ def _schema_default(provider: JsonObject) -> JsonValue:
 
 
 def validation_errors(scene: Scene, provider_names: Sequence[str]) -> list[str | None]:
-    """The first fault of each entry; None if valid.
-
-    Raises:
-        ProviderMissing: an assigned provider does not exist.
-    """
+    """The first fault of each entry, None if valid; raises ProviderMissing."""
     entries = objects_at(scene.claim, "spec", "resources")
     return [
         _fault(scene, object_at(entry, "template"), scene.provider(name))

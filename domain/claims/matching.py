@@ -5,9 +5,8 @@ fewest missing resources, different names, tolerated differences; healthy before
 score, older, name. Additional content of a handle is no difference, nor are namespaces, labels, parameters or its
 top-level provider.
 
-One writer binds for a whole namespace, so matching must be cheap with thousands of free handles. Handles with equal
-providers, names, templates and pool form a shelf: it is compared once with a request, and the result is cached. Only
-shelves whose providers are a prefix of the claim's list are considered.
+Matching must be cheap with thousands of free handles. Those with equal providers, names, templates and pool form a
+shelf, which is compared once with a request. Only shelves whose providers are a prefix of the claim's list count.
 """
 
 from __future__ import annotations
@@ -134,12 +133,7 @@ class FreeHandles:
                 del self._by_providers[_providers(handle.resources)]
 
     def candidates(self, wanted: Wanted, now: datetime) -> Iterator[FreeHandle]:
-        """Best first, computed lazily; later changes of the index are not seen.
-
-        Raises:
-            BadPattern: a provider's `matchIgnore` is invalid.
-            TooDeep: a template is nested too deeply.
-        """
+        """Best first, computed lazily; later changes of the index are not seen. Raises BadPattern, TooDeep."""
         scored = sorted(
             ((score, shelf) for shelf, score in self._fitting(wanted)),
             key=lambda entry: entry[0],

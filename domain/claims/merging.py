@@ -25,29 +25,17 @@ def merge(target: dict[str, JsonValue], update: dict[str, JsonValue], *, overwri
 @overload
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue: ...
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue:
-    """With `overwrite` the update's leaves have precedence.
-
-    Raises:
-        TooDeep: one is nested too deeply.
-    """
+    """With `overwrite` the update's leaves have precedence. Raises TooDeep."""
     return _merged(target, update, overwrite, 0)
 
 
 def contains(whole: JsonValue, part: JsonValue) -> bool:
-    """Whether merging the part over the whole changes nothing.
-
-    Raises:
-        TooDeep: both are nested too deeply.
-    """
+    """Whether merging the part over the whole changes nothing; raises TooDeep."""
     return _contains(whole, part, 0)
 
 
 def same(one: JsonValue, other: JsonValue) -> bool:
-    """JSON equality: 1 equals 1.0 but not true, unlike in Python.
-
-    Raises:
-        TooDeep: both are nested too deeply.
-    """
+    """JSON equality: 1 equals 1.0 but not true, unlike in Python. Raises TooDeep."""
     return _same(one, other, 0)
 
 

@@ -1,9 +1,9 @@
 """Parameter values of a claim in provider mode: completed, validated, accepted or rejected.
 
-Accepted values are sticky: they stay in the claim's `status.provider.parameterValues` even if they are removed from the
-spec, would be refused today, or their parameter is gone. An unchanged value is never validated again, a rendered
-default (a generated password) stays, and a rejected edit changes nothing until corrected. The claim's spec is never
-completed. Faults of the provider are included, so that a claim always shows why it waits.
+Accepted values stay in the claim's `status.provider.parameterValues` even if they are removed from the spec, would be
+refused today, or their parameter is gone. An unchanged value is never validated again, a rendered default (a generated
+password) stays, and a rejected edit changes nothing. The spec is never completed. Faults of the provider are included,
+so that a claim always shows why it waits.
 """
 
 from __future__ import annotations
@@ -36,9 +36,8 @@ def settle_parameters(scene: Scene, provider: JsonObject) -> Accepted | Rejected
 
 
 def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObject:
-    """Accepted values stay beside the errors of an edit.
-
-    It must replace the old `status.provider`, because a merge would keep removed members.
+    """Accepted values stay beside the errors of an edit. It replaces `status.provider`: a merge would keep removed
+    members.
     """
     status: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
     if isinstance(outcome, Accepted):

@@ -46,8 +46,8 @@ class ObjectKnown(Model):
 class ObjectWorld(PassedWorld):
     """`at` is when the pass began.
 
-    During binding the binder and the claim's own workflow report concurrently: the newer result counts. A claim that
-    has asked the binder accepts any answer.
+    During binding the binder and the claim's own workflow report concurrently: the newer result counts, or any answer
+    that a claim has asked for.
     """
 
     known: ObjectKnown = ObjectKnown()

@@ -8,8 +8,7 @@ Everything that renders templates is one of four pure functions, in a process th
     plan_pool_handle(PoolQuestion) -> HandleBody a pool's new handle
     plan_handle(HandleQuestion) -> HandlePlan    a handle's resources, its status and its claim's status
 
-Answers are whole wanted objects; the pass writes the differences. Faults of templates or providers are part of the
-answer, so that the rest still happens.
+Answers are whole wanted objects, and include the faults of templates or providers, so that the rest still happens.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """The numbers of handles that a pool creates and deletes.
 
 A pool keeps `minAvailable` unclaimed handles; `maxUnready` limits unready ones, which every new handle is at first.
-Pools never scale down. Unhealthy replacements are deleted at the pace of Poolboy's polls, otherwise a failing provider
-would cause endless creations and deletions.
+Pools never scale down. Unhealthy replacements are deleted at the pace of Poolboy's polls: a failing provider would
+otherwise cause endless creations.
 
 A ResourcePoolScaling adds `count` handles once, at its time, after the minimum is met:
 
     waiting --at--> scaling --count reached--> done        (a deleted unhealthy handle reopens it for one more)
 
 Its status counts created handles, because these may be claimed and deleted. For crashes between writes, each handle has
-a serial number from which its name derives, and deleted ones are listed in `status.givenBack` first, so that they count
-once; `status.serials` is the number of used serials. Order of writes: statuses that give slots back, deletions,
-creations, statuses.
+a serial number from which its name derives (`status.serials` is how many were used), and deleted ones are listed in
+`status.givenBack` first, so that they count once. Order of writes: statuses that give slots back, deletions, creations,
+statuses.
 """
 
 from __future__ import annotations
@@ -145,8 +145,7 @@ def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
 def rest(handles: int) -> timedelta:
     """The least time between passes over a pool with this many free handles.
 
-    Each change of a handle requests a pass, which writes all of them into the status. A single change is still handled
-    at once.
+    Each change of a handle requests a pass, which writes all of them into the status. A single one is handled at once.
     """
     return min(LONGEST_REST, handles * REST_PER_HANDLE) if handles >= MANY else timedelta(0)
 

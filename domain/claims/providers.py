@@ -1,9 +1,8 @@
 """The resources that a provider yields: those of linked providers first, then its own.
 
-A provider has at most one own resource (with an `override` or a `template.definition`); others come from
-`linkedResourceProviders`, with parameter values rendered by the linking provider, which are not validated, as in
-Poolboy. A provider that reaches itself with the same values is an error (Poolboy hangs); with other values its `when`
-may end it, so only depth and number are limited.
+A provider has at most one own resource (with an `override` or a `template.definition`). Linked ones get parameter
+values rendered by the linking provider, which are not validated, as in Poolboy. A provider that reaches itself with the
+same values is an error (Poolboy hangs); with other values its `when` may end it, so only depth and number are limited.
 """
 
 from __future__ import annotations
@@ -88,13 +87,8 @@ class Scene:
 
 
 def resource_list(scene: Scene, name: str, values: JsonObject | None = None) -> list[JsonObject]:
-    """Each is `{name, provider, template?}`.
-
-    Without `values` the accepted ones are used.
-
-    Raises:
-        ProviderError: a provider is missing, or the links have no end.
-        TemplateError: a template of a provider fails.
+    """Each is `{name, provider, template?}`. Without `values` the accepted ones are used. Raises ProviderError,
+    TemplateError.
     """
     return _Expansion(scene).resources(name, accepted_values(scene) if values is None else values)
 
@@ -155,10 +149,7 @@ def named_providers(resource: JsonValue) -> set[str]:
 
 
 def providers_to_fetch(names: Iterable[str], known: Mapping[str, JsonObject]) -> set[str]:
-    """The unknown providers among those named and linked; repeat until empty.
-
-    Links are followed even if their `when` is false now.
-    """
+    """The unknown providers among those named and linked, even if `when` is false now; repeat until empty."""
     unknown: set[str] = set()
     reached: set[str] = set()
     ahead = list(names)

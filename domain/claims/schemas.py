@@ -1,9 +1,8 @@
 """Validation of claims' values against a provider's `openAPIV3Schema`; the message is the validator's own text.
 
 The dialect is OpenAPI 3.0: JSON Schema draft 4 with `nullable`; `format` is not enforced. The first violation is
-reported, in the order of the schema's keywords, as in the replaced operator. The API server does not check these
-schemas. Unknown keywords are ignored; unusable ones (an unknown `type`, a broken `pattern` or reference) are a
-`SchemaError` of the provider. References are resolved only within the schema.
+reported, in the order of the schema's keywords, as in Poolboy. Unknown keywords are ignored; unusable ones (an unknown
+`type`, a broken `pattern` or reference) are a `SchemaError` of the provider. References stay within the schema.
 """
 
 from __future__ import annotations
@@ -28,12 +27,9 @@ class SchemaError(Exception):
 
 
 def violation(schema: JsonValue, value: JsonValue, what: str = "") -> str | None:
-    """A multi-line text; None if valid.
+    """A multi-line text; None if valid; SchemaError if the schema itself is at fault.
 
     A `pattern` may run endlessly: `what` is announced first, so that the process that ends it can name it.
-
-    Raises:
-        SchemaError: the schema itself is at fault.
     """
     if not isinstance(schema, dict):
         raise SchemaError(f"openAPIV3Schema is not an object but {json.dumps(schema)[:100]}")

@@ -12,11 +12,7 @@ from domain.claims.objects import JsonObject, text_at, value_at
 
 
 def start_of(claim: JsonObject) -> datetime:
-    """From its status (the binding), else its spec, else its creation. Nothing is done before.
-
-    Raises:
-        UnreadableMoment: the spec's start is not a time.
-    """
+    """By its status (the binding), else its spec, else its creation; UnreadableMoment if the spec's is no time."""
     recorded = _recorded(claim, "status", "lifespan", "start")
     if recorded is not None:
         return recorded
@@ -55,10 +51,7 @@ def end_of_detached(claim: JsonObject) -> datetime | None:
 
 
 def agreed_end(claim: JsonObject | None, handle: JsonObject | None) -> datetime | None:
-    """When both end, if claim and handle agree, so that nothing is left to settle then.
-
-    None if they differ (a limit has cut the requested end, or a person changed one) or there is no end.
-    """
+    """When both end, if claim and handle agree, so that nothing is left to settle then; otherwise None."""
     if claim is None or handle is None:
         return None
     end, asked = end_of_handle(handle), text_at(claim, "spec", "lifespan", "end")

@@ -2,10 +2,11 @@
 
 Mappings: changes and removals in the order of the old keys, then additions in the order of the new ones. Lists: the
 common prefix, removals from the end, additions at the end. No move, copy or test; a type change is one replace, a new
-subtree one add at its top, which a filter on a leaf does not match. The first filter whose `pathMatch` matches the
-whole path decides; without a match nothing changes, because a live object has much that its definition lacks. The
-operator's annotations are an implied last filter. Patterns come from administrators and paths partly from users, so
-matching uses the `regex` package with a timeout: a `BadPattern` is reported on the provider.
+subtree one add at its top, which a filter on a leaf does not match.
+
+The first filter whose `pathMatch` matches the whole path decides; without a match nothing changes, because a live
+object has much that its definition lacks. The operator's annotations are an implied last filter. Paths come partly from
+users, so the `regex` package matches with a timeout: a `BadPattern` is reported on the provider.
 """
 
 from __future__ import annotations
@@ -83,14 +84,10 @@ def update_filters(update_filters: JsonValue) -> tuple[UpdateFilter, ...]:
 def update(
     live: dict[str, JsonValue], definition: dict[str, JsonValue], filters: Iterable[UpdateFilter], *, own_path: str
 ) -> tuple[Operation, ...]:
-    """The patch of a live object towards its definition, as far as the filters allow.
+    """The patch of a live object towards its definition, as far as the filters allow; raises BadPattern, TooDeep.
 
     An adopted object without annotations needs one add of all, which the implied filter does not match: then only the
     operator's own, matched by `own_path`, are added.
-
-    Raises:
-        BadPattern: a filter's expression is unusable.
-        TooDeep: both are nested too deeply.
     """
     every = (*filters, UpdateFilter(own_path))
     patch = []
@@ -103,11 +100,7 @@ def update(
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Matches the whole path.
-
-    Raises:
-        BadPattern: the expression cannot be compiled, or takes too long.
-    """
+    """BadPattern if the expression cannot be compiled, or takes too long."""
     if len(path) > LONGEST_PATH:
         raise BadPattern(pattern, f"not tried on a path of {len(path)} characters, more than {LONGEST_PATH}")
     try:

@@ -2,7 +2,7 @@
 
 The first changes are made at once, because a person may have caused them; from the sixth identical change on, the pause
 between passes grows. The same applies to objects that are deleted after each creation. Pauses never delay an expiry.
-Patches without effect on the API server (a removed default) do not count.
+Patches without effect on the API server do not count.
 """
 
 from __future__ import annotations

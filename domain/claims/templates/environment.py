@@ -1,13 +1,12 @@
 """The sandbox for all templates of claims, providers and pools.
 
-Jinja2 3.1 configured as in Poolboy (default delimiters, no autoescape, chainable undefined that fails when printed, no
-extensions, no loader), with restrictions:
+Jinja2 3.1 configured as in Poolboy (chainable undefined that fails when printed, no extensions, no loader), with
+restrictions:
 
 - attributes that begin with an underscore or lead into Python's internals are errors; Jinja2's own sandbox returns
   undefined, which conditions treat as false;
-- inputs cannot be changed: otherwise a claim's `autoDelete.when` could rewrite the provider for the next rendering.
-  Lists and mappings created by the template may change;
-- the machine's clock is unreachable: methods of `datetime` and `date` use the rendering's clock;
+- inputs cannot be changed: otherwise a claim's `autoDelete.when` could rewrite the provider for the next rendering;
+- the machine's clock is unreachable: `datetime` and `date` use the rendering's clock;
 - loop rounds, calls, sums, products, powers, concatenations and formats are counted or measured first (`limits`).
 
 Compiling costs about thirty renderings, so compiled templates are cached by text.
@@ -181,12 +180,7 @@ class Sandbox(SandboxedEnvironment):
         self._compiled_length = 0
 
     def template(self, text: str) -> Template:
-        """Cached by text.
-
-        Raises:
-            TemplateSyntaxError: it is not a template.
-            LimitExceeded: it is too long or too deep.
-        """
+        """Cached by text; TemplateSyntaxError if it is none, LimitExceeded if it is too long or too deep."""
         template = self._compiled.get(text)
         if template is not None:
             self._compiled.move_to_end(text)

@@ -1,7 +1,8 @@
-"""Soft limits of templates: excessive growth becomes an error that names the limit.
+"""Soft limits of templates, far above normal use and far below damage: excessive growth is an error that names the
+limit.
 
-They are far above normal use and far below damage. A template can be slow in other ways; then its process is ended
-(activities/claims/evaluator.py). The API server refuses requests above 3 MiB, and etcd objects above 1.5 MiB.
+A template can be slow in other ways; then its process is ended (activities/claims/evaluator.py). The API server refuses
+requests above 3 MiB, and etcd objects above 1.5 MiB.
 """
 
 from __future__ import annotations

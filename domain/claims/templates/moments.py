@@ -1,9 +1,9 @@
 """The time-related names in templates: `datetime`, `timedelta`, `timezone`, `now` and `timestamp`.
 
-All use one `Clock`: the start of the pass, as given by the engine, plus the elapsed monotonic time. The classes' own
-methods (`datetime.now()`) use it too. As in Poolboy, a timestamp prints seconds with a `Z`, parses only one format, and
-compares only with its kind. Additions: seconds can be added, a parsed offset is converted to UTC before printing, and
-`timedelta("10m")` works as documented.
+All, also `datetime.now()`, use one `Clock`: the start of the pass, as given by the engine, plus the elapsed monotonic
+time. As in Poolboy, a timestamp prints seconds with a `Z`, parses only one format, and compares only with its kind.
+Additions: seconds can be added, a parsed offset is converted to UTC before printing, and `timedelta("10m")` works as
+documented.
 """
 
 from __future__ import annotations
@@ -52,11 +52,7 @@ class Clock:
 
 
 def interval(value: object) -> timedelta:
-    """From "30m", "1h30m", "2 days", "1:24:11", a number of seconds, or a timedelta.
-
-    Raises:
-        TypeError: it cannot be parsed.
-    """
+    """Of "30m", "1h30m", "2 days", "1:24:11", a number of seconds, or a timedelta; raises TypeError."""
     if isinstance(value, timedelta):
         return value
     if isinstance(value, (int, float)):
@@ -89,8 +85,7 @@ class Timestamp:
     def __call__(self, moment: str | datetime | Timestamp | None = None) -> Timestamp:
         """The current time for None; a datetime without a zone is UTC, like the times of claims and handles.
 
-        Raises:
-            ValueError: the text is not like `2021-05-01T12:30:00Z`.
+        ValueError if a text is not like `2021-05-01T12:30:00Z`.
         """
         if isinstance(moment, Timestamp):
             return Timestamp(self._clock, moment._moment)

@@ -9,8 +9,8 @@ ends with a typing filter:
     "{{ omit }}"               the entry or item is left out; null for the whole value
 
 With `newer`, the default, the rules are those of Poolboy 1.13 and later: untypable values stay text, `bool` treats
-unknown words as false, `| list }}` gives a list, and vars in `lazy` are rendered when used. Otherwise those of 1.12:
-untypable values are null, unknown words are errors, `| list }}` gives text, and vars with Jinja tags are plain text.
+unknown words as false, `| list }}` gives a list, and vars in `lazy` are rendered when used. In 1.12 untypable values
+are null, unknown words are errors, `| list }}` gives text, and vars with Jinja tags are plain text.
 """
 
 from __future__ import annotations
@@ -64,9 +64,7 @@ class Renderer:
     """Created for each pass."""
 
     def __init__(self, now: datetime, *, newer: bool = False) -> None:
-        """`now` is the start of the pass, aware; `newer`: the rules of Poolboy 1.13 and later instead of those of
-        1.12.
-        """
+        """`now` is the start of the pass, aware; `newer`: the rules of Poolboy 1.13 and later."""
         self._clock = Clock(now)
         self._names = names(self._clock)
         self.newer = newer
@@ -86,8 +84,7 @@ class Renderer:
             template: the value in the object.
             variables: for the templates.
             what: the place of the template, for errors: "provider x, override".
-            lazy: weaker variables whose texts are templates under the newer rules (vars of providers and handles), and
-                plain values under those of 1.12.
+            lazy: weaker variables (vars of providers and handles), whose texts are templates under the newer rules.
 
         Raises:
             TemplateError: it cannot be rendered, or exceeds a limit.
@@ -105,13 +102,7 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """See `render` for the arguments.
-
-        Also with several lines, where Poolboy treats any text, even "False", as true.
-
-        Raises:
-            TemplateError: it cannot be evaluated.
-        """
+        """As `render`; also with several lines, where Poolboy treats any text, even "False", as true."""
         announce(what)
         run = _Run(self, variables, lazy or {})
         return self._guarded(lambda: truth(run.text(condition_template(expression))), what)
@@ -234,11 +225,7 @@ def _converted(text: str, kind: str, *, newer: bool) -> object:
 
 
 def _refuse_halves(text: str) -> None:
-    """Refuse surrogates, which neither objects nor the evaluator's answers can contain.
-
-    Raises:
-        UnicodeEncodeError: there is one; a ValueError.
-    """
+    """Refuse surrogates (UnicodeEncodeError), which neither objects nor the evaluator's answers can contain."""
     if not text.isascii():
         text.encode()
 

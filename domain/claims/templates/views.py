@@ -1,8 +1,8 @@
 """Objects in templates: the raw mapping plus Poolboy's derived attributes.
 
-A derived attribute without a value is None, a missing mapping is empty, and an unknown attribute is undefined. uid and
-creation time of a new object are undefined, because names made of them would change later. Templates cannot change
-views. Where upstream's releases differ: a claim's `parameter_values` are the accepted ones, overridden by its spec.
+A derived attribute without a value is None, a missing mapping is empty, and an unknown attribute is undefined. So are
+uid and creation time of a new object, because names made of them would change later. Templates cannot change views.
+Where upstream's releases differ: a claim's `parameter_values` are the accepted ones, overridden by its spec.
 """
 
 from __future__ import annotations
