@@ -6,9 +6,9 @@
                      OptingInRegions --> OptInRegionsEnabled                         |                  v
                                                  (was Ready before) Ready <----------+                Ready
 
-People and tools may write any state: a blank one starts again (the AWS account id is kept), Failed stays until it is
-blanked or retried. Deadlines are 25 minutes in Creating and 51 in InitializingRegions, counted from the last entry into
-the state (its condition's lastProbeTime).
+People and tools may write any state: a blank one starts again with the same AWS account, Failed stays until it is
+blanked or retried. Deadlines are 25 minutes in Creating and 51 in InitializingRegions, from the last entry into the
+state (its condition's lastProbeTime).
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
     deleted --> federated accesses that end with it are gone --> its Secret is deleted
             --> its Account is deleted with our objects --> the customer's Secret is released --> finalizer removed
 
-Clients depend on the order: the state stays blank until Ready or Error, and Ready precedes the Secret. A claim in STS
-mode gets neither Secret nor support role, and has no customer's Secret. Only an Account that names the claim as its
-holder is used, deleted, or copied from.
+Clients depend on the order: the state stays blank until Ready or Error, and Ready precedes the Secret. In STS mode
+there are no Secrets and no support role. Only an Account that names the claim as its holder is used or deleted.
 """
 
 from __future__ import annotations
@@ -209,10 +208,7 @@ def _own_secret(claim: AccountClaim) -> str:
 
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
-    """The revocation of federated accesses needs the support role and the claim's Secret.
-
-    Ends when the accesses give up, or when a person forces the release.
-    """
+    """Their revocation needs the support role and the claim's Secret; it ends when they give up, or by force."""
     until = patience_ends(world.claim.metadata)
     if not world.accesses or told_to(world.claim, account) or until is None or now >= until:
         return None

@@ -1,8 +1,6 @@
-"""A fake claim (annotation `managed.openshift.com/fake: "true"`): no account, only a Secret with dummy keys.
+"""A fake claim (annotation `managed.openshift.com/fake: "true"`), for tests: no account, only a Secret with dummy keys.
 
-    "" --> Secret --> Ready      deleted --> Secret deleted --> gone
-
-It is for tests of systems around claims.
+"" --> Secret --> Ready      deleted --> Secret deleted --> gone
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Validation of a claim's spec, in the replaced operator's words and order: the first fault counts.
 
-Additional checks follow its own, so that clients see the same reasons. Secrets must be in the claim's own namespace,
-because writers of claims there may read Secrets only there.
+Additional checks follow. Secrets must be in the claim's own namespace, the only one where its writers may read Secrets.
 """
 
 from __future__ import annotations

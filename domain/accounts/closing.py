@@ -7,8 +7,8 @@
 
 AWS limits closings to a tenth of an organization's accounts in 30 days and few at once
 (https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_accounts_close.html). A closed account is
-SUSPENDED for 90 days and unusable, so the annotation is written first, and a lifecycle without memory repeats the
-request. GovCloud accounts are never closed.
+unusable, so the annotation is written first, and a lifecycle without memory repeats the request. GovCloud accounts are
+never closed.
 """
 
 from __future__ import annotations

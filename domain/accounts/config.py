@@ -1,7 +1,7 @@
 """The operator's ConfigMap, parsed key by key as upstream: a missing key stops only steps that need it.
 
-Unreadable flags are off, with two exceptions: `close_account.dry_run` is on unless it is false, and an unreadable
-`fedramp` stops everything, because the partition is unknown (upstream exits).
+Unreadable flags are off, except that `close_account.dry_run` is on unless it is false, and an unreadable `fedramp`
+stops everything, because the partition is unknown.
 """
 
 from __future__ import annotations
@@ -150,10 +150,7 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
 
 
 def _flag(data: Mapping[str, str], key: str, problems: dict[str, str], *, default: bool = False) -> bool:
-    """One of Go's exact spellings; the default if absent or unreadable.
-
-    White space makes it unreadable, as before: a more tolerant parser might close accounts.
-    """
+    """One of Go's exact spellings: a more tolerant parser might close accounts. The default if absent or unreadable."""
     text = data.get(key)
     if text is None:
         return default

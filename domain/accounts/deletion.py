@@ -81,7 +81,7 @@ def _shown(world: AccountWorld, message: str, now: datetime, *more: Action) -> D
 def _held_by_living_claim(world: AccountWorld) -> bool:
     """A customer's Account is deleted during the release of its claim, any other after it.
 
-    A claim that is linked to another Account would hold this one forever, and is ignored.
+    A claim that is linked to another Account is ignored: it would hold this one forever.
     """
     claim = world.claim
     if not world.account.spec.claim_link or claim is None:
@@ -99,11 +99,10 @@ def _held(world: AccountWorld, now: datetime) -> Decision:
 
 
 def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
-    """Terminate our launches in regions with an unfinished initialisation.
+    """Terminate our launches in regions with an unfinished initialisation, which a killed worker may have left.
 
-    A killed worker may have left its instance there. A region that keeps refusing (e.g. a suspended account) does not
-    block: the audit reports the rest. Only our instances are ended, because people add existing accounts by id, or set
-    states by hand.
+    A region that keeps refusing (e.g. a suspended account) does not block: the audit reports the rest. Others'
+    instances stay, because people add existing accounts by id.
     """
     account, known = world.account, world.known
     reachable = bool(account.spec.aws_account_id) and (world.claim is not None or not account.customers)

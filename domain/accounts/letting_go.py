@@ -3,14 +3,14 @@
 A customer may revoke all access while Perdure still has objects there, and a pool's account may refuse its clean-up.
 The deletion shows the refusal, retries, and ends in one of two ways:
 
-- an operator sets the annotation `perdure.dev/let-go: "<why>"` on the Account (`perdure release`), for a customer's
+- a person sets the annotation `perdure.dev/let-go: "<why>"` on the Account (`perdure release`), for a customer's
   account also on the claim;
 - for a customer's account, a day after the deletion was requested, because only the customer can help, and the claim's
   namespace is blocked.
 
-A pool's account is never released by time, and not reused: it stays Failed without a claim, with the reason in
-`perdure.dev/uncleaned`, because its key may be live and it may contain the tenant's data. Deleting the Account cleans
-it; after a manual clean-up, remove the annotation.
+A pool's account is never released by time, and not reused, because its key may be live and it may contain the tenant's
+data: it stays Failed without a claim, with the reason in `perdure.dev/uncleaned`. Deleting the Account cleans it; after
+a manual clean-up, remove the annotation.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Permits to opt in to regions: at most nine accounts of the organization at once, oldest Account first.
 
 Accounts before Ready precede Ready ones. A Ready one also seems to need a permit if its missing regions are unknown to
-AWS (which removes them from the status): it lets the permit expire, and gets another one after hours, or when the list
-of regions changes. A permit counts until it expires, or until its Account opts in or no longer needs it. So a lifecycle
-without memory gives the same permits again.
+AWS: it lets the permit expire, and gets another one after hours, or when the list of regions changes. A permit counts
+until it expires, or until its Account opts in or no longer needs it. So a lifecycle without memory gives the same.
 """
 
 from __future__ import annotations

@@ -131,10 +131,7 @@ def room_ages(known: OrganizationKnown, now: datetime) -> bool:
 
 
 def scarce(room: Room | None, unborn: int, budget: Budget) -> bool:
-    """Whether the room limits the pools, so that they need every change at once.
-
-    Otherwise they only publish it, and a delay is acceptable. `unborn` Accounts will use room.
-    """
+    """Whether the room limits the pools, so that they need every change at once. `unborn` Accounts will use room."""
     if room is None or room.limit is None:
         return True
     return min(room.free, room.budget) < 2 * budget.in_flight + unborn
@@ -166,7 +163,7 @@ def _age(account: Account) -> tuple[str, str, str]:
 def _firsts(accounts: Iterable[Account], passed: Mapping[str, str]) -> dict[str, Account]:
     """The oldest Account without an AWS account of each name, because AWS knows requests only by name.
 
-    An Account that got a permit before the oldest replaces it, since AWS's request is for that one.
+    An Account that got a permit before the oldest replaces it: AWS's request is for that one.
     """
     firsts: dict[str, Account] = {}
     for account in ordered(a for a in accounts if not (a.spec.aws_account_id or a.customers or a.failed)):
@@ -315,10 +312,7 @@ def swept(
 
 
 def _outstanding(granted: Mapping[str, datetime], accounts: Iterable[Account], now: datetime) -> dict[str, datetime]:
-    """The permits that may still lead to an AWS account; each counts until its expiry.
-
-    Even if its Account is gone or paused, a request may be in flight.
-    """
+    """The permits that may still lead to an AWS account, until they expire: a request may be in flight in any case."""
     landed = {account.metadata.name for account in accounts if account.spec.aws_account_id}
     return {name: until for name, until in granted.items() if until > now and name not in landed}
 

@@ -5,8 +5,8 @@ a crash between the two writes the next pass completes the claim's link.
 
 Filling: wanted = poolSize - (available + progressing + pending), where opt-in states count as progressing. Limits are
 the configured number without an AWS account and the organization's room. After an Account fails without ever having an
-AWS account, the pool pauses for 1 minute, doubling to 1 hour, until one succeeds. Its workflow reports the failure, so
-that deletions by people do not count.
+AWS account, the pool pauses for 1 minute, doubling to 1 hour, until one succeeds. Its workflow reports the failure:
+deletions by people do not count.
 """
 
 from __future__ import annotations
@@ -348,8 +348,8 @@ def mourned(
 ) -> Deaths:
     """Cleared when an Account got an AWS account.
 
-    `unborn` are the members without an AWS account in the previous pass, `died` those reported as failed since. A
-    missing Account is no failure, because people delete Accounts, too.
+    `unborn` are the members without one in the previous pass, `died` those reported as failed since. A missing Account
+    is no failure, because people delete Accounts, too.
     """
     if any(account.spec.aws_account_id for account in accounts if account.metadata.name in unborn):
         deaths = Deaths()

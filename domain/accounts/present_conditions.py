@@ -1,8 +1,7 @@
-"""Perdure's own conditions of Accounts and claims, which describe the present.
+"""Perdure's own conditions of Accounts and claims, which describe the present and are removed afterwards.
 
-`InvalidConfigMap` is True while an Account or claim waits for a key of the ConfigMap (the replaced operator only logs
-this); for a pool `Stalled` shows it. `SecretUnusable` is True while a claim waits because its Secret belongs to another
-owner. Both are removed afterwards.
+`InvalidConfigMap`: it waits for a key of the ConfigMap (for a pool `Stalled` shows it). `SecretUnusable`: the claim's
+Secret belongs to another owner.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """States and conditions, by the replaced operator's rules.
 
-Conditions accumulate: each state adds one with status True, which stays. Entering a state again changes only
-`lastProbeTime`; message and `lastTransitionTime` stay. `oc wait --for=condition=Ready` and the support-case rule depend
-on this.
+Each state adds a condition with status True, which stays. Entering a state again changes only `lastProbeTime`. `oc wait
+--for=condition=Ready` and the support-case rule depend on this.
 """
 
 from __future__ import annotations

@@ -43,10 +43,7 @@ def to_pending_verification(world: AccountWorld, now: datetime, why: str) -> Dec
 
 
 def _case_first(world: AccountWorld) -> bool:
-    """Whether to open the case before the state is written.
-
-    After one failed attempt it is opened in PendingVerification, which has no deadline.
-    """
+    """Whether to open the case before the state is written; after one failure it waits for PendingVerification."""
     has_case = world.account.status.support_case_id or world.known.case_id
     return not (has_case or world.dev_mode or world.refused(OpenSupportCase.activity))
 
@@ -60,7 +57,7 @@ def support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase:
 def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
     """The case of an Account that ends before AWS Support has answered; None if there is none.
 
-    After a few refusals the case is left to `perdure audit`, so that the deletion continues.
+    After a few refusals the case is left to `perdure audit`.
     """
     account, known = world.account, world.known
     case_id = account.status.support_case_id or known.case_id

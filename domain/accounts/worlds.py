@@ -113,8 +113,7 @@ class AreaWorld(ObjectWorld):
 class AccountKnown(Model):
     """Losing it costs queries, never an object in AWS.
 
-    `inherited`: the first observation found a lifecycle in progress, so every first attempt must search for objects of
-    an earlier workflow.
+    `inherited`: the first observation found a lifecycle in progress, so first attempts must search, too.
     """
 
     inherited: bool | None = None

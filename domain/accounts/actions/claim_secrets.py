@@ -11,7 +11,7 @@ from domain.model import Model
 
 
 class HoldInputSecret(Action):
-    """Add our finalizer to the Secret with the customer's key, so that it exists as long as it may be needed."""
+    """Add our finalizer to the Secret with the customer's key, so that it exists as long as it is needed."""
 
     activity: ClassVar[str] = "accounts.hold_input_secret"
     title: ClassVar[str] = "protect Secret {secret} from deletion while the claim exists"
@@ -25,10 +25,8 @@ class HoldInputSecret(Action):
 class DeliverCredentials(Action):
     """Copy the account's key into the claim's Secret, then write the support role into the claim's spec.
 
-    If both Secrets are the same, it keeps the customer's key.
-
-    Raises:
-        Denied: the Account does not name this claim as its holder.
+    If both Secrets are the same, it keeps the customer's key. Denied if the Account does not name this claim as its
+    holder.
     """
 
     activity: ClassVar[str] = "accounts.deliver_credentials"
@@ -78,11 +76,7 @@ class LetSecretsGo(Action):
 
 
 class DeliverRole(Action):
-    """Also deletes the Account's key Secret, whose user is gone.
-
-    Raises:
-        Denied: the Account does not name this claim as its holder.
-    """
+    """Also deletes the Account's key Secret, whose user is gone. Denied as for `DeliverCredentials`."""
 
     activity: ClassVar[str] = "accounts.deliver_role"
     title: ClassVar[str] = "write the role's ARN into Secret {secret}"

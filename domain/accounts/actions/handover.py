@@ -28,9 +28,7 @@ class MadeAccount(Facts):
 
 
 class MakeCustomerAccount(Action):
-    """Or find the one that names this claim. Its name derives from the claim's uid, so a repeated creation finds the
-    first.
-    """
+    """Or find the one that names this claim: its name derives from the claim's uid."""
 
     activity: ClassVar[str] = "accounts.make_customer_account"
     title: ClassVar[str] = "create an Account for the customer's {account_id}"
@@ -49,11 +47,7 @@ class Fulfilled(Model):
 
 
 class Fulfil(Action):
-    """Move the account to the legal entity's OU, copy the key Secret.
-
-    Raises:
-        Denied: the Account does not name this claim as its holder.
-    """
+    """Move the account to the legal entity's OU, copy the key Secret. Denied if the Account names another holder."""
 
     activity: ClassVar[str] = "accounts.fulfil"
     title: ClassVar[str] = "move {account_id} to the OU of {legal_entity.id}, copy its Secret"

@@ -1,7 +1,7 @@
 """The effects of federated roles and accesses.
 
-Every step reads the current state and changes only differences, so repetition is safe. Activities read the customer's
-keys from the access's Secret, and never return them.
+Every step changes only differences, so repetition is safe. Activities read the customer's keys from the access's
+Secret, and never return them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ALL_ACCESSES = timedelta(minutes=10)
 class ValidatePolicies(Action):
     """Create and delete the custom policy in the payer's account; check that AWS's managed policies exist.
 
-    IAM's own result is decisive in the customers' accounts; Access Analyzer's ValidatePolicy differs (it reports
-    actions that IAM accepts). Remains of an interrupted attempt are deleted first.
+    IAM's own result is decisive; Access Analyzer's ValidatePolicy differs. Remains of an interrupted attempt are
+    deleted first.
     """
 
     activity: ClassVar[str] = "aws.validate_policies"
