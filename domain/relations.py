@@ -7,10 +7,9 @@
         matters=News(lambda balancer: balancer.status.group_id),
     )
 
-A machine refers to a LoadBalancer. When the LoadBalancer's security group changes, and when the LoadBalancer comes or
-goes, the machines that refer to it are woken (`matters`). `told` is the other direction: what of the referrer its
-referents decide by. The watcher derives from relations its indexes, which objects it has to watch because others name
-them (`watched`), and what a restart looks at (`required`).
+When the LoadBalancer's security group changes, and when it comes or goes, the machines that refer to it are woken
+(`matters`). `told` is the other direction: what of the referrer its referents decide by. The watcher also derives its
+indexes, which objects it has to watch because others name them (`watched`), and what a restart looks at (`required`).
 """
 
 from __future__ import annotations
@@ -59,12 +58,11 @@ class Linked(Enum):
 
 
 def always(_: Any) -> bool:
-    """Every object."""
     return True
 
 
 def nothing(_: Any) -> Hashable:
-    """No field: coming, going and being named otherwise are all that counts."""
+    """No field: only coming, going and being named otherwise count."""
     return ()
 
 
@@ -74,16 +72,16 @@ class News(Generic[T]):
 
     Args:
         value: what they decide by; another value is news. A frozenset counts by its elements: one more is news, one
-            less is not, and an empty one says nothing.
+            less
+            is not, and an empty one says nothing.
         on: whether coming, changing and going are news.
         whom: which of them are woken.
         linked: whether a referent is woken by being referred to at first.
         as_made: whether an object looks as its referent makes it: a new one that only Perdure has written is no news.
-        onward: relations along which the wake is passed on from those that it concerns, to those whom the relation's
-            own news would wake.
+        onward: relations along which the wake is passed on, to those whom the relation's own news would wake.
         ours: whether what Perdure has written is news.
-        among: which of those that it concerns are woken, by the traits of the changed object, as it is now, and theirs.
-        counts: which objects matter at all; one that does not count is as if it did not exist.
+        among: which of them are woken, by the traits of the changed object, as it is now, and theirs.
+        counts: which objects matter; another one is as if it did not exist.
     """
 
     value: Callable[[T], Hashable] = nothing
@@ -123,7 +121,6 @@ class WhileNamed:
 
 
 def by_name(model: Any) -> Iterable[Name]:
-    """Namespace and name."""
     return ((model.metadata.namespace, model.metadata.name),)
 
 
@@ -143,11 +140,11 @@ class Relation:
         known_as: the names under which an object is referred to.
         matters: what of a referent wakes its referrers, None for nothing.
         told: what of a referrer wakes its referents, None for nothing.
-        required: whether a referrer whose referent does not exist is woken when a watcher begins: a deletion that
-            nobody has watched has left no event.
+        required: a referrer whose referent does not exist is woken when a watcher begins: a deletion that nobody has
+            watched has left no event.
         watched: how referents are watched, where no entry of the watcher's does.
         trait: what of an object at either end `News.among` compares.
-        transitive: whether whatever refers to a referrer counts as referring to its referent, too.
+        transitive: whatever refers to a referrer counts as referring to its referent, too.
     """
 
     of: End | tuple[End, ...]
@@ -163,12 +160,10 @@ class Relation:
 
     @property
     def referrers(self) -> tuple[End, ...]:
-        """Those that refer."""
         return self.of if isinstance(self.of, tuple) else (self.of,)
 
     @property
     def referents(self) -> tuple[End, ...]:
-        """Those that are referred to."""
         return self.to if isinstance(self.to, tuple) else (self.to,)
 
 
@@ -180,5 +175,4 @@ def kind_name(end: End) -> str:
 
 
 def model_of(end: End) -> type[KubeModel]:
-    """The model of the objects at an end."""
     return KubeObject if isinstance(end, Kind | Key) else end

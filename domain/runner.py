@@ -116,25 +116,22 @@ class State(Generic[W]):
         return self.copy(dirty=False, asked=False, woken=self.asked, eager=eager, observed_at=now)
 
     def observed(self, seen: W) -> State[W]:
-        """The observation brought this world."""
         seen = _without_refusal(seen.recall(self.world), OBSERVE)
         if unsure := self.world.unsure or unanswered(seen.refusals):
             seen = seen.model_copy(update={"unsure": unsure})
         return self.copy(world=seen, outdated=False)
 
     def not_observed(self, failure: Refusal) -> State[W]:
-        """The observation failed; what was asked for has not been observed yet."""
+        """What was asked for has not been observed yet."""
         refusals = {**self.world.refusals, OBSERVE: self._counted(OBSERVE, failure)}
         return self.copy(world=self.world.model_copy(update={"refusals": refusals}), asked=self.asked or self.woken)
 
     def finished(self, slot: str, result: Model | None) -> State[W]:
-        """The slot's action brought this result."""
         action = self.running[slot]
         world: W = action.fold(_without_refusal(self.world, slot), result)
         return self._ended(slot, world=world, dirty=self.dirty or action.observed_after)
 
     def failed(self, slot: str, failure: Refusal) -> State[W]:
-        """The slot's action was refused."""
         outdated = failure.type in OUTDATED
         from_budget = outdated and self.second_looks > 0
         at_once = from_budget or (failure.stale and slot not in self.world.refusals)
@@ -154,11 +151,11 @@ class State(Generic[W]):
         )
 
     def stopped(self, slot: str) -> State[W]:
-        """The slot's action ended because it was cancelled."""
+        """It was cancelled."""
         return self._ended(slot)
 
     def moment_came(self, decision: Decision) -> State[W]:
-        """The step's wait is over: what was refused is observed again before it is tried again."""
+        """What was refused is observed again before it is tried again."""
         return self.copy(dirty=self.dirty or self.observes_at_deadline or bool(self._waiting(decision)))
 
     def copy(self, **changes: object) -> State[W]:
@@ -183,10 +180,11 @@ class State(Generic[W]):
         Args:
             decide: the lifecycle's decision.
             now: the present.
-            ending: observations that can be renewed are given up, because the driver's run ends.
+            ending: the driver's run ends, so observations that can be renewed are given up.
             dry_run: nothing may be changed, as if the world were held.
             in_order: each action builds on those before it. One that waits after a refusal holds up all that follow,
-                and so does a second one of its slot until the next decision.
+                and so
+                does a second one of its slot until the next decision.
         """
         decision = decide(self.world, now)
         if OBSERVE in self.world.refusals:
@@ -221,7 +219,7 @@ class State(Generic[W]):
         return state, state._waits(decision, now, start, cancel, tell)
 
     def pauses_until(self, decision: Decision, now: datetime) -> datetime | None:
-        """Until when to wait within a pass: the other side has asked for a short pause. None to end the pass."""
+        """Until when to wait within a pass, as the other side has asked for a short pause; None to end the pass."""
         asked = [
             refusal
             for slot, refusal in blocked_by(self.world, decision).items()
@@ -235,7 +233,7 @@ class State(Generic[W]):
         return None if self.world.hold else earliest(short)
 
     def handed_back(self, decision: Decision, *, dry_run: bool = False) -> Decision:
-        """A decision as a pass that is one activity hands it back: lines and slots stand for its actions."""
+        """As a pass that is one activity hands it back: lines and slots stand for its actions."""
         lines = planned(decision) if dry_run or self.world.hold else ()
         blocked = tuple(blocked_by(self.world, decision)) if self.world.refusals else ()
         if not (decision.actions or lines or blocked or decision.blocked):
@@ -256,7 +254,6 @@ class State(Generic[W]):
         return BUG if any(refusal.type is ErrorType.BUG for refusal in blocked) else decision.phase
 
     def why(self, key: Key, decision: Decision | None) -> Why:
-        """How it stands."""
         if decision is None:
             return Why(object=key.path, phase="Unknown", outcome=Outcome.WORKING.value, why="not observed yet")
         return Why(
@@ -313,7 +310,7 @@ class State(Generic[W]):
         return refusal is None or slot in self.eager or now >= refusal.retry_at
 
     def _waiting(self, decision: Decision) -> dict[str, datetime]:
-        """When each refused slot is tried again that is still wanted and does not run."""
+        """When refused slots that are still wanted and do not run are tried again."""
         blocked = blocked_by(self.world, decision) if self.world.refusals else {}
         return {slot: refusal.retry_at for slot, refusal in blocked.items() if slot not in self.running}
 
@@ -344,7 +341,7 @@ class State(Generic[W]):
         return bool(moments) and max(moments) <= now
 
     def _deadline(self, decision: Decision) -> datetime | None:
-        """When to act; where that is an observation, not sooner after the last one than they may follow each other."""
+        """An observation is not sooner after the last one than they may follow each other."""
         moment = decision.deadline and decision.deadline + decision.patience
         if moment and self.observes_at_deadline and self.observed_at:
             return max(moment, self.observed_at + OBSERVE_REST)
@@ -358,13 +355,13 @@ def blocked_by(world: World, decision: Decision) -> dict[str, Refusal]:
 
 
 def planned(decision: Decision) -> tuple[str, ...]:
-    """What a decision asks for, as lines for people."""
+    """As lines for people."""
     lines = Counter(action.summary for action in decision.actions if not action.reads)
     return (*(line if times == 1 else f"{line} ({times} times)" for line, times in lines.items()), *decision.planned)
 
 
 def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, datetime]) -> str:
-    """What the timeline says of a wait: until when, and what then."""
+    """What the timeline says of a wait."""
     then = decision.at_deadline or "decide again"
     if decision.deadline and decision.patience and until == decision.deadline + decision.patience:
         seconds = decision.patience.total_seconds()
