@@ -31,7 +31,7 @@ from domain.instances.events import InstanceState
 from domain.instances.hooks import HookWork, served, work_for_hook
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.policy import Reaction, Taint, Tainting
-from domain.instances.replacements import is_replaced
+from domain.instances.replacements import deployment_of, is_replaced
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
 from domain.instances.verification import Question, Verdict, may_be_late
 
@@ -242,7 +242,8 @@ def _replaces(world: InstanceWorld, owner: Machine, cause: Cause, now: datetime)
     tried = world.known.unreplaced is not None and world.known.unreplaced.uid == owner.metadata.uid
     late = cause.deadline is not None and cause.deadline <= now
     begun = world.asked is not None or is_replaced(owner)
-    return cause.replaces_for is not None and not (tried or late or begun or _down(world))
+    wanted = cause.replaces_for is not None and bool(deployment_of(owner))
+    return wanted and not (tried or late or begun or _down(world))
 
 
 def _down(world: InstanceWorld) -> bool:

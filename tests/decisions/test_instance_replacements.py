@@ -10,21 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from instance_scenes import (
-    ACCOUNT,
-    KEY,
-    REGION,
-    T0,
-    at,
-    facts,
-    machine,
-    observed,
-    owner,
-    record,
-    scheduled,
-    spot,
-    state,
-)
+from instance_scenes import ACCOUNT, KEY, REGION, T0, at, facts, machine, record, scheduled, spot, state
+from instance_scenes import observed as observed_without
+from instance_scenes import owner as owner_without
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
@@ -50,7 +38,7 @@ from domain.instances.instance import InstanceWork, work_for_instance
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import InstanceKey
 from domain.instances.policy import Reaction, ReactionPolicy
-from domain.instances.record import opened
+from domain.instances.record import InstanceRecord, opened
 from domain.instances.replacements import (
     REPLACED,
     Mark,
@@ -78,6 +66,15 @@ FIRST = ReactionPolicy(
     terminated=Reaction.DELETE_MACHINE,
     replace_first={"spot": WAIT, "ending": timedelta(minutes=15)},
 )
+
+
+def owner(**metadata: Any) -> Machine:
+    """A Machine of a MachineDeployment."""
+    return owner_without(**({"labels": {DEPLOYMENT_LABEL: "md-0"}} | metadata))
+
+
+def observed(known: InstanceRecord, **changes: Any) -> InstanceWorld:
+    return observed_without(known, **({"owner": owner()} | changes))
 
 
 def asked(seconds: float = 5, **changes: Any) -> Replacement:
@@ -136,8 +133,9 @@ def test_the_machine_is_deleted_once_its_replacement_is_ready_or_time_is_over(
     [
         {"policy": FIRST.model_copy(update={"replace_first": {}})},
         {"owner": owner(annotations={DELETE_FIRST_ANNOTATION: REPLACED})},
+        {"owner": owner_without()},
     ],
-    ids=["none is wanted first", "the MachineSet was told already"],
+    ids=["none is wanted first", "the MachineSet was told already", "it has no MachineDeployment"],
 )
 def test_no_replacement_is_asked_for_where(world: dict[str, Any]) -> None:
     assert steps(taken(7, world=world)) == [DeleteOwner]

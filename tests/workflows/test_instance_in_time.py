@@ -44,7 +44,7 @@ from domain.instances.actions import (
     TellRefuted,
     TerminateInstance,
 )
-from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.constants import DEPLOYMENT_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.disruptions import Turn
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.handover import ANSWERED, INSTANCE_WORKFLOW, Taken
@@ -532,6 +532,9 @@ async def test_a_machine_is_deleted_when_its_replacement_is_ready_or_late(env: W
     first = {"ending": timedelta(seconds=waits)}
     async with instance(env, ending=Reaction.DELETE_MACHINE, replace_first=first) as one:
         one.facts["scheduled"] = (ScheduledEvent(code="instance-retirement"),)
+        assert one.owner is not None
+        of_deployment = one.owner.metadata.model_copy(update={"labels": {DEPLOYMENT_LABEL: "md"}})
+        one.owner = one.owner.model_copy(update={"metadata": of_deployment})
         start = (await env.get_current_time()).replace(microsecond=0) + timedelta(hours=2)
         await one.hand_over(await one.event(EventKind.HEALTH_SCHEDULED, health=retirement(start)))
         await one.until(lambda: one.did("ask for a replacement") != [], "a replacement is asked for")
