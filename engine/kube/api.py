@@ -3,8 +3,8 @@
 Every error is one of `engine.errors`, its message naming the verb, the object and the server's own words. Every request
 has a timeout; a watch has a limit of silence instead, since streams can freeze without a TCP error.
 
-In observe mode, and for a paused area (`engine/pauses.py`), every mutating method raises before anything is sent: a
-second safeguard behind the decision's own hold.
+In observe mode every mutating method raises `Denied`, and for a paused area (`engine/pauses.py`) `Unavailable`, before
+anything is sent: a second safeguard behind the decision's own hold.
 
 With `resource_version` a write is answered 409 if the object has changed since.
 """
