@@ -29,10 +29,10 @@ from temporalio import activity
 from activities import attempt
 from domain.decision import Action, Decision, World
 from domain.model import Model
-from domain.notices import Notice
 from domain.passes import Pass, PassedWorld
 from domain.refusal import RETRIED_BY_SERVER, Refusal, UnusableAnswerError
 from domain.runner import State, blocked_by, unanswered
+from domain.writes import RecordEvents
 from engine.clock import now
 from engine.errors import ApiError, Unavailable, api_error, as_error
 
@@ -79,6 +79,8 @@ class Passed(Generic[W]):
             "hold": self.world.hold,
             "refusals": self.refusals,
             "known": self.world.known,
+            "recorded": self.world.recorded,
+            "news": self.world.news,
             "decision": self.decision,
             **more,
         }
@@ -93,7 +95,6 @@ class Inline(Generic[W]):
         decide: the lifecycle's decision.
         effects: the functions of actions that run here, by activity.
         observe: reads the world; True: from the API instead of a cache. Without it a pass ends at the first refusal.
-        tell: writes an Event.
         places: limits concurrent actions; passes over many objects share it.
         cached: the cache shows what woke the object, so only a repeated observation asks the API.
         in_order: each action of a decision builds on those before it.
@@ -103,7 +104,6 @@ class Inline(Generic[W]):
     decide: Callable[[W, datetime], Decision]
     effects: Mapping[str, Effect]
     observe: Callable[[bool], Awaitable[W]] | None = None
-    tell: Callable[[Notice], Awaitable[None]] | None = None
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     cached: bool = False
     in_order: bool = False
@@ -117,8 +117,8 @@ class Inline(Generic[W]):
             Unavailable: the decisions do not settle.
         """
         unsure = attempt.repeated() or unanswered(asked.refusals)
-        before = World(key=asked.key, refusals=asked.refusals, unsure=unsure, known=known)
-        state: State[Any] = State(before, asked=asked.woken, second_looks=self.second_looks, told=asked.told)
+        before = World(key=asked.key, refusals=asked.refusals, unsure=unsure, known=known, recorded=asked.recorded)
+        state: State[Any] = State(before, asked=asked.woken, second_looks=self.second_looks)
         return await self.go_on(state, dry_run=asked.dry_run)
 
     async def go_on(self, state: State[W], *, dry_run: bool = False) -> Passed[W]:
@@ -131,9 +131,6 @@ class Inline(Generic[W]):
                 state = state.observing(now())
                 state = state.observed(await self.observe(fresh))
             state, step = state.step(self.decide, now(), dry_run=dry_run, in_order=self.in_order)
-            if self.tell is not None:
-                for notice in step.tell:
-                    await self.tell(notice)
             served = [action for action in step.start if action.activity in self.effects]
             if served:
                 rounds += 1
@@ -152,7 +149,13 @@ class Inline(Generic[W]):
             await asyncio.sleep((until - now()).total_seconds())
 
     async def _act(self, state: State[W], actions: Sequence[Action]) -> State[W]:
-        """Run independent actions concurrently, and fold their results in the decision's order."""
+        """Run independent actions concurrently, and fold their results in the decision's order.
+
+        Events come first: once another action has changed the world, the next attempt has no reason to record them.
+        """
+        if isinstance(actions[0], RecordEvents):
+            state, _ = _ended(state, actions[0], await self._one(actions[0]))
+            actions = actions[1:]
         if len(actions) == 1:  # the usual case; a task of its own would cost more
             ended: list[Model | Exception | None] = [await self._one(actions[0])]
         else:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import datetime
+
 from domain.identity import Key
 from domain.model import Model
 from domain.refusal import Refusal
@@ -16,7 +18,7 @@ class Carry(Model):
     key: Key
     known: dict[str, object] = {}
     refusals: dict[str, Refusal] = {}
-    told: tuple[str, ...] = ()
+    recorded: dict[str, datetime | None] = {}
     seen: dict[str, str] = {}
     runs: int = 0
     world: dict[str, object] | None = None

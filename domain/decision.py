@@ -131,6 +131,8 @@ class World(Model):
 
     `hold` is the reason why nothing may be changed now (observe mode, the replaced operator's live lease, a pause);
     empty if changes are allowed. While held, the loop shows the decision and starts nothing.
+    `recorded` has the digests of the notices that were recorded as Events, with the time for those that are remembered
+    after they have gone. `news` are notices of results, which the loop records.
     """
 
     key: Key
@@ -139,13 +141,20 @@ class World(Model):
     refusals: dict[str, Refusal] = {}
     unsure: bool = False  # an answer was lost: observe the remote side directly, and search before creating anything
     known: Model = Model()  # the area's memory: facts from results and messages that cannot be observed
+    recorded: dict[str, datetime | None] = {}
+    news: tuple[Notice, ...] = ()
 
     def recall(self, before: Self) -> Self:
         """This new observation with the memory and refusals of `before`."""
-        return self.model_copy(update={"refusals": before.refusals, "known": before.known})
+        names = ("refusals", "known", "recorded", "news")
+        return self.model_copy(update={name: getattr(before, name) for name in names})
 
     def learn(self, **facts: object) -> Self:
         return self.model_copy(update={"known": self.known.model_copy(update=facts)})
+
+    def with_news(self, *notices: Notice) -> Self:
+        """This world after a result that people should see as Events."""
+        return self.model_copy(update={"news": (*self.news, *notices)})
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """After a write of the object itself. Areas whose worlds contain their object implement it."""

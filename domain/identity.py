@@ -32,6 +32,7 @@ class Kind(Model):
         finalizer: set on its objects while they have external resources; empty if never set.
         lifecycle: False for kinds that are only read or written and have no workflow.
         served: True for kinds whose objects live in the served cluster, where that differs from Perdure's own.
+        reporter: the component that reports the Events of its lifecycle, its name by default.
         of_cluster: False for objects named by AWS: they have one lifecycle for all clusters.
     """
 
@@ -43,6 +44,7 @@ class Kind(Model):
     finalizer: str = ""
     lifecycle: bool = True
     served: bool = False
+    reporter: str = ""
     of_cluster: bool = True
 
     @property

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import hashlib
 from enum import StrEnum
+from typing import Any
 
+from domain.identity import Key
 from domain.model import Model
 from domain.refusal import without_request
 
@@ -13,23 +15,31 @@ class NoticeType(StrEnum):
 
 
 class Notice(Model):
-    """A Kubernetes Event, which is written once until its content changes."""
+    """The content of a Kubernetes Event, which is recorded once while successive decisions contain it.
+
+    Attributes:
+        about: the object of the Event; None for the lifecycle's own.
+        each_time: each recurrence is another Event. False: the Event is remembered for as long as the API server keeps
+            it, also across restarts, and recorded again only after that.
+    """
 
     type: NoticeType
     reason: str
     message: str
     action: str = ""
+    about: Key | None = None
+    each_time: bool = False
 
     @property
     def digest(self) -> str:
         """Equal for equal content; request ids do not count."""
-        said = f"{self.reason}\n{without_request(self.message)}"
+        said = f"{self.about.path if self.about else ''}\n{self.reason}\n{without_request(self.message)}"
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
-def normal(reason: str, message: str, *, action: str = "") -> Notice:
-    return Notice(type=NoticeType.NORMAL, reason=reason, message=message, action=action)
+def normal(reason: str, message: str, **more: Any) -> Notice:
+    return Notice(type=NoticeType.NORMAL, reason=reason, message=message, **more)
 
 
-def warning(reason: str, message: str) -> Notice:
-    return Notice(type=NoticeType.WARNING, reason=reason, message=message)
+def warning(reason: str, message: str, **more: Any) -> Notice:
+    return Notice(type=NoticeType.WARNING, reason=reason, message=message, **more)

@@ -15,14 +15,14 @@ class Pass(Action):
     woken: something may have changed; False: only the deadline has come.
     dry_run: report the actions without running them.
     refusals: of the last pass, by slot.
-    told: the digests of the last pass's notices.
+    recorded: the notices that were recorded as Events (see `World`).
     """
 
     key: Key
     woken: bool = True
     dry_run: bool = False
     refusals: dict[str, Refusal] = {}
-    told: tuple[str, ...] = ()
+    recorded: dict[str, datetime | None] = {}
 
 
 class PassedWorld(World):

@@ -17,7 +17,7 @@ A `State` is where a lifecycle stands; each event gives the next `State`. Two dr
 - In order, an action starts only after all before it in the decision; what follows a refusal waits for the next decision.
 - While the world is held, and in a dry run, only what reads starts. Nothing starts while it cannot be observed; what
   runs is then left alone.
-- A notice that stands from decision to decision is given once; a new request id makes no new notice.
+- New notices are recorded as Events by an action of the runner's own, which starts before those of the decision.
 """  # noqa: E501 - a picture and a list
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ from domain.identity import Key
 from domain.model import Model
 from domain.notices import Notice
 from domain.refusal import ErrorType, Refusal
+from domain.resource import EVENTS_KEPT
 from domain.why import Hindrance, Why
+from domain.writes import RecordEvents
 
 W = TypeVar("W", bound=World)
 
@@ -45,6 +47,8 @@ OBSERVE_REST = timedelta(seconds=1)
 # What the other side asks for is waited for within a pass if it is no longer than this, and so often in a row.
 SHORT_PAUSE = timedelta(seconds=5)
 MOST_SHORT_PAUSES = 5
+# So many notices that are no longer reported are remembered: beyond, an Event costs a request that is refused.
+MOST_RECORDED = 50
 # What was observed is not so any more.
 OUTDATED = frozenset({ErrorType.CONFLICT, ErrorType.ABSENT})
 
@@ -60,7 +64,6 @@ class Step:
         until: when to act if nothing happens before; None to wait for an event alone.
         summary: what the timeline says of that wait.
         overdue: the deadline, or the moment to try again, passed while the world was observed: it is observed again.
-        tell: notices that were not given yet.
     """
 
     decision: Decision
@@ -69,7 +72,6 @@ class Step:
     until: datetime | None = None
     summary: str = ""
     overdue: bool = False
-    tell: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,6 @@ class State(Generic[W]):
         running: the actions under way by slot, in the order in which they were started.
         cancelled: those of them that are no longer wanted.
         second_looks: how often what was refused as outdated is still tried again at once after an observation.
-        told: the digests of the last decision's notices, which were given.
     """
 
     world: W
@@ -102,7 +103,6 @@ class State(Generic[W]):
     running: Mapping[str, Action] = field(default_factory=dict)
     cancelled: frozenset[str] = frozenset()
     second_looks: int = 0
-    told: tuple[str, ...] = ()
 
     # --- events ---
 
@@ -202,21 +202,24 @@ class State(Generic[W]):
             if not (slot in wanted or slot in self.cancelled or action.finishes)
         )
         running = dict(self.running)
+        world = self.world
+        if not held and RecordEvents.activity not in running and self._may_start(RecordEvents.activity, now):
+            if new := self._new_notices(decision, now):
+                running[RecordEvents.activity] = RecordEvents(key=world.key, notices=new, at=now)
+            world = world.model_copy(update={"news": ()}) if world.news else world
         for slot, action in wanted.items():
             if slot not in running and not (action.last and running) and self._may_start(slot, now):
                 running[slot] = action
             elif in_order:
                 break
         start = tuple(action for slot, action in running.items() if slot not in self.running)
-        told, tell = (self.told, ()) if held else self._notices(decision)
         state = self.copy(
-            world=self.world if running else self._settled(),
+            world=world if running else _at_rest(world, decision, now),
             running=running,
             cancelled=self.cancelled.union(cancel),
             eager=self.eager.difference(action.slot for action in start),
-            told=told,
         )
-        return state, state._waits(decision, now, start, cancel, tell)
+        return state, state._waits(decision, now, start, cancel)
 
     def pauses_until(self, decision: Decision, now: datetime) -> datetime | None:
         """Until when to wait within a pass, as the other side has asked for a short pause; None to end the pass."""
@@ -282,12 +285,15 @@ class State(Generic[W]):
 
     # --- parts ---
 
-    def _notices(self, decision: Decision) -> tuple[tuple[str, ...], tuple[Notice, ...]]:
-        """The digests of what the decision says, and the notices that the one before did not have."""
-        said: dict[str, Notice] = {}
-        for notice in decision.notices:
-            said.setdefault(notice.digest, notice)
-        return tuple(said), tuple(notice for digest, notice in said.items() if digest not in self.told)
+    def _new_notices(self, decision: Decision, now: datetime) -> tuple[Notice, ...]:
+        """Notices that are not recorded yet, or not any more. What is reported each time is new in every result."""
+        world = self.world
+        new = {notice.digest: notice for notice in world.news if notice.each_time}
+        for notice in (*world.news, *decision.notices):
+            at = world.recorded.get(digest := notice.digest, now - EVENTS_KEPT)
+            if at is not None and now - at >= EVENTS_KEPT:
+                new.setdefault(digest, notice)
+        return tuple(new.values())
 
     def _ended(self, slot: str, **changes: object) -> State[W]:
         running = {name: action for name, action in self.running.items() if name != slot}
@@ -298,12 +304,6 @@ class State(Generic[W]):
         if before is None:
             return failure
         return failure.model_copy(update={"attempts": before.attempts + grows, "since": before.lasts_since})
-
-    def _settled(self) -> W:
-        """The world when nothing is left to do: an answer that was lost is made up for, unless it is still awaited."""
-        if not self.world.unsure or unanswered(self.world.refusals):
-            return self.world
-        return self.world.model_copy(update={"unsure": False})
 
     def _may_start(self, slot: str, now: datetime) -> bool:
         refusal = self.world.refusals.get(slot)
@@ -320,7 +320,6 @@ class State(Generic[W]):
         now: datetime,
         start: tuple[Action, ...] = (),
         cancel: tuple[str, ...] = (),
-        tell: tuple[Notice, ...] = (),
     ) -> Step:
         """The step with what it waits for."""
         deadline, retries = self._deadline(decision), self._waiting(decision)
@@ -328,7 +327,7 @@ class State(Generic[W]):
         summary = wait_summary(decision, until, retries) if until else ""
         overdue = self.observes_at_deadline and OBSERVE not in self.world.refusals
         late = overdue and deadline is not None and deadline <= now
-        return Step(decision, start, cancel, until, summary, late or self._missed_retry(decision, now), tell)
+        return Step(decision, start, cancel, until, summary, late or self._missed_retry(decision, now))
 
     def _missed_retry(self, decision: Decision, now: datetime) -> bool:
         """Whether the moment to repeat a pass came before its answer: no wait would end then.
@@ -376,6 +375,23 @@ def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, date
 def unanswered(refusals: Mapping[str, Refusal]) -> bool:
     """Whether an answer was lost: what was asked for may have been done."""
     return any(refusal.type is ErrorType.UNAVAILABLE for refusal in refusals.values())
+
+
+def _at_rest(world: W, decision: Decision, now: datetime) -> W:
+    """The world when nothing is left to do.
+
+    An answer that was lost is made up for, unless it is still awaited. Recorded notices that are no longer reported are
+    forgotten, those that would be no other Event only when the API server has dropped it.
+    """
+    changes: dict[str, object] = {}
+    if world.unsure and not unanswered(world.refusals):
+        changes["unsure"] = False
+    stand = {notice.digest for notice in decision.notices} if world.recorded else ()
+    gone = [digest for digest in world.recorded if not (world.hold or digest in stand)]
+    lasting = [digest for digest in gone if (at := world.recorded[digest]) and now - at < EVENTS_KEPT]
+    if forgotten := {*gone}.difference(lasting[-MOST_RECORDED:]):
+        changes["recorded"] = {digest: at for digest, at in world.recorded.items() if digest not in forgotten}
+    return world.model_copy(update=changes) if changes else world
 
 
 def _without_refusal(world: W, slot: str) -> W:

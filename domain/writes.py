@@ -7,12 +7,13 @@ applies the same patch to the world, so nothing is read back.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar, Self, TypeVar
 
-from domain.decision import Action, World
+from domain.decision import Action, W, World
 from domain.identity import Key
 from domain.model import Model
+from domain.notices import Notice
 from domain.refusal import ErrorType, Refusal
 from domain.resource import CustomResource, ObjectMeta
 
@@ -103,6 +104,34 @@ class Delete(Write):
     @property
     def summary(self) -> str:
         return f"delete {self.key.path}"
+
+
+class RecordEvents(Write):
+    """Record notices as Events. The loop adds this action to decisions; it blocks no other one.
+
+    `key` is the lifecycle's own object. The activity only logs what it cannot write.
+    """
+
+    activity: ClassVar[str] = "kube.record_events"
+    finishes: ClassVar[bool] = True
+
+    notices: tuple[Notice, ...]
+    at: datetime
+
+    @property
+    def slot(self) -> str:
+        return self.activity
+
+    @property
+    def summary(self) -> str:
+        return f"write an Event: {self.notices[0].message}"
+
+    def fold(self, world: W, result: Model | None) -> W:
+        recorded = {each.digest: None if each.each_time else self.at for each in self.notices}
+        return world.model_copy(update={"recorded": {**world.recorded, **recorded}})
+
+    def refuse(self, world: W, refusal: Refusal) -> W:
+        return super().refuse(world.with_news(*self.notices), refusal)
 
 
 def merge(target: object, patch: object) -> object:

@@ -87,13 +87,11 @@ class Entity(Generic[W]):
         self.runs = carry.runs
         self._seen = dict(carry.seen)
         memory = type(before.known).model_validate(carry.known)
-        world: W = before.model_copy(update={"known": memory, "refusals": carry.refusals})
+        world: W = before.model_copy(update={"known": memory, "refusals": carry.refusals, "recorded": carry.recorded})
         told = carry.world is not None  # a new run observes, unless it starts with an observation
         if told:
             world = type(before).model_validate(carry.world).recall(world)
-        self.state: State[W] = State(
-            world, observes_at_deadline=self.looks_at_deadline, dirty=not told, asked=not told, told=carry.told
-        )
+        self.state: State[W] = State(world, observes_at_deadline=self.looks_at_deadline, dirty=not told, asked=not told)
         self.decision: Decision | None = None
         self._decide = decide
         self._told = False  # a message has changed the world
@@ -351,7 +349,7 @@ class Entity(Generic[W]):
             key=self.key,
             known=self.world.known.model_dump(mode="json"),
             refusals=self.world.refusals,
-            told=self.state.told,
+            recorded=self.world.recorded,
             seen=self._seen,
             runs=self.runs + 1,
         )

@@ -26,7 +26,7 @@ class Passes(Entity[P]):
 
     def offered(self) -> dict[str, object]:
         refusals = {slot: refusal for slot, refusal in self.world.refusals.items() if slot != OBSERVE}
-        return {**super().offered(), "refusals": refusals, "told": self.state.told}
+        return {**super().offered(), "refusals": refusals, "recorded": self.world.recorded}
 
     def told_of_look(self, look: Action) -> str:
         """The result of the last pass: the activity's name is always the same and would say nothing in a timeline."""

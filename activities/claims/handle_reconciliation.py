@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -21,7 +20,7 @@ from activities.claims.requester import Requesters
 from activities.claims.writing import WriteActivities, Writer
 from activities.defined import Activities
 from activities.inline import Inline, Passed, effects_of
-from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims import RESOURCE_CLAIM
 from domain.claims.assignment import assign
 from domain.claims.claim_validation import VALIDATION_FAILED, Validate, Validated, faulty_plan
 from domain.claims.faults import FAULTS, fault_of
@@ -44,10 +43,11 @@ from domain.claims.plans import ClaimQuestion, Fault, HandleQuestion
 from domain.claims.write_backoff import rest_in
 from domain.decision import Decision
 from domain.identity import Key
-from domain.notices import Notice, NoticeType
 from domain.runner import State
+from domain.writes import RecordEvents
 from engine.clock import now
 from engine.errors import ApiError, Conflict
+from engine.kube.events import record_events
 
 H = TypeVar("H", bound=HandleWorld)
 
@@ -70,6 +70,7 @@ class Reconciliation(Activities):
         self._provider_conditions = provider_conditions
         # Activities of a single kind add their own.
         self.effects = effects_of(*WriteActivities(writer).all(), *self.all())
+        self.effects[RecordEvents.activity] = self.record_events
 
     async def settle(self, world: HandleWorld) -> HandleWorld:
         """Bring a handle and its resources to their desired state.
@@ -81,8 +82,7 @@ class Reconciliation(Activities):
             ApiError: the API server gave no answer.
         """
         path, handle = world.key.path, world.handle
-        inline = Inline(decide, self.effects, tell=partial(self.tell, world))
-        passed = await inline.go_on(State(world, dirty=False))
+        passed = await Inline(decide, self.effects).go_on(State(world, dirty=False))
         if passed.refusals:
             with suppress(ApiError):
                 await self._managed.take_back(handle, passed.world.begun)
@@ -108,16 +108,7 @@ class Reconciliation(Activities):
         """Make a pass of a lifecycle; also returns the result for its workflow. `observe(True)` reads from the API
         server.
         """
-        seen: list[H] = []
-
-        async def observed(fresh: bool) -> H:
-            seen[:] = [await observe(fresh)]
-            return seen[0]
-
-        async def tell(notice: Notice) -> None:
-            await self.tell(seen[0], notice)
-
-        passed = await Inline(decide, self.effects, observed, tell).carry_out(look, look.memory)
+        passed = await Inline(decide, self.effects, observe).carry_out(look, look.memory)
         world, known = passed.world, look.memory
         if world.answer is not None:
             known = world.memory
@@ -218,13 +209,12 @@ class Reconciliation(Activities):
     async def take_back(self, action: TakeBack) -> TakenBack:
         return TakenBack(ended=await self._managed.take_back(action.handle, action.definitions))
 
-    async def tell(self, world: HandleWorld, notice: Notice) -> None:
-        """Write an Event on the claim, or on the handle if there is no claim."""
-        kind, obj = (RESOURCE_HANDLE, world.handle) if world.claim is None else (RESOURCE_CLAIM, world.claim)
-        is_normal, now = notice.type is NoticeType.NORMAL, world.question.now
-        if notice.reason == VALIDATION_FAILED:
-            metrics.validation_failed(text_at(obj, "spec", "provider", "name"))
-        await self._writer.tell(kind, obj, notice.reason, notice.message, now, normal=is_normal, action=notice.action)
+    async def record_events(self, action: RecordEvents) -> None:
+        """Record Events, and count failed validations."""
+        if any(notice.reason == VALIDATION_FAILED for notice in action.notices):
+            claim = self._cache.get(RESOURCE_CLAIM, action.key.namespace, action.key.name)
+            metrics.validation_failed(text_at(claim, "spec", "provider", "name"))
+        await record_events(action, self._writer.api)
 
 
 def _outcome(outcome: JsonObject | Fault) -> ResourceOutcome:

@@ -7,14 +7,12 @@ the process's cache at once.
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import cast
 
 from temporalio import activity
 
 from activities.claims.cache import ClaimCache
 from activities.defined import Activities
-from domain.claims.constants import EVENT_COMPONENT
 from domain.claims.finalizers import is_in_hand, others_finalizers
 from domain.claims.marks import is_deleting
 from domain.claims.merging import same
@@ -24,7 +22,6 @@ from domain.identity import Kind
 from engine import kube
 from engine.errors import Absent
 from engine.kube import KubeApi
-from engine.kube.events import Said, Subject, event, record
 
 
 class Writer:
@@ -97,21 +94,6 @@ class Writer:
             return
         if kept or not is_deleting(obj):
             self._learnt(kind, cast("JsonObject", answer))
-
-    async def tell(
-        self,
-        kind: Kind,
-        obj: JsonObject,
-        reason: str,
-        message: str,
-        now: datetime,
-        *,
-        normal: bool = False,
-        action: str = "",
-    ) -> None:
-        """Write an Event on the object; a failure is only logged."""
-        said = Said("Normal" if normal else "Warning", reason, message, EVENT_COMPONENT, action)
-        await record(self.api, event(Subject.of(self.names.of(kind), cast("kube.JsonObject", obj)), said, now))
 
     def _learnt(self, kind: Kind, answer: JsonObject) -> JsonObject:
         self._cache.learn(kind, answer)

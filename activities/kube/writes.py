@@ -1,4 +1,4 @@
-"""The two writes that lifecycles make of their own object: patch and delete. Both can be repeated.
+"""The writes that every lifecycle uses: patch and delete its own object, and record Events. All can be repeated.
 
 A patch carries the resourceVersion that was decided upon, so a repetition after a lost answer is refused as a conflict,
 and the lifecycle observes that it is done. An object that is gone or has another uid is reported as gone, never as an
@@ -14,10 +14,11 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.clients import OnWrite
 from activities.defined import Activities
 from domain.identity import Key, Kind, all_kinds
-from domain.writes import Delete, Patch, Written
+from domain.writes import Delete, Patch, RecordEvents, Written
 from engine import metrics
 from engine.errors import Absent, Conflict
 from engine.kube import KubeApi
+from engine.kube.events import record_events
 from engine.kube.json import JsonObject, mapping, text
 
 
@@ -64,6 +65,11 @@ class KubeActivities(Activities):
             await self._of(kind).delete(kind, key.namespace, key.name, uid=key.uid)
         except (Absent, Conflict):
             return
+
+    @activity.defn(name=RecordEvents.activity)
+    async def record_events(self, action: RecordEvents) -> None:
+        """Record each notice; what fails is only logged."""
+        await record_events(action, self._kube, self._served)
 
     def _of(self, kind: Kind) -> KubeApi:
         return self._served if kind.served else self._kube

@@ -1,4 +1,4 @@
-"""What the area's passes share: objects, OpenStack projects, Events, holds."""
+"""What the area's passes share: objects, OpenStack projects, holds."""
 
 from __future__ import annotations
 
@@ -14,18 +14,15 @@ from activities.openstack.projects import Projects
 from domain.identity import Kind
 from domain.levers import is_paused
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
 from domain.loadbalancers.fleet import AskFleet, Fleet
 from domain.loadbalancers.health import Timings
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import selects
-from domain.notices import Notice
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent, Conflict
 from engine.kube import BlockingKube, KubeApi
-from engine.kube.events import Said, Subject, ToldOnce
 from engine.kube.json import JsonObject, mapping, text
 from engine.pauses import held
 from engine.settings import Settings
@@ -56,7 +53,6 @@ class Ground:
         kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
         where = settings.loadbalancers_yawol_namespace
         self._yawol = {kind.name: Predecessor(kube, where, kind) for kind in kinds}
-        self._events = ToldOnce(kube)
         self._reports = Reports()
 
     # --- Kubernetes ---
@@ -139,20 +135,3 @@ class Ground:
     async def leads(self, kind: Kind) -> str:
         """Why this kind is left to yawol now; empty if it is ours."""
         return await self._yawol[kind.name].leads()
-
-    async def tell(
-        self,
-        obj: CustomResource,
-        notices: Iterable[Notice],
-        now: datetime,
-        component: str = LOAD_BALANCER_COMPONENT,
-    ) -> None:
-        """Write Kubernetes Events, each once even after restarts; a failure is only logged."""
-        await self.tell_of(Subject.with_metadata(obj.kind_of, obj.metadata), notices, now, component)
-
-    async def tell_of(
-        self, subject: Subject, notices: Iterable[Notice], now: datetime, component: str = LOAD_BALANCER_COMPONENT
-    ) -> None:
-        for notice in notices:
-            said = Said(notice.type.value, notice.reason, notice.message, component)
-            await self._events.tell(subject, said, now)

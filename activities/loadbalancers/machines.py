@@ -5,9 +5,8 @@ from temporalio import activity
 from activities.defined import Activities
 from activities.leaders import HELD_FOR
 from activities.loadbalancers.ground import Ground
-from domain.identity import Kind, all_kinds
+from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.cloud.lifecycle import TellPeople
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.fleet import AskFleet, Fleet
 from domain.loadbalancers.machine.actions import GrantAccess, RevokeAccess
@@ -15,7 +14,6 @@ from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.clock import now
 from engine.kube import SECRET
-from engine.kube.events import Subject
 
 _RBAC = "rbac.authorization.k8s.io"
 RIGHTS = {
@@ -75,9 +73,3 @@ class MachineActivities(Activities):
     @activity.defn(name=AskFleet.activity)
     async def ask_fleet(self, ask: AskFleet) -> Fleet:
         return await self._ground.ask_fleet(ask)
-
-    @activity.defn(name=TellPeople.activity)
-    async def tell_people(self, tell: TellPeople) -> None:
-        about = tell.about
-        subject = Subject(all_kinds()[about.kind], about.namespace, about.name, about.uid)
-        await self._ground.tell_of(subject, tell.notices, now())

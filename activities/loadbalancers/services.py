@@ -10,7 +10,6 @@ found both in the Service and in the LoadBalancer.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 
 from temporalio import activity
 
@@ -33,13 +32,13 @@ from domain.loadbalancers.services.world import (
     PatchBalancer,
     ServiceWorld,
 )
-from domain.notices import Notice, NoticeType
+from domain.notices import NoticeType
 from domain.resource import ObjectMeta
-from domain.writes import Patch
+from domain.writes import Patch, RecordEvents
 from engine.clock import now
 from engine.errors import Absent, Denied, Invalid
 from engine.kube import EVENT, NODE, KubeApi
-from engine.kube.events import LONGEST_MESSAGE, Said, Subject, event, named, record
+from engine.kube.events import Said, Subject, event, lasting_name, named, record
 from engine.kube.json import JsonObject, text
 from engine.kube.sharing import SharedReading
 from engine.pauses import held
@@ -70,6 +69,7 @@ class ServiceActivities(Activities):
         self._forwarded: dict[tuple[str, str], None] = {}  # Service and Event, by uid
         self._effects: dict[str, Effect] = {
             Patch.activity: writes.patch,
+            RecordEvents.activity: writes.record_events,
             CreateBalancer.activity: self.create_load_balancer,
             PatchBalancer.activity: self.patch_load_balancer,
             DeleteBalancer.activity: self.delete_load_balancer,
@@ -78,17 +78,11 @@ class ServiceActivities(Activities):
     @activity.defn(name=PassService.activity)
     async def pass_service(self, look: PassService) -> LoadBalancerWorld:
         """Make one pass; then repeat the LoadBalancer's Events on the Service."""
-        seen = ServiceWorld(key=look.key)
 
         async def observe(fresh: bool) -> ServiceWorld:
-            nonlocal seen
-            seen = await self._observe(look)
-            return seen
+            return await self._observe(look)
 
-        async def tell(notice: Notice) -> None:
-            await self._tell(seen.service.metadata, (notice,))
-
-        passed = await Inline(decide_service, self._effects, observe, tell).carry_out(look, look.memory)
+        passed = await Inline(decide_service, self._effects, observe).carry_out(look, look.memory)
         world = passed.world
         if world.balancer is not None and not (world.hold or look.dry_run):
             await self._forward(world.service.metadata, world.balancer)
@@ -146,7 +140,6 @@ class ServiceActivities(Activities):
             made = await self._kube.create(LOAD_BALANCER, create.document, create.namespace)
         except Absent as error:
             raise Invalid(error.message, code=error.code) from error
-        await self._tell(create.service, create.notices)
         return FoundBalancer(balancer=LoadBalancer.model_validate(made))
 
     @activity.defn(name=PatchBalancer.activity)
@@ -155,7 +148,6 @@ class ServiceActivities(Activities):
         metadata = change.patch.get("metadata")
         body = {**change.patch, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "uid": change.uid}}
         answer = await self._kube.patch(LOAD_BALANCER, change.namespace, change.name, body)
-        await self._tell(change.service, change.notices)
         return FoundBalancer(balancer=LoadBalancer.model_validate(answer))
 
     @activity.defn(name=DeleteBalancer.activity)
@@ -169,14 +161,6 @@ class ServiceActivities(Activities):
         return FoundBalancer(balancer=LoadBalancer.model_validate(answer) if goes else None)
 
     # --- Events ---
-
-    async def _tell(self, service: ObjectMeta, notices: Iterable[Notice]) -> None:
-        subject = Subject.with_metadata(SERVICE, service)
-        for notice in notices:
-            said = Said(notice.type.value, notice.reason, notice.message, SERVICE_COMPONENT)
-            standing = notice.type is NoticeType.WARNING  # a fault lasts, but an action may be repeated
-            name = _warned(subject, said) if standing else ""
-            await record(self._served, event(subject, said, now(), name=name))
 
     async def _forward(self, service: ObjectMeta, balancer: LoadBalancer) -> None:
         """Repeat the LoadBalancer's Events on the Service; the next pass retries failed ones."""
@@ -200,12 +184,7 @@ def forwarded(subject: Subject, found: JsonObject) -> JsonObject:
     """The Event for the Service, with its original times."""
     said = Said(text(found, "type"), text(found, "reason"), text(found, "message"), SERVICE_COMPONENT)
     wrong = said.type == NoticeType.WARNING
-    name = _warned(subject, said) if wrong else named(subject, text(found, "metadata", "uid"))
+    name = lasting_name(subject, said) if wrong else named(subject, text(found, "metadata", "uid"))
     told = event(subject, said, now(), name=name)
     times = {field: text(found, field) for field in ("firstTimestamp", "lastTimestamp")}
     return told | {field: moment for field, moment in times.items() if moment}
-
-
-def _warned(subject: Subject, said: Said) -> str:
-    """Derived from the text as far as an Event can contain it."""
-    return named(subject, said.reason, said.message[:LONGEST_MESSAGE])

@@ -10,15 +10,13 @@ from activities.kube import KubeActivities
 from activities.leaders import HELD_FOR
 from activities.loadbalancers.ground import Ground
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.constants import SET_COMPONENT
 from domain.loadbalancers.fleet import AskFleet
 from domain.loadbalancers.machine_set import decide_set
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import machine_document, machines_of, selects
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, FoundMachine, PatchMachine, SetWorld
-from domain.notices import Notice, normal
-from domain.writes import Patch
+from domain.writes import Patch, RecordEvents
 from engine.clock import now
 from engine.errors import Conflict
 from engine.kube.json import text
@@ -29,6 +27,7 @@ class SetActivities(Activities):
         self._ground = ground
         self._effects: dict[str, Effect] = {
             Patch.activity: writes.patch,
+            RecordEvents.activity: writes.record_events,
             AskFleet.activity: ground.ask_fleet,
             CreateMachine.activity: self.create_machine,
             PatchMachine.activity: self.patch_machine,
@@ -37,17 +36,11 @@ class SetActivities(Activities):
 
     @activity.defn(name=PassSet.activity)
     async def pass_set(self, look: PassSet) -> LoadBalancerWorld:
-        seen = SetWorld(key=look.key)
 
         async def observe(fresh: bool) -> SetWorld:
-            nonlocal seen
-            seen = await self._observe(look, fresh=fresh)
-            return seen
+            return await self._observe(look, fresh=fresh)
 
-        async def tell(notice: Notice) -> None:
-            await self._ground.tell(seen.machine_set, (notice,), now(), SET_COMPONENT)
-
-        passed = await Inline(decide_set, self._effects, observe, tell, cached=True).carry_out(look, look.memory)
+        passed = await Inline(decide_set, self._effects, observe, cached=True).carry_out(look, look.memory)
         return passed.as_world(LoadBalancerWorld)
 
     async def _observe(self, look: PassSet, *, fresh: bool) -> SetWorld:
@@ -82,10 +75,7 @@ class SetActivities(Activities):
         machine_set, namespace = create.machine_set, create.machine_set.metadata.namespace
         body = machine_document(machine_set, create.name)
         if (made := await self._ground.create(LOAD_BALANCER_MACHINE, body, namespace)) is not None:
-            machine = LoadBalancerMachine.model_validate(made)
-            told = normal("Created", f"Created loadBalancerMachine {create.name}")
-            await self._ground.tell(machine, (told,), now(), SET_COMPONENT)
-            return FoundMachine(machine=machine)
+            return FoundMachine(machine=LoadBalancerMachine.model_validate(made))
         there = await self._ground.cache.fresh(LOAD_BALANCER_MACHINE, namespace, create.name)
         if there is None:
             raise Conflict(f"LoadBalancerMachine {namespace}/{create.name} has just been deleted")
@@ -110,8 +100,6 @@ class SetActivities(Activities):
 
     @activity.defn(name=DeleteMachine.activity)
     async def delete_machine(self, deletion: DeleteMachine) -> FoundMachine:
-        machine_set = deletion.machine_set
-        left = await self._ground.delete(LOAD_BALANCER_MACHINE, machine_set.metadata.namespace, deletion.name)
-        told = normal("Deleted", f"Deleted loadBalancerMachine {deletion.name}")
-        await self._ground.tell(machine_set, (told,), now(), SET_COMPONENT)
+        namespace = deletion.machine_set.metadata.namespace
+        left = await self._ground.delete(LOAD_BALANCER_MACHINE, namespace, deletion.name)
         return FoundMachine(machine=LoadBalancerMachine.model_validate(left) if left else None)

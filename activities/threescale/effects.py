@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -36,7 +37,6 @@ from activities.threescale.tenants import Calls
 from domain.decision import Decision, Outcome, World, earliest
 from domain.identity import all_kinds
 from domain.levers import retry_wanted
-from domain.notices import Notice
 from domain.reading import Malformed
 from domain.resource import CustomResource
 from domain.threescale.actions import Beside, ClusterWrite, DropFinalizer, ShowStatus, Stored
@@ -46,9 +46,10 @@ from domain.threescale.observed import Memory, Observed, Phase, Unreadable, stat
 from domain.threescale.passes import PassObject, ThreescaleWorld
 from domain.threescale.providers import ProviderAccount
 from domain.threescale.reconciliation import decide, lasts
-from domain.writes import Delete, JsonPatch, Patch
+from domain.writes import Delete, JsonPatch, Patch, RecordEvents
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
+from engine.kube.events import record_events
 from engine.pauses import held
 
 # A change is written from what the last pass has kept, with few calls. This long after the last change the object is
@@ -101,7 +102,13 @@ class Effects(Activities):
         await self._stack.aclose()
 
     def by_activity(self) -> Mapping[str, Effect]:
-        return {Patch.activity: self.patch, Delete.activity: self.delete, **effects_of(*self.all())}
+        record = partial(record_events, kube=self._ground.kube)
+        return {
+            Patch.activity: self.patch,
+            Delete.activity: self.delete,
+            RecordEvents.activity: record,
+            **effects_of(*self.all()),
+        }
 
     # --- observe, decide, report ---
 
@@ -146,9 +153,6 @@ class Effects(Activities):
                 world = world.beside(told)
             self._world = world
         return decide(world, at)
-
-    async def tell(self, notice: Notice) -> None:
-        await self._ground.tell(self._resource, notice)
 
     def outcome(self, passed: Passed[World]) -> ThreescaleWorld:
         asked, world, decision, before = self._asked, passed.world, passed.decision, self._asked.memory

@@ -21,10 +21,8 @@ from activities.threescale.tenant import TenantSubject
 from activities.threescale.tenants import Tenants
 from domain.custom_resources import custom_resources
 from domain.identity import Key, Kind
-from domain.notices import Notice
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
-from domain.threescale.notices import recorder_of
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
@@ -39,11 +37,8 @@ from domain.threescale.resources import (
     Tenant,
 )
 from domain.writes import JsonPatch
-from engine.clock import now
 from engine.errors import Absent
 from engine.kube import JsonObject, KubeApi
-from engine.kube.events import Said, ToldOnce
-from engine.kube.events import Subject as EventSubject
 from engine.kube.json import text
 from engine.settings import Settings
 
@@ -65,7 +60,6 @@ class Ground:
         self.predecessor = Predecessor(kube, settings.threescale_operator_namespace)
         self._sources = sources
         self._models = {model.kind_of.name: model for model in custom_resources()}
-        self._events = ToldOnce(kube)
 
     def secrets(self) -> Secrets:
         return Secrets(self.kube, self._homes)
@@ -133,8 +127,3 @@ class Ground:
             return None
         self.cache.learn(obj.kind_of, left)
         return left
-
-    async def tell(self, obj: CustomResource, notice: Notice) -> None:
-        """Write a Kubernetes Event, once even after restarts."""
-        said = Said(notice.type.value, notice.reason, notice.message, recorder_of(obj.kind_of))
-        await self._events.tell(EventSubject.with_metadata(obj.kind_of, obj.metadata), said, now())

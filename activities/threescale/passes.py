@@ -35,7 +35,6 @@ class PassActivities(Activities):
                     pass_.decide,
                     pass_.by_activity(),
                     pass_.observe,
-                    pass_.tell,
                     in_order=True,
                     second_looks=SECOND_LOOKS,
                 )

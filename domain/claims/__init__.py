@@ -16,7 +16,7 @@ Managed resources are written by their handle's workflow. Every write has its de
 precondition, so overlapping writers refuse each other.
 """
 
-from domain.claims.constants import VERSION
+from domain.claims.constants import EVENT_COMPONENT, VERSION
 from domain.identity import Key, Kind
 from domain.operator_domain import PLACEHOLDER
 
@@ -27,6 +27,7 @@ RESOURCE_CLAIM = Kind(
     plural="resourceclaims",
     area="claims",
     finalizer=PLACEHOLDER,
+    reporter=EVENT_COMPONENT,
 )
 RESOURCE_HANDLE = Kind(
     name="ResourceHandle",
@@ -35,6 +36,7 @@ RESOURCE_HANDLE = Kind(
     plural="resourcehandles",
     area="claims",
     finalizer=PLACEHOLDER,
+    reporter=EVENT_COMPONENT,
 )
 RESOURCE_POOL = Kind(
     name="ResourcePool",

@@ -190,9 +190,9 @@ def _notices(before: JsonObject, plan: ClaimPlan) -> Iterator[Notice]:
     if plan.halt is Halt.INVALID:
         errors = shown_validation_errors(plan.status)
         if errors and errors != shown_validation_errors(object_at(before, "status")):
-            yield warning(VALIDATION_FAILED, "; ".join(errors))
+            yield warning(VALIDATION_FAILED, "; ".join(errors), each_time=True)
     if plan.fault is not None and plan.fault.message not in _messages(objects_at(before, "status", "conditions")):
-        yield warning(plan.fault.reason, plan.fault.message)
+        yield warning(plan.fault.reason, plan.fault.message, each_time=True)
 
 
 def _messages(conditions: Sequence[JsonObject]) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import SerializeAsAny, SkipValidation
@@ -26,6 +27,7 @@ from domain.claims.finalizers import in_hand
 from domain.claims.objects import GivenObject, JsonObject, object_at, objects_at, text_at, with_spec
 from domain.claims.passes import Cadence, ObjectKnown
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
+from domain.claims.references import key_of
 from domain.claims.timestamps import end_of_handle, passed
 from domain.claims.write_backoff import struggle_after, whole
 from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus
@@ -102,10 +104,10 @@ class HandleWorld(ObjectsWorld):
 
     def recall(self, before: World) -> Self:
         """Keep the possibly created objects of this pass."""
-        kept: dict[str, object] = {"refusals": before.refusals, "known": before.known}
-        if isinstance(before, HandleWorld):
-            kept |= {"begun": before.begun, "begun_upon": before.begun_upon}
-        return self.model_copy(update=kept)
+        world = super().recall(before)  # type: ignore[arg-type]
+        if not isinstance(before, HandleWorld):
+            return world
+        return world.model_copy(update={"begun": before.begun, "begun_upon": before.begun_upon})
 
     @property
     def handle(self) -> JsonObject:
@@ -331,9 +333,13 @@ def decide(world: HandleWorld, now: datetime) -> Decision:
 
 
 def reconciled(world: HandleWorld, stands: Decision) -> Decision:
-    """This decision with the next actions, and with Events once all is done."""
+    """This decision with the next actions.
+
+    Events come before the statuses: what a status shows is reported once, also if the process dies in between.
+    """
     actions, later = _steps(world)
-    notices = () if actions or world.over else tuple(_notices(world))
+    shows = world.answer is not None and all(isinstance(each, PutStatus | TakeBack) for each in actions)
+    notices = tuple(_notices(world)) if shows and not world.over else ()
     planned = tuple(each.summary for each in later)
     return stands.model_copy(update={"actions": actions, "planned": planned, "notices": notices})
 
@@ -408,26 +414,36 @@ def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
 
 
 def _notices(world: HandleWorld) -> Iterator[Notice]:
-    """New faults, and ends that were cut or have moved."""
-    plan = world.plan
+    """New faults, and ends that were cut or have moved, reported on the claim if there is one."""
+    plan, cluster = world.plan, world.key.cluster
+    claimed = world.claim is not None
+    about = key_of(RESOURCE_CLAIM if claimed else RESOURCE_HANDLE, world.claim or world.handle, cluster)
+    warn = partial(warning, about=about, each_time=True)
     before = world.handle_before if world.claim_before is None else world.claim_before
     shown = " ".join(text_at(each, "message") for each in objects_at(before, "status", "conditions"))
-    yield from (warning(fault.reason, fault.message) for fault in world.faults if fault.message not in shown)
+    yield from (warn(fault.reason, fault.message) for fault in world.faults if fault.message not in shown)
     if plan.end_was_cut and plan.wish is not None and plan.end is not None:
         text = f"lifespan.end {timestamp(plan.wish.end)} is later than allowed: {timestamp(plan.end)}"
-        yield warning("LifespanEndCut", text)
+        yield warn("LifespanEndCut", text)
     if world.claim_before is not None and (text := _moved_end(world, plan)):
-        reason = LIFESPAN_END_CHANGED if _shown_end(world.claim) else LIFESPAN_END_CLEARED
-        yield normal(reason, text, action=LIFESPAN_EVENT_ACTION)
+        reason = LIFESPAN_END_CHANGED if _new_end(world) else LIFESPAN_END_CLEARED
+        yield normal(reason, text, action=LIFESPAN_EVENT_ACTION, about=about, each_time=True)
 
 
 def _moved_end(world: HandleWorld, plan: HandlePlan) -> str:
     """Empty for the first end, and for rolling ends."""
-    before, after = _shown_end(world.claim_before), _shown_end(world.claim)
+    before, after = _shown_end(world.claim_before), _new_end(world)
     rolls = plan.wish is not None and plan.wish == world.known.honoured
     if not before or before == after or rolls:
         return ""
     return f"lifespan end is {after}, was {before}" if after else f"lifespan end is cleared, was {before}"
+
+
+def _new_end(world: HandleWorld) -> str:
+    """The end that the claim shows after the pass."""
+    planned = world.plan.claim_status
+    wanted = planned is not None and world.question.shown and _CLAIMS_STATUS not in world.wrote
+    return _shown_end({"status": planned} if wanted else world.claim)
 
 
 def _shown_end(claim: JsonObject | None) -> str:

@@ -63,10 +63,10 @@ class Pool(ObjectsWorld):
 
     def recall(self, before: World) -> Pool:
         """Keep what this pass has created."""
-        kept: dict[str, object] = {"refusals": before.refusals, "known": before.known}
-        if isinstance(before, Pool):
-            kept |= {"made": before.made, "opened": before.opened, "fault": before.fault}
-        return self.model_copy(update=kept)
+        world = super().recall(before)  # type: ignore[arg-type]
+        if not isinstance(before, Pool):
+            return world
+        return world.model_copy(update={"made": before.made, "opened": before.opened, "fault": before.fault})
 
     def stored(self, kind: str, obj: JsonObject) -> Pool:
         return self.model_copy(update={"pool": obj})

@@ -246,7 +246,7 @@ class InstanceWorld(World):
             known = known.model_copy(update={"left_with": before.policy})
         elif self.own_node is not None and known.left_with is not None:
             known = known.model_copy(update={"left_with": None})
-        world = self.model_copy(update={"refusals": before.refusals, "known": known})
+        world = super().recall(before).model_copy(update={"known": known})
         return world.model_copy(update={"policy": known.left_with}) if world._left else world
 
     def begun(self, now: datetime) -> Self:

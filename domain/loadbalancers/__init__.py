@@ -2,8 +2,8 @@
 
 A Service of type LoadBalancer becomes a LoadBalancer: a floating IP, a port with the virtual address, a security group
 and optionally a server group. There is one set of machines per template: a template change creates a new set, and the
-old set is emptied once the new one holds the address. On each machine an agent configures Envoy and reports in the
-machine's status. Each object is written by its own workflow, except:
+old set is emptied once the new one holds the address. On each machine an agent translates ports and endpoints into
+Envoy's configuration and reports in the machine's status. Each object is written by its own workflow, except:
 
 | object | what | writer |
 |---|---|---|
@@ -19,21 +19,30 @@ from functools import partial
 from domain.identity import Key, Kind
 from domain.loadbalancers.constants import (
     GROUP,
+    LOAD_BALANCER_COMPONENT,
     LOAD_BALANCER_FINALIZER,
     MACHINE_FINALIZER,
+    SERVICE_COMPONENT,
     SERVICE_FINALIZER,
     SET_FINALIZER,
     VERSION,
 )
 
 _AREA = "loadbalancers"
-_ours = partial(Kind, group=GROUP, version=VERSION, area=_AREA)
+_ours = partial(Kind, group=GROUP, version=VERSION, area=_AREA, reporter=LOAD_BALANCER_COMPONENT)
 
 LOAD_BALANCER = _ours(name="LoadBalancer", plural="loadbalancers", finalizer=LOAD_BALANCER_FINALIZER)
-LOAD_BALANCER_SET = _ours(name="LoadBalancerSet", plural="loadbalancersets", finalizer=SET_FINALIZER)
+LOAD_BALANCER_SET = _ours(name="LoadBalancerSet", plural="loadbalancersets", finalizer=SET_FINALIZER, reporter="")
 LOAD_BALANCER_MACHINE = _ours(name="LoadBalancerMachine", plural="loadbalancermachines", finalizer=MACHINE_FINALIZER)
 SERVICE = Kind(
-    name="Service", group="", version="v1", plural="services", area=_AREA, finalizer=SERVICE_FINALIZER, served=True
+    name="Service",
+    group="",
+    version="v1",
+    plural="services",
+    area=_AREA,
+    finalizer=SERVICE_FINALIZER,
+    served=True,
+    reporter=SERVICE_COMPONENT,
 )
 
 # Not a custom resource: one sweep over a project serves all load balancers in it.

@@ -1,4 +1,4 @@
-"""The lifecycle of a LoadBalancer.
+"""The lifecycle of a LoadBalancer: the decision.
 
     New --finalizer--> Provisioning --everything in the cloud--> Starting --machines ready--> Ready
                             ^                                       ^                           |  new template
@@ -6,8 +6,9 @@
                             `---------------------------------------+---------------------- RollingOut
     any --deletion--> Deleting: sets, then the cloud, then the finalizer
 
-Blockers are independent: machines are scaled while drift in the cloud is repaired. Only a new set waits until the cloud
-is up to date, because its template contains ids of cloud objects.
+One decision contains everything that can be done at once: steps in the cloud, sets, and one patch each of the object
+and its status. Blockers are independent: machines are scaled while drift in the cloud is repaired. Only a new set waits
+until the cloud is up to date, because its template contains ids of cloud objects.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from domain.decision import Action, Decision
 from domain.loadbalancers.balancer_conditions import stalled_patch
@@ -26,12 +28,7 @@ from domain.loadbalancers.balancer_world import (
     PatchSet,
     WriteStatus,
 )
-from domain.loadbalancers.cloud.lifecycle import (
-    blocker_of,
-    looked_again,
-    needs_look,
-    tell,
-)
+from domain.loadbalancers.cloud.lifecycle import blocker_of, looked_again, needs_look
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.removal import remove_load_balancer
@@ -76,7 +73,7 @@ def decide_balancer(world: BalancerWorld, now: datetime) -> Decision:
 
 
 def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
-    """After the first attempt to reach the project."""
+    """Add the finalizer after the first attempt to reach the project."""
     looks = _looks(world, ())
     if any(not world.refused(each.slot) for each in looks):
         return _decision(world, Phase.NEW, looks[0].summary, looks, working=True)
@@ -85,6 +82,7 @@ def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
 
 
 def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
+    """Cloud steps, sets, and the patches of object and status."""
     balancer, today = world.balancer, migrated(world.balancer)
     plan = _plan(world, today, now)
     steps = in_project(plan.steps, world.project)
@@ -113,7 +111,6 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
         *looks,
         *(() if first else steps),
         *_sets(world, rollout, whole=not (written or under_way)),
-        *tell(world, world.key, told, now),
     )
     moments = looked_again(world, plan.problem)
     if rollout.deadline:
@@ -127,11 +124,12 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
         moments,
         problem=problem,
         working=under_way and not problem,
+        notices=told,
     )
 
 
 def _looks(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalancer, ...]:
-    """It must precede everything else."""
+    """The observation of the cloud that must precede everything else, if one is needed."""
     if not needs_look(world, steps):
         return ()
     return (
@@ -145,7 +143,7 @@ def _looks(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalan
 
 
 def _plan(world: BalancerWorld, today: LoadBalancer, now: datetime) -> CloudPlan:
-    """Empty if the cloud has not been observed."""
+    """The missing cloud objects; an empty plan if the cloud has not been observed."""
     if world.cloud is not None and world.seen == world.look:
         return plan_cloud(today, world.cloud, now)
     return CloudPlan(settled=world.known.settled == world.look)
@@ -180,12 +178,12 @@ def _sets(world: BalancerWorld, rollout: Rollout, *, whole: bool) -> tuple[Actio
 
 
 def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
-    """Cloud problems are reported elsewhere."""
+    """The rollout's own problem; cloud problems are reported elsewhere."""
     return (warning("Failed", rollout.problem),) if rollout.problem and not waits else ()
 
 
 def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reached: bool) -> JsonPatch:
-    """The finalizer, and the revision of the first set.
+    """The first write: the finalizer, and the revision of the first set.
 
     A new LoadBalancer whose project cannot be reached is annotated: until it is reached, no cloud object can exist for
     it.
@@ -198,7 +196,7 @@ def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reach
 
 
 def _reached(world: BalancerWorld) -> JsonPatch:
-    """Remove that annotation, because objects may exist from now on."""
+    """Remove that annotation once the project was reached, because objects may exist from then on."""
     seen = world.cloud is not None and world.seen == world.look
     if not seen or NOTHING_MADE_ANNOTATION not in world.balancer.metadata.annotations:
         return {}
@@ -257,8 +255,9 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
 def _leaving(world: BalancerWorld, wanted: tuple[Action, ...], now: datetime) -> Decision:
     blocker = blocker_of(world, wanted)
     why = blocker.why or "; ".join(each.summary for each in wanted)
-    actions = (*wanted, *tell(world, world.key, blocker.notices(blocker.problem, now), now))
-    return _decision(world, Phase.DELETING, why, actions, problem=blocker.problem, working=blocker.hindrance is None)
+    problem, working = blocker.problem, blocker.hindrance is None
+    notices = blocker.notices(problem, now)
+    return _decision(world, Phase.DELETING, why, wanted, problem=problem, working=working, notices=notices)
 
 
 def _decision(
@@ -269,7 +268,8 @@ def _decision(
     moments: Sequence[Moment] = (),
     *,
     problem: str = "",
-    working: bool = False,
+    **more: Any,
 ) -> Decision:
     waits, why = problem or why or "its machines", why or "everything is up to date"
-    return decided(world, phase, why, actions, moments, settled=phase is Phase.READY, working=working, waits_for=waits)
+    settled = phase is Phase.READY
+    return decided(world, phase, why, actions, moments, settled=settled, waits_for=waits, **more)

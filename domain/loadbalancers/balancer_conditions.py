@@ -21,9 +21,13 @@ _REASONS = {Nature.REFUSED: REFUSED, Nature.QUOTA: QUOTA_EXCEEDED}
 
 
 def stalled_patch(balancer: LoadBalancer, problem: str, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
-    """Empty if the condition is up to date.
+    """The merge patch of the status; empty if the condition is up to date.
 
-    `problem` is empty if there is none; `hindrance` is the cloud's refusal, None if the problem is another one.
+    Args:
+        balancer: the LoadBalancer as last read.
+        problem: the problem in words; empty if there is none.
+        hindrance: the cloud's refusal; None if the problem is another one.
+        now: the transition time of a new condition.
     """
     if hindrance is not None and hindrance.nature not in _REASONS:
         return {}

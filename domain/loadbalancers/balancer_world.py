@@ -1,3 +1,5 @@
+"""The input of a LoadBalancer's decision, and its actions on Kubernetes objects."""
+
 from __future__ import annotations
 
 from datetime import timedelta
@@ -19,9 +21,11 @@ from domain.writes import JsonPatch, Patch, Written
 
 
 class BalancerKnown(CloudKnown):
-    """Attributes:
-    drops_conditions: the API server drops conditions, because the replaced operator's CRD is installed.
-    released: the status says that no cloud object is left.
+    """Attributes of the memory beyond `CloudKnown`.
+
+    Attributes:
+        drops_conditions: the API server drops conditions, because the replaced operator's CRD is installed.
+        released: the status says that no cloud object is left.
     """
 
     drops_conditions: bool = False
@@ -38,14 +42,16 @@ class BalancerWorld(CloudWorld):
 
     @property
     def look(self) -> str:
-        """After the slash, the fingerprint of the security group rules' inputs alone."""
+        """A fingerprint of the inputs of its cloud objects; after the slash, one of the security group rules' inputs
+        alone.
+        """
         if self.balancer.metadata.deleting:
             return LEAVING
         return f"{look_of_balancer(self.balancer)}/{look_of_rules(self.balancer)}"
 
     @property
     def only_rules(self) -> bool:
-        """Only the inputs of the rules have changed since the cloud was last complete."""
+        """Whether only the inputs of the rules have changed since the cloud was last complete."""
         return bool(self.known.settled) and self.known.settled.partition("/")[0] == self.look.partition("/")[0]
 
     @property
@@ -75,6 +81,8 @@ class SeenBalancer(Seen):
 
 
 class LookAtBalancer(Look):
+    """Find a LoadBalancer's cloud objects, or only its security groups."""
+
     activity: ClassVar[str] = "openstack.look_at_load_balancer"
     result: ClassVar[type[Model] | None] = SeenBalancer
 
@@ -87,7 +95,7 @@ class LookAtBalancer(Look):
 
 
 class WriteStatus(Patch):
-    """Fields that the API server drops are not written again."""
+    """A write of the status; fields that the API server drops are not written again."""
 
     releases: bool = False  # the status says that no cloud object is left
 
@@ -108,7 +116,7 @@ class _SetAction(Action):
 
 
 class CreateSet(_SetAction):
-    """If one of its name exists, the LoadBalancer is observed again."""
+    """Create a set. If one of its name exists, the LoadBalancer is observed again."""
 
     activity: ClassVar[str] = "loadbalancers.create_set"
     title: ClassVar[str] = "create LoadBalancerSet {name}"
@@ -124,6 +132,8 @@ class CreateSet(_SetAction):
 
 
 class PatchSet(_SetAction):
+    """Update or empty a set."""
+
     activity: ClassVar[str] = "loadbalancers.patch_set"
     slot_by: ClassVar[str] = "name"
     observed_after: ClassVar[bool] = True

@@ -7,9 +7,10 @@ yawol's names: `TCP-80`, `UDP-53`.
     port 53/UDP ──► listener UDP-53: udp_proxy ─────────────────────► cluster UDP-53 ──► nodes at the node port
 
 An invalid port or endpoint is left out and reported, and the rest is served; yawol refuses the whole configuration and
-thus loses its machines to a bad Service. If source ranges are given and none is valid, an access rule without policies
-denies all sources; without the rule all would be allowed. Source ranges do not apply to UDP, as in yawol: there only
-the security group filters.
+thus loses its machines to a bad Service. Envoy's rules: a static cluster takes only IP addresses, cluster names are
+unique, and an access rule needs principals. If source ranges are given and none is valid, an access rule without
+policies denies all sources; without the rule all would be allowed. Source ranges do not apply to UDP, as in yawol:
+there only the security group filters.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _PROTOCOLS = (TCP, UDP)
 _HIGHEST_PORT = 65535
 _FAILED = "Failed"
 
+# Envoy's type URLs.
 _TYPES = "type.googleapis.com/envoy"
 CLUSTER_TYPE = f"{_TYPES}.config.cluster.v3.Cluster"
 LISTENER_TYPE = f"{_TYPES}.config.listener.v3.Listener"
@@ -62,7 +64,13 @@ _RANGES_POLICY = "load-balancer-source-ranges"
 
 
 class EnvoyConfiguration(Model):
-    """By name, in the order of the LoadBalancer's ports. `notices`: what was left out, and why."""
+    """Envoy's configuration, in the order of the LoadBalancer's ports.
+
+    Attributes:
+        clusters: by name.
+        listeners: by name.
+        notices: what was left out, and why.
+    """
 
     clusters: dict[str, Document] = {}
     listeners: dict[str, Document] = {}
@@ -70,7 +78,13 @@ class EnvoyConfiguration(Model):
 
 
 def envoy_configuration(balancer: LoadBalancer, *, listen_address: str, cpus: int) -> EnvoyConfiguration:
-    """`listen_address` is the virtual address on a real machine; limits are proportional to `cpus`."""
+    """The configuration of one machine.
+
+    Args:
+        balancer: the LoadBalancer.
+        listen_address: the virtual address on a real machine.
+        cpus: the machine's processors; limits are proportional.
+    """
     options = balancer.spec.options
     ports, refused = _ports(balancer.spec.ports)
     endpoints, unreachable = _endpoints(balancer.spec.endpoints)
@@ -113,7 +127,7 @@ def _fault(port: Port) -> str:
 
 
 def _endpoints(endpoints: Iterable[Endpoint]) -> tuple[list[tuple[str, ...]], list[Notice]]:
-    """Of each endpoint that has any."""
+    """The addresses of each endpoint that has any."""
     found, notices = [], []
     for endpoint in endpoints:
         addresses = tuple(address for address in endpoint.addresses if ip_version(address))
@@ -130,7 +144,7 @@ def _endpoints(endpoints: Iterable[Endpoint]) -> tuple[list[tuple[str, ...]], li
 
 
 def _ranges(options: LoadBalancerOptions) -> tuple[list[Document] | None, list[Notice]]:
-    """None for all sources."""
+    """The allowed networks; None for all sources."""
     if not options.load_balancer_source_ranges:
         return None, []
     ranges, notices = [], []
@@ -154,6 +168,9 @@ def _idle_timeouts(options: LoadBalancerOptions) -> tuple[dict[str, timedelta], 
         else:
             timeouts[protocol] = timeout
     return timeouts, notices
+
+
+# Envoy's documents.
 
 
 def _cluster(port: Port, endpoints: list[tuple[str, ...]], options: LoadBalancerOptions, cpus: int) -> Document:
@@ -196,7 +213,7 @@ def _socket(protocol: str, address: str, number: int) -> Document:
 
 
 def _tells_client(port: Port, options: LoadBalancerOptions) -> bool:
-    """The port's backends receive the client address by PROXY protocol."""
+    """Whether the port's backends receive the client address by PROXY protocol."""
     chosen = options.tcp_proxy_protocol_port_filter
     return options.tcp_proxy_protocol and (not chosen or port.port in chosen)
 

@@ -1,14 +1,14 @@
-"""The lifecycle of a LoadBalancerSet.
+"""The lifecycle of a LoadBalancerSet: the decision.
 
     New --finalizer--> Scaling <--> Ready          any --deletion--> Deleting: its machines, then the finalizer
 
-`scaling.py` plans its machines. The set's own patch comes first, because it records the next actions.
+`scaling.py` plans its machines. The set's own patch comes before everything else, because it records the next actions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from domain.decision import Action, Decision
@@ -21,8 +21,11 @@ from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.scaling import SetPlan, plan_set
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, PatchMachine, SetWorld
-from domain.notices import Notice
+from domain.notices import Notice, normal
 from domain.writes import JsonPatch
+
+# A machine's creation is reported this long, also by the attempt that follows a crash.
+CREATED_REPORTED = timedelta(minutes=10)
 
 
 class SetPhase(StrEnum):
@@ -66,8 +69,18 @@ def decide_set(world: SetWorld, now: datetime) -> Decision:
         why,
         first or scaled,
         (Moment(at=plan.deadline, then="check its machines again"),) if plan.deadline else (),
-        plan.notices,
+        (*plan.notices, *_created(world, now)),
     ).model_copy(update={"planned": tuple(each.summary for each in scaled) if first else ()})
+
+
+def _created(world: SetWorld, now: datetime) -> Iterator[Notice]:
+    """Events about the machines that the set has just created."""
+    for machine in world.machines:
+        meta, owner = machine.metadata, world.machine_set.metadata.uid
+        young = meta.creation_timestamp is not None and now - meta.creation_timestamp < CREATED_REPORTED
+        if young and any(each.uid == owner for each in meta.owner_references):
+            about = machine.key.model_copy(update={"cluster": world.key.cluster})
+            yield normal("Created", f"Created loadBalancerMachine {meta.name}", about=about)
 
 
 def _asks_fleet(world: SetWorld, now: datetime) -> bool:
@@ -77,7 +90,7 @@ def _asks_fleet(world: SetWorld, now: datetime) -> bool:
 
 
 def _lacking(world: SetWorld, now: datetime) -> str:
-    """Empty unless fewer machines are ready than wanted."""
+    """The number of ready machines if fewer than wanted; empty otherwise."""
     alive = (each for each in world.machines if not each.metadata.deleting)
     ready, wanted = sum(health_of(each, now, world.timings).ready for each in alive), world.machine_set.spec.replicas
     return f"ready machines: {ready} of {wanted}" if ready < wanted else ""

@@ -3,8 +3,9 @@
     new template --> new set beside the old --all machines ready--> keepalived gate --> others to 0, oldest deleted
 
 The current set's revision equals the LoadBalancer's, which gives its machines priority in the election. So a rollback
-to a former template gives that set a *new* revision. The gate opens when a machine of the current set has held the
-virtual address for two minutes, or none has for ten minutes with all ready, or the holder is unknown for fifteen.
+to a former template gives that set a *new* revision, on the set, its machines and the LoadBalancer. The gate opens when
+a machine of the current set has held the virtual address for two minutes, or none has for ten minutes with all ready,
+or the holder is unknown for fifteen.
 
 There is one rollout at a time: on a third template, the unfinished set is emptied at once, and the serving one stays
 until the newest takes over. A set's template never changes, except for the id of a recreated server group: the hash
@@ -52,13 +53,17 @@ class SetPatch(Model):
 
 
 class Rollout(Model):
-    """The next changes of the sets, in this order.
+    """The next changes of the sets, in this order, and the state.
 
     Attributes:
         revise: the merge patch of the LoadBalancer's revision, applied first.
-        create: the new set.
+        create: the new set, as a document for the API server.
+        name: the new set's name.
+        patches: changes of existing sets.
+        delete: names of sets to delete.
         status: the merge patch of the LoadBalancer's machine counts.
         done: whether only the current set serves.
+        why: what is waited for.
         problem: needs a person.
         deadline: when the plan may change without any event.
     """
@@ -85,7 +90,7 @@ class Gate(Model):
 
 
 def sets_of(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> tuple[LoadBalancerSet, ...]:
-    """Newest revision first: owned ones, and unowned ones with its labels.
+    """The LoadBalancer's sets, newest revision first: owned ones, and unowned ones with its labels.
 
     An empty selector selects nothing: otherwise two LoadBalancers without labels would delete each other's sets.
     """
@@ -109,9 +114,13 @@ def plan_rollout(
     *,
     frozen: str = "",
 ) -> Rollout:
-    """Once the cloud is complete.
+    """The changes of the sets, once the cloud is complete.
 
-    `sets` have the newest revision first; `frozen`: why no set may be created or emptied.
+    Args:
+        balancer: the LoadBalancer; its status names the cloud objects.
+        sets: its sets, newest revision first.
+        now: the current time.
+        frozen: why no set may be created or emptied; empty if allowed.
     """
     counts = _counts(balancer, sets)
     if balancer.revision and _number(balancer.revision) is None:
@@ -177,7 +186,7 @@ def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> 
 
 
 def set_document(balancer: LoadBalancer, hash_: str, revision: int) -> Document:
-    """For the LoadBalancer's current template."""
+    """The set for the LoadBalancer's current template, as a document for the API server."""
     meta = balancer.metadata
     labels = {**balancer.spec.selector.match_labels, TEMPLATE_HASH_LABEL: hash_}
     machine = MachineSpec(
@@ -207,8 +216,11 @@ def set_document(balancer: LoadBalancer, hash_: str, revision: int) -> Document:
     }
 
 
+# --- revisions ---
+
+
 def _number(revision: str) -> int | None:
-    """None if invalid or 0."""
+    """A revision as a number; None if invalid or 0."""
     return int(revision) or None if revision.isascii() and revision.isdigit() and len(revision) < 19 else None
 
 
@@ -217,7 +229,7 @@ def _top(sets: Sequence[LoadBalancerSet]) -> int:
 
 
 def _revision(balancer: LoadBalancer, current: LoadBalancerSet, sets: Sequence[LoadBalancerSet]) -> int:
-    """Higher than that of any other set."""
+    """The revision for the LoadBalancer and the current set: higher than that of any other set."""
     own, others = _number(current.revision) or 0, _top([each for each in sets if each is not current])
     mine = _number(balancer.revision) or 0
     if own > others:
@@ -246,8 +258,11 @@ def _current_patch(balancer: LoadBalancer, current: LoadBalancerSet, revision: i
     return (SetPatch(name=current.metadata.name, patch=patch, note="bring up to date"),) if patch else ()
 
 
+# --- the others ---
+
+
 def _emptied(current: LoadBalancerSet, others: Sequence[LoadBalancerSet], gate: Gate) -> list[LoadBalancerSet]:
-    """All others if the gate is open, before that only sets that never took over."""
+    """Sets to empty: all others if the gate is open, before that only sets that never took over."""
     filled = [each for each in others if each.spec.replicas and not each.metadata.deleting]
     if gate.open:
         return filled
@@ -276,7 +291,7 @@ def _forgotten(others: Sequence[LoadBalancerSet]) -> tuple[str, ...]:
 
 
 def _counts(balancer: LoadBalancer, sets: Sequence[LoadBalancerSet]) -> JsonPatch:
-    """Of all sets."""
+    """The machine counts of all sets."""
     status = balancer.status
     wanted = status.model_copy(
         update={

@@ -1,3 +1,5 @@
+"""The input of a LoadBalancerSet's decision, and the actions on its machines."""
+
 from __future__ import annotations
 
 from typing import ClassVar, Self
@@ -9,15 +11,19 @@ from domain.loadbalancers.health import Timings
 from domain.loadbalancers.object_world import ObjectWorld
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.model import Model
+from domain.notices import normal
 from domain.writes import JsonPatch
 
 
 class SetWorld(ObjectWorld):
-    """Attributes:
-    machines: its machines (`scaling.machines_of`), oldest first.
-    taken: names of machines that are not, or no longer, the set's.
-    fleet: all machines of the installation; None until requested.
-    noted: this pass has recorded readiness (`set_status.readiness_patch`).
+    """One LoadBalancerSet.
+
+    Attributes:
+        machine_set: as observed, with own later writes.
+        machines: its machines (`scaling.machines_of`), oldest first.
+        taken: names of machines that are not, or no longer, the set's.
+        fleet: all machines of the installation; None until requested.
+        noted: this pass has recorded readiness (`set_status.readiness_patch`).
     """
 
     about: ClassVar[str] = "machine_set"
@@ -34,7 +40,7 @@ class SetWorld(ObjectWorld):
         return world.model_copy(update={"noted": self.noted or READY_SINCE_ANNOTATION in str(patch)})
 
     def with_machine(self, name: str, machine: LoadBalancerMachine | None) -> Self:
-        """None if it is gone."""
+        """This world with a changed machine; None if it is gone."""
         others = [each for each in self.machines if each.metadata.name != name]
         if len(others) == len(self.machines):
             return self.model_copy(update={"machines": (*others, *([machine] if machine else []))})
@@ -43,7 +49,7 @@ class SetWorld(ObjectWorld):
 
 
 class FoundMachine(Model):
-    """None if it is gone or is not the set's."""
+    """A machine after an action; None if it is gone or is not the set's."""
 
     machine: LoadBalancerMachine | None = None
 
@@ -62,7 +68,7 @@ class _MachineAction(Action):
 
 
 class CreateMachine(_MachineAction):
-    """Or find the one created before under its name.
+    """Create a machine, or find the one created before under its name.
 
     A person may have removed that machine from the set by its labels: its name is taken, and its place is still free.
     """
@@ -77,7 +83,7 @@ class CreateMachine(_MachineAction):
 
 
 class PatchMachine(_MachineAction):
-    """Either patch may be empty.
+    """Merge patches of one machine and of its status; either may be empty.
 
     A status patch replaces the agent's list, so it applies to this resourceVersion only.
     """
@@ -91,7 +97,10 @@ class PatchMachine(_MachineAction):
 
 
 class DeleteMachine(_MachineAction):
-    """Its own lifecycle removes its cloud objects."""
+    """Delete a machine; its own lifecycle removes its cloud objects."""
 
     activity: ClassVar[str] = "loadbalancers.delete_machine"
     title: ClassVar[str] = "delete LoadBalancerMachine {name}"
+
+    def fold(self, world: SetWorld, result: Model | None) -> SetWorld:  # type: ignore[override]
+        return super().fold(world, result).with_news(normal("Deleted", f"Deleted loadBalancerMachine {self.name}"))

@@ -24,7 +24,7 @@ from domain.threescale.constants import (
 _AREA = "threescale"
 
 
-def _kind(name: str, finalizer: str = "", version: str = VERSION) -> Kind:
+def _kind(name: str, finalizer: str = "", version: str = VERSION, reporter: str = "") -> Kind:
     return Kind(
         name=name,
         group=GROUP,
@@ -32,6 +32,7 @@ def _kind(name: str, finalizer: str = "", version: str = VERSION) -> Kind:
         plural=f"{name.lower()}s",
         area=_AREA,
         finalizer=finalizer,
+        reporter=reporter,
     )
 
 
@@ -42,7 +43,7 @@ OPEN_API = _kind("OpenAPI", OPEN_API_FINALIZER)
 DEVELOPER_ACCOUNT = _kind("DeveloperAccount", ACCOUNT_FINALIZER)
 DEVELOPER_USER = _kind("DeveloperUser", USER_FINALIZER)
 APPLICATION = _kind("Application", APPLICATION_FINALIZER)
-APPLICATION_AUTH = _kind("ApplicationAuth")
+APPLICATION_AUTH = _kind("ApplicationAuth", reporter=APPLICATION.name)  # as with the replaced operator
 CUSTOM_POLICY_DEFINITION = _kind("CustomPolicyDefinition", POLICY_FINALIZER)
 PROXY_CONFIG_PROMOTE = _kind("ProxyConfigPromote")
 TENANT = _kind("Tenant", TENANT_FINALIZER, TENANT_VERSION)

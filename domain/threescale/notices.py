@@ -12,7 +12,6 @@ from domain.notices import Notice, normal, warning
 from domain.threescale import (
     ACTIVE_DOC,
     APPLICATION,
-    APPLICATION_AUTH,
     BACKEND,
     CUSTOM_POLICY_DEFINITION,
     DEVELOPER_ACCOUNT,
@@ -49,11 +48,6 @@ STUCK = {
     ACTIVE_DOC.name: "Failed to delete ActiveDoc",
     CUSTOM_POLICY_DEFINITION.name: "Failed to delete CustomPolicyDefinition",
 }
-
-
-def recorder_of(kind: Kind) -> str:
-    """The replaced operator uses the Applications' one for ApplicationAuths."""
-    return APPLICATION.name if kind == APPLICATION_AUTH else kind.name
 
 
 def notices(kind: Kind, decision: Decision) -> tuple[Notice, ...]:

@@ -205,12 +205,10 @@ class Observed(World):
 
     def recall(self, before: World) -> Self:
         """This new observation with earlier state."""
-        refusals = {} if self.drops_refusals else before.refusals
-        changes: dict[str, object] = {"refusals": refusals, "known": before.known}
+        world = super().recall(before)  # type: ignore[arg-type]
         if isinstance(before, Observed):
-            names = ("recalled", "mute", *self.learnt)
-            changes |= {"refusals": before.refusals, **{name: getattr(before, name) for name in names}}
-        return self.model_copy(update=changes)
+            return world.beside({name: getattr(before, name) for name in ("recalled", "mute", *self.learnt)})
+        return world.model_copy(update={"refusals": {}}) if self.drops_refusals else world
 
     def stored(self, obj: JsonObject) -> Self:
         return self.model_copy(update={"resource": type(self.resource).model_validate(obj)})

@@ -12,9 +12,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from domain.built_in_kinds import EVENT
-from domain.identity import Kind
+from domain.identity import Kind, all_kinds
 from domain.refusal import without_request
 from domain.resource import EVENTS_KEPT, ObjectMeta, timestamp
+from domain.writes import RecordEvents
 from engine.errors import ApiError, Conflict
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, text
@@ -90,6 +91,11 @@ def named(subject: Subject, *what: str) -> str:
     return f"{subject.name[:_LONGEST_PREFIX]}.{digest[:_DIGEST]}"
 
 
+def lasting_name(subject: Subject, said: Said) -> str:
+    """The name of an Event that is not repeated while the API server keeps it; a request id makes no difference."""
+    return named(subject, said.reason, without_request(said.message[:LONGEST_MESSAGE]))
+
+
 async def record(api: KubeApi, told: JsonObject) -> bool:
     """Write an Event; returns whether it exists now. A failure is only logged."""
     namespace, name = text(told, "metadata", "namespace"), text(told, "involvedObject", "name")
@@ -101,6 +107,19 @@ async def record(api: KubeApi, told: JsonObject) -> bool:
         log.info("no Event about %s %s/%s: %s", text(told, "involvedObject", "kind"), namespace, name, error.message)
         return False
     return True
+
+
+async def record_events(action: RecordEvents, kube: KubeApi, served: KubeApi | None = None) -> None:
+    """Record each notice, in the cluster of the object that it is about; what fails is only logged."""
+    reporter = all_kinds()[action.key.kind].reporter or action.key.kind
+    for notice in action.notices:
+        about = notice.about or action.key
+        kind = all_kinds()[about.kind]
+        api = served if kind.served and served is not None else kube
+        subject = Subject(kind.under(api.operator_domain), about.namespace, about.name, about.uid)
+        said = Said(notice.type.value, notice.reason, notice.message, reporter, notice.action)
+        name = "" if notice.each_time else lasting_name(subject, said)
+        await record(api, event(subject, said, action.at, name=name))
 
 
 class ToldOnce:
@@ -116,15 +135,14 @@ class ToldOnce:
 
     async def tell(self, subject: Subject, said: Said, moment: datetime) -> None:
         """A failure is only logged."""
-        words = without_request(said.message)
-        told = (subject.uid, said.reason, words)
+        told = (subject.uid, said.reason, without_request(said.message))
         before = self._told.get(told)
         if before is not None and moment - before < EVENTS_KEPT:
             return
         if len(self._told) >= MOST_TOLD:
             self._told.clear()
         self._told[told] = moment
-        await record(self._api, event(subject, said, moment, name=named(subject, said.reason, words)))
+        await record(self._api, event(subject, said, moment, name=lasting_name(subject, said)))
 
 
 def _if_given(**fields: str) -> dict[str, str]:

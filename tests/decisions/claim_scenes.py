@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from claim_domain import NAMES
+from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
 from activities.claims.handle_reconciliation import Reconciliation
@@ -120,8 +121,7 @@ class Parts:
     async def put_status(self, kind: Any, before: Any, status: Any) -> Any:
         return before
 
-    async def tell(self, *_: object, **__: object) -> None:
-        pass
+    api = MemoryKube()  # for Events
 
 
 def settled(

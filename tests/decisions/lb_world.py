@@ -24,7 +24,6 @@ from domain.loadbalancers.balancer_world import (
     SeenBalancer,
 )
 from domain.loadbalancers.cloud.changes import Brought
-from domain.loadbalancers.cloud.lifecycle import TellPeople
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.cloud.sweep import difference_of_machine, to_be_compared
@@ -46,7 +45,7 @@ from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, FoundMa
 from domain.model import Model
 from domain.resource import timestamp
 from domain.runner import State
-from domain.writes import Patch, Written, merge
+from domain.writes import Patch, RecordEvents, Written, merge
 
 Json = dict[str, Any]
 
@@ -180,7 +179,7 @@ class World:
             case DeleteSets():
                 for gone in action.names:
                     self.delete("lbs", gone)
-            case TellPeople():
+            case RecordEvents():
                 self.told += [each.message for each in action.notices]
             case _:
                 raise AssertionError(action)
@@ -201,10 +200,12 @@ class World:
                 state = state.finished(action.slot, self._perform_for_set(name, action))
             if not step.start:
                 return busy
-            busy = True
+            busy |= any(not isinstance(each, RecordEvents) for each in step.start)
 
-    def _perform_for_set(self, name: str, action: Action) -> Model:
+    def _perform_for_set(self, name: str, action: Action) -> Model | None:
         match action:
+            case RecordEvents():
+                return None
             case Patch():
                 self.write("lbs", name, action.patch)
                 return Written(gone=name not in self.objects["lbs"])
@@ -269,7 +270,7 @@ class World:
                 self.rights.setdefault(name, set()).update(str(each["kind"]) for each in action.objects)
             case RevokeAccess():
                 self.rights.setdefault(name, set()).difference_update(action.kinds)
-            case TellPeople():
+            case RecordEvents():
                 self.told += [each.message for each in action.notices]
             case _:
                 raise AssertionError(action)

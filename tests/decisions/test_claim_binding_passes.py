@@ -23,6 +23,7 @@ from domain.claims.claim_pass import plan_claim
 from domain.claims.objects import text_at, value_at
 from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, HandlePlan, HandleQuestion
 from domain.identity import Key, Kind
+from domain.operator_domain import DEFAULT
 from domain.resource import timestamp
 from engine.errors import Conflict
 from engine.kube import KubeApi
@@ -36,6 +37,8 @@ SIZES = [{"name": "size", "validation": {"openAPIV3Schema": {"type": "integer"}}
 
 class Binder(Parts):
     """The binder with the API server and the evaluator that it needs; it notes each write of a claim."""
+
+    operator_domain = DEFAULT
 
     def __init__(self) -> None:
         queue = told_queue([], self)

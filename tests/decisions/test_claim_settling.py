@@ -10,13 +10,14 @@ import jsonpatch
 import pytest
 from claim_domain import NAMES
 from claim_scenes import BOUND, Parts, asking, entry, handle, provider, settle
+from memory_kube import MemoryKube
 
 from activities.claims.managed import Managed, States
 from domain.claims.handle_pass import plan_handle
 from domain.claims.handle_reconciliation import MOST_PATCHES, HandleWorld
 from domain.claims.objects import object_at, objects_at, text_at
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
-from domain.identity import Key
+from domain.identity import Key, Kind
 from engine.errors import Absent, Denied
 from engine.kube.errors import NO_SUCH_KIND
 
@@ -139,6 +140,34 @@ async def test_a_kind_that_was_mistyped_is_mended_by_an_edit_of_the_provider() -
     assert list(server.live) == ["thing"]
     for part in ("spec", "status"):
         assert server.held[part]["resources"][0]["reference"] == {**GADGET, "name": "thing"}
+
+
+class ProcessDiedError(Exception):
+    pass
+
+
+async def test_a_fault_is_reported_before_a_status_shows_it() -> None:
+    server, told = Server(None, handle(entry("base")), provider(override={**gadget("thing"), "kind": "Gadgett"})), []
+
+    async def create(kind: Kind, event: Any, namespace: str) -> Any:
+        told.append(event["reason"])
+
+    async def dies(kind: object, before: Json, status: Json, **_: object) -> Json:
+        raise ProcessDiedError
+
+    events = cast(Any, MemoryKube())
+    events.create = create
+    server.api = events
+    put_status = server.put_status
+    server.put_status = dies  # type: ignore[method-assign]
+    with pytest.raises(ProcessDiedError):
+        await server.settle()
+    assert told == ["UnknownKind"]
+    server.put_status = put_status  # type: ignore[method-assign]
+    await server.settle()
+    assert told == ["UnknownKind"] * 2, "once more: the attempt that died has shown nothing"
+    await server.settle()
+    assert told == ["UnknownKind"] * 2
 
 
 class Discovery:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 import pytest
@@ -20,11 +20,12 @@ from domain.notices import Notice, warning
 from domain.passes import PassedWorld
 from domain.refusal import ErrorType, Refusal, UnusableAnswerError
 from domain.runner import State
-from domain.writes import Patch
+from domain.writes import Patch, RecordEvents
 from engine import clock
 from engine.errors import Absent, ApiError, Conflict, Denied, Pending, Throttled, Unavailable
 
 SECOND = timedelta(seconds=1)
+EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class Made(Model):
@@ -41,6 +42,10 @@ class Make(Do):
     def fold(self, world: Hello, result: Model | None) -> Hello:  # type: ignore[override]
         assert isinstance(result, Made)
         return world.learn(done=(*world.known.done, result.name))
+
+
+class DeathError(Exception):
+    """The process died."""
 
 
 class Strange(Make):
@@ -67,7 +72,7 @@ class Effects:
         self.made: list[str] = []
         self.observed: list[bool] = []  # whether each observation was to be fresh
         self.unsure: list[bool] = []  # whether each decision was
-        self.told: list[str] = []
+        self.recorded: list[str] = []
         self.errors = [*errors]
         self.hold = hold
         self.at_once = self.most_at_once = 0
@@ -87,8 +92,9 @@ class Effects:
         self.observed.append(fresh)
         return Hello(key=KEY, hold=self.hold)
 
-    async def tell(self, notice: Notice) -> None:
-        self.told.append(notice.message)
+    async def record_events(self, action: RecordEvents) -> None:
+        self.recorded += [notice.message for notice in action.notices]
+        self.made.append("Events")
 
     def decide(self, *rounds: tuple[Action, ...]) -> Callable[[Hello, datetime], Decision]:
         """Each round is wanted until its names are done, or refused for now."""
@@ -107,8 +113,8 @@ class Effects:
         self, *rounds: tuple[Action, ...], attempt: int = 1, in_order: bool = False, **asked: Any
     ) -> Passed[Hello]:
         """Within an activity, as ever."""
-        effects = {Make.activity: self.make}
-        inline = Inline(self.decide(*rounds), effects, self.observe, self.tell, in_order=in_order)
+        effects = {Make.activity: self.make, RecordEvents.activity: self.record_events}
+        inline = Inline(self.decide(*rounds), effects, self.observe, in_order=in_order)
 
         async def within_activity() -> Passed[Hello]:
             clock.begin()  # as the worker does
@@ -175,7 +181,7 @@ async def test_what_may_not_be_done_becomes_lines_for_people(hold: str, dry_run:
     effects.notices = (warning("Bad", "nothing is told"),)
     passed = await effects.carry_out((Read(name="r"),), (A, Do(name="b"), Do(name="c")), dry_run=dry_run)
     world = passed.as_world(PassedWorld)
-    assert (effects.made, effects.told, passed.world.known.done) == (["r"], [], ("r",)), "what only reads is done"
+    assert (effects.made, effects.recorded, passed.world.known.done) == (["r"], [], ("r",)), "what only reads is done"
     assert (world.hold, world.decision.planned) == (hold, ("make a", "do b", "do c"))
 
 
@@ -300,11 +306,23 @@ async def test_a_pass_is_unsure_after_what_may_have_been_done(
 # --- notices ---
 
 
-async def test_a_notice_is_given_once_while_it_stands() -> None:
+@pytest.mark.parametrize("in_order", [False, True])
+async def test_new_notices_are_recorded_before_other_actions_and_remembered_for_the_next_pass(in_order: bool) -> None:
     effects = Effects()
-    effects.notices = (warning("Bad", "one"), warning("Bad", "two"))
-    await effects.carry_out((A,), (B,), told=(warning("Bad", "one").digest,))
-    assert effects.told == ["two"]
+    one, two = effects.notices = (warning("Bad", "one"), warning("Bad", "two", each_time=True))
+    passed = await effects.carry_out((A,), (B,), recorded={one.digest: EPOCH}, in_order=in_order)
+    assert (effects.recorded, effects.made) == (["two"], ["Events", "a", "b"])
+    remembered = passed.as_world(PassedWorld).recorded
+    assert (set(remembered), remembered[two.digest]) == ({one.digest, two.digest}, None)
+
+
+async def test_events_are_recorded_again_if_the_pass_died_before_it_ended() -> None:
+    effects = Effects(DeathError())
+    effects.notices = (warning("Bad", "one"),)
+    with pytest.raises(DeathError):
+        await effects.carry_out((BAD,))
+    await effects.carry_out((BAD,), attempt=2)
+    assert (effects.recorded, effects.made) == (["one", "one"], ["Events", "Events", "bad"])
 
 
 # --- an end ---

@@ -12,7 +12,6 @@ from domain.decision import Action
 from domain.loadbalancers.balancer import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet, LookAtBalancer, PatchSet, WriteStatus
 from domain.loadbalancers.cloud.changes import Brought
-from domain.loadbalancers.cloud.lifecycle import TellPeople
 from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_machine, look_of_rules
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud, Server
 from domain.loadbalancers.cloud.ownership import mark_of
@@ -100,8 +99,7 @@ def test_a_turn_that_comes_is_shown_and_nobody_is_told_of_it() -> None:
         assert (waiting.phase, waiting.why) == (Phase.WAITING, hindrance.why)
         assert (decision.phase, decision.why) == (MachinePhase.WAITING, hindrance.why)
         for said in (decision, waiting):
-            events = [each for each in said.actions if isinstance(each, TellPeople)]
-            assert tuple(notice.message for each in events for notice in each.notices) == told
+            assert tuple(notice.message for notice in said.notices) == told
 
 
 def test_what_ends_by_itself_is_no_problem() -> None:
@@ -136,7 +134,7 @@ def test_a_load_balancer_that_goes_drops_no_finalizer_unseen() -> None:
         unseen_world = balancer_world(of, None, (), refused_look).learn(settled="")
         decision = decide_balancer(unseen_world, NOW)
         assert decision.phase == Phase.DELETING
-        assert [each.slot for each in decision.actions if not isinstance(each, TellPeople)] == [LookAtBalancer.activity]
+        assert [each.slot for each in decision.actions] == [LookAtBalancer.activity]
     seen = balancer_world(of, LoadBalancerCloud())
     (status,) = decide_balancer(seen, NOW).actions
     assert isinstance(status, WriteStatus)
@@ -328,10 +326,9 @@ def test_a_server_that_takes_long_to_go_is_told_after_ten_minutes() -> None:
     assert began is not None
     decision = decide_machine(world, NOW)
     assert (decision.deadline, decision.at_deadline) == (began + timedelta(minutes=10), "report that it takes long")
-    late = decide_machine(world, began + timedelta(minutes=10)).actions
-    (told,) = (each for each in late if isinstance(each, TellPeople))
-    assert told.about.kind == "LoadBalancerMachine"
-    assert told.notices[0].message == "delete server s; this has lasted for more than ten minutes"
+    (told,) = decide_machine(world, began + timedelta(minutes=10)).notices
+    assert told.about is None
+    assert told.message == "delete server s; this has lasted for more than ten minutes"
 
 
 # --- when to look ---

@@ -15,7 +15,6 @@ from domain.decision import Action
 from domain.loadbalancers.balancer import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet
 from domain.loadbalancers.cloud.changes import Brought
-from domain.loadbalancers.cloud.lifecycle import TellPeople
 from domain.loadbalancers.cloud.looks import look_of_balancer
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud
 from domain.loadbalancers.cloud.ownership import mark_of
@@ -379,7 +378,7 @@ def of(actions: Iterable[Action], kind: type[A]) -> list[A]:
 def test_a_machine_whose_server_is_lost_is_given_up() -> None:
     lost = decide_machine(machine_world(machine(metadata=OURS), balancer(), MachineCloud()), NOW)
     assert lost.phase == MachinePhase.GIVEN_UP
-    ((told,),) = (each.notices for each in of(lost.actions, TellPeople))
+    (told,) = lost.notices
     assert told.message == lost.why == "its server does not exist any more"
 
 
@@ -425,24 +424,21 @@ def test_what_freezes_a_rollout_is_told() -> None:
     odd = {"metadata": {"annotations": {"loadbalancer.yawol.stackit.cloud/revision": "newest"}, **BALANCERS}}
     decision = decide_balancer(balancer_world(balancer(**odd)), NOW)
     assert of(decision.actions, CreateSet) == []
-    (told,) = of(decision.actions, TellPeople)
-    assert [(each.type, each.message) for each in told.notices] == [("Warning", decision.why)]
+    assert [(each.type, each.message) for each in decision.notices] == [("Warning", decision.why)]
     assert "not a revision" in decision.why
-    assert of(decide_balancer(balancer_world(balancer(metadata=BALANCERS)), NOW).actions, TellPeople) == []
+    assert decide_balancer(balancer_world(balancer(metadata=BALANCERS)), NOW).notices == ()
 
 
 def test_what_keeps_a_machine_from_its_server_is_told() -> None:
     fresh = machine(metadata=OURS, status={"serverID": None})
     world = machine_world(fresh, balancer(), MachineCloud())
     decision = decide_machine(world, NOW)
-    (told,) = of(decision.actions, TellPeople)
-    assert [(each.type, each.message) for each in told.notices] == [("Warning", decision.why)]
+    (told,) = decision.notices
+    assert (told.type, told.message, told.each_time) == ("Warning", decision.why, False)
+    assert told.about is not None
     assert told.about.kind == "LoadBalancer"
     assert "port-1 with the virtual address does not exist" in decision.why
     assert decision.deadline == NOW + timedelta(seconds=15)
-    assert of(decide_machine(told.fold(world, None), NOW).actions, TellPeople) == [], "once"
-    later = NOW + timedelta(minutes=66)
-    assert of(decide_machine(told.fold(world, None), later).actions, TellPeople), "the API server has forgotten it"
 
 
 def test_a_machine_that_goes_is_not_written_before() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+import pytest
 from lb_objects import healthy, machine_set
 from memory_kube import MemoryKube
 from temporalio.client import Client
@@ -16,7 +17,7 @@ from activities.loadbalancers.cache import LoadBalancerCache
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.sets import SetActivities
 from activities.openstack.projects import Projects
-from domain.identity import Key
+from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
 from domain.loadbalancers.health import MARKED
@@ -28,6 +29,10 @@ from engine.settings import Settings
 
 SET = "web--shop-aaaa"
 Told = list[tuple[str, ...]]
+
+
+class ProcessDiedError(Exception):
+    pass
 
 
 class Installation:
@@ -82,6 +87,36 @@ async def test_machines_that_a_set_makes_and_takes_away_are_told_once() -> None:
         born,
         ("LoadBalancerSet", SET, "Normal", "Deleted", gone, "LoadBalancerSet"),
     ]
+
+
+async def test_the_creation_of_a_machine_is_reported_by_the_attempt_after_one_that_died() -> None:
+    on = Installation()
+    await on.kube.create(LOAD_BALANCER_SET, machine_set(SET).model_dump(mode="json", exclude_none=True), "lbs")
+    create = on.kube.create
+
+    async def dies(kind: Kind, body: Any, namespace: str) -> Any:
+        if kind == EVENT:
+            raise ProcessDiedError
+        return await create(kind, body, namespace)
+
+    on.kube.create = dies  # type: ignore[assignment,method-assign]
+    with pytest.raises(ProcessDiedError):
+        await on.passed()
+    (name,) = await on.machines()
+    on.kube.create = create  # type: ignore[method-assign]
+    born = ("LoadBalancerMachine", name, "Normal", "Created", f"Created loadBalancerMachine {name}", "LoadBalancerSet")
+    assert await on.passed() == [born]
+    assert await on.machines() == [name]
+
+
+async def test_a_machine_that_a_person_creates_for_a_set_is_not_reported_as_created_by_it() -> None:
+    on = Installation()
+    await on.begun()
+    (name,) = await on.machines()
+    body = await on.kube.get(LOAD_BALANCER_MACHINE, "lbs", name)
+    meta = {"name": "by-hand", "labels": body["metadata"]["labels"]}
+    await on.kube.create(LOAD_BALANCER_MACHINE, {**body, "metadata": meta}, "lbs")
+    assert "by-hand" not in {of for kind, of, *_ in await on.passed() if kind == LOAD_BALANCER_MACHINE.name}
 
 
 async def test_a_machine_that_a_person_takes_out_of_its_set_is_replaced_once() -> None:

@@ -10,12 +10,14 @@ import pytest
 from named_actions import KEY, Do, Hello
 
 from domain.decision import Action, Decision, Outcome
-from domain.notices import warning
+from domain.notices import Notice, normal, warning
 from domain.refusal import STALE_VERSION, ErrorType, Refusal
-from domain.runner import BUG, OBSERVE, State, Step
+from domain.runner import BUG, MOST_RECORDED, OBSERVE, State, Step
+from domain.writes import RecordEvents
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
 
 
 class DoLast(Do):
@@ -347,7 +349,7 @@ def test_why_names_what_runs_and_what_was_refused() -> None:
     assert settled().why(KEY, None).phase == "Unknown"
 
 
-# --- second looks, lost answers, notices ---
+# --- second looks, lost answers ---
 
 
 @pytest.mark.parametrize(
@@ -401,23 +403,121 @@ def test_a_lost_answer_makes_the_world_unsure_until_nothing_is_left_to_do() -> N
     assert not state.world.unsure
 
 
-def test_a_notice_is_given_once_while_it_stands_and_never_while_the_world_is_held() -> None:
-    one, two = warning("Bad", "one"), warning("Bad", "two")
-    state, first = step(settled(), notices=(one, one))
-    state, second = step(state, notices=(one, two))
-    state, third = step(state, notices=(two,))
-    held = state.observed(Hello(key=KEY, hold="paused by mia"))
-    assert (first.tell, second.tell, third.tell) == ((one,), (two,), ())
-    assert step(held, notices=(one,))[1].tell == ()
-    assert step(state, notices=(one,))[1].tell == (one,)
+# --- notices ---
 
 
-def test_a_notice_that_differs_only_in_the_request_id_is_given_once() -> None:
+def recorded(
+    state: State[Hello], *notices: Notice, actions: tuple[Action, ...] = (), minutes: int = 0
+) -> tuple[State[Hello], tuple[str, ...]]:
+    """The state after the Events of a decision are recorded, and their messages."""
+    now = NOW + minutes * MINUTE
+    state, found = step(state, *actions, notices=notices, now=now)
+    started = [each for each in found.start if isinstance(each, RecordEvents)]
+    for each in started:
+        state = state.finished(each.slot, None)
+        state, _ = step(state, *actions, notices=notices, now=now)
+    return state, tuple(notice.message for each in started for notice in each.notices)
+
+
+@pytest.mark.parametrize("each_time", [False, True])
+def test_a_notice_is_recorded_once_while_successive_decisions_contain_it(each_time: bool) -> None:
+    one, two = (warning("Bad", message, each_time=each_time) for message in ("one", "two"))
+    state, first = recorded(settled(), one, one)
+    state, second = recorded(state, one, two)
+    state, third = recorded(state, two, minutes=40)
+    assert (first, second, third) == (("one",), ("two",), ())
+
+
+@pytest.mark.parametrize(
+    ("each_time", "minutes", "again"), [(False, 64, ()), (False, 65, ("one",)), (True, 1, ("one",))]
+)
+def test_a_recurrence_is_another_event_each_time_or_once_the_first_has_expired(
+    each_time: bool, minutes: int, again: tuple[str, ...]
+) -> None:
+    one = warning("Bad", "one", each_time=each_time)
+    state, _ = recorded(settled(), one)
+    state, _ = recorded(state)
+    assert recorded(state, one, minutes=minutes)[1] == again
+
+
+def test_a_notice_that_lasts_is_recorded_again_once_its_event_has_expired() -> None:
+    state, found = settled(), []
+    for minutes in range(0, 180, 10):
+        state, messages = recorded(state, warning("Bad", "one"), minutes=minutes)
+        found += messages
+    assert found == ["one"] * 3
+
+
+def test_a_notice_is_not_forgotten_by_decisions_on_the_way_to_the_next_rest() -> None:
+    one = warning("Bad", "one", each_time=True)
+    state, _ = recorded(settled(), one)
+    state, _ = recorded(state, actions=(A,))
+    state = state.finished("a", None)
+    assert recorded(state, one)[1] == ()
+
+
+def test_nothing_is_recorded_or_forgotten_while_the_world_is_held() -> None:
+    one, two = (warning("Bad", message, each_time=True) for message in ("one", "two"))
+    state, _ = recorded(settled(), one)
+    held, found = recorded(state.observed(Hello(key=KEY, hold="paused by mia")), two)
+    assert (found, held.world.recorded) == ((), state.world.recorded)
+
+
+def test_a_notice_that_differs_only_in_the_request_id_is_recorded_once() -> None:
     first, second = (warning("Bad", f"no quota [request {each}]") for each in ("req-a", "req-b"))
-    state, given = step(settled(), notices=(first, second))
-    assert given.tell == (first,)
-    assert step(state, notices=(second,))[1].tell == ()
-    assert step(state, notices=(warning("Bad", "no port"),))[1].tell != ()
+    state, found = recorded(settled(), first, second)
+    assert found == (first.message,)
+    assert recorded(state, second)[1] == ()
+    assert recorded(state, warning("Bad", "no port"))[1] == ("no port",)
+
+
+def test_the_same_words_about_another_object_are_another_event() -> None:
+    other = KEY.model_copy(update={"name": "other"})
+    state, _ = recorded(settled(), warning("Bad", "one"))
+    assert recorded(state, warning("Bad", "one", about=other))[1] == ("one",)
+
+
+def test_what_a_result_reports_is_recorded_once_and_again_with_the_next_result() -> None:
+    made = normal("Made", "made", each_time=True)
+    state = settled()
+    for _ in range(2):
+        state = state.copy(world=state.world.with_news(made))
+        state, found = recorded(state)
+        assert found == ("made",)
+        assert recorded(state)[1] == ()
+
+
+def test_what_a_result_reports_while_events_are_being_recorded_is_recorded_afterwards() -> None:
+    state, _ = step(settled(), notices=(warning("Bad", "one"),))
+    state = state.copy(world=state.world.with_news(normal("Made", "made")))
+    state, found = step(state)
+    assert found.start == ()
+    assert recorded(state.finished(RecordEvents.activity, None))[1] == ("made",)
+
+
+def test_recording_events_starts_first_is_never_cancelled_and_holds_up_only_the_last_action() -> None:
+    state, found = step(settled(), A, LAST, notices=(warning("Bad", "one"),))
+    assert [each.slot for each in found.start] == [RecordEvents.activity, "a"]
+    state, found = step(state.finished("a", None), LAST)
+    assert (found.start, found.cancel) == ((), ())
+    assert started(step(state.finished(RecordEvents.activity, None), LAST)) == ["z"]
+
+
+def test_events_that_could_not_be_recorded_are_recorded_later() -> None:
+    one, made = warning("Bad", "one"), normal("Made", "made", each_time=True)
+    state, _ = step(settled().copy(world=settled().world.with_news(made)), notices=(one,))
+    state = state.failed(RecordEvents.activity, refusal(ErrorType.BUG))
+    assert recorded(state)[1] == ()
+    assert recorded(state, minutes=1)[1] == ("made", "one")
+
+
+def test_notices_that_have_gone_are_remembered_to_a_limit_and_those_that_stand_without_one() -> None:
+    many = [warning("Bad", str(number)) for number in range(2 * MOST_RECORDED)]
+    state, found = recorded(settled(), *many)
+    assert len(found) == len(many)
+    assert recorded(state, *many)[1] == ()
+    state, _ = recorded(state)
+    assert [*state.world.recorded] == [each.digest for each in many[MOST_RECORDED:]]
 
 
 def test_only_a_short_pause_that_the_other_side_asks_for_is_waited_for_within_a_pass() -> None:

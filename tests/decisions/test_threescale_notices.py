@@ -23,7 +23,7 @@ from domain.threescale import (
 )
 from domain.threescale.actions import DeleteObject
 from domain.threescale.calls import Resource, Write
-from domain.threescale.notices import left_aside, notices, recorder_of
+from domain.threescale.notices import left_aside, notices
 from domain.threescale.observed import Phase, acts
 from domain.threescale.open_api_generated import NO_SECURITY
 
@@ -35,7 +35,7 @@ KEY = Key(kind="Application", namespace="shop", name="app", uid="1")
 
 def told(kind: Kind, phase: Phase, why: str, *actions: Action, **more: Any) -> list[tuple[str, str, str, str]]:
     decision = acts(phase, why, *actions, **more)
-    return [(each.type, each.reason, each.message, recorder_of(kind)) for each in notices(kind, decision)]
+    return [(each.type, each.reason, each.message, kind.reporter or kind.name) for each in notices(kind, decision)]
 
 
 @pytest.mark.parametrize(

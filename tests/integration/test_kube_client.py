@@ -20,11 +20,17 @@ import yaml
 from kube_fault_proxy import FaultProxy
 from waiting import eventually
 
-from domain.identity import Kind
+from domain.claims import RESOURCE_CLAIM
+from domain.identity import Key, Kind
+from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
+from domain.notices import normal, warning
 from domain.resource import parse_timestamp
+from domain.threescale import APPLICATION_AUTH
+from domain.writes import RecordEvents
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
 from engine.kube import (
     CONFIG_MAP,
+    EVENT,
     LEASE,
     NAMESPACE,
     POD,
@@ -39,6 +45,7 @@ from engine.kube import (
     lease_is_live,
 )
 from engine.kube.errors import NAMESPACE_TERMINATING, NO_SUCH_KIND, api_error
+from engine.kube.events import record_events
 from engine.kube.json import JsonObject, at, sequence, text
 from engine.own_thread import own_thread
 from engine.settings import Settings
@@ -68,6 +75,33 @@ async def test_what_is_created_can_be_read_changed_replaced_and_deleted(kube: Ku
     await kube.delete(CONFIG_MAP, namespace, "a")
     with pytest.raises(Absent):
         await kube.get(CONFIG_MAP, namespace, "a")
+
+
+@pytest.mark.parametrize("each_time", [False, True])
+async def test_a_recurrence_is_another_event_only_if_it_is_one_each_time(
+    kube: KubeApi, namespace: str, *, each_time: bool
+) -> None:
+    """Of each kind: the claims' API group depends on a setting, Services may be in another cluster."""
+    for kind in (RESOURCE_CLAIM, LOAD_BALANCER_SET, SERVICE, APPLICATION_AUTH):
+        key = Key(kind=kind.name, namespace=namespace, name="mine", uid="1")
+        machine = Key(kind=LOAD_BALANCER_MACHINE.name, namespace=namespace, name="other", uid="2")
+        message = f"{kind.name}: no quota"
+        for request in ("req-a", "req-b"):
+            own = warning("Failed", f"{message} [request {request}]", each_time=each_time)
+            about = normal("Created", message, about=machine, each_time=each_time, action="Create")
+            await record_events(RecordEvents(key=key, notices=(own, about), at=datetime.now(UTC)), kube, kube)
+        listed = (await kube.list(EVENT, namespace)).items
+        found = [each for each in listed if message in text(each, "message")]
+        reporter = kind.reporter or kind.name
+        assert Counter(_reported(each) for each in found) == {
+            ("mine", kind.under(kube.operator_domain).api_version, "Warning", "Failed", reporter): 1 + each_time,
+            ("other", LOAD_BALANCER_MACHINE.api_version, "Normal", "Created", reporter): 1 + each_time,
+        }
+
+
+def _reported(event: JsonObject) -> tuple[str, ...]:
+    of = (text(event, "involvedObject", "name"), text(event, "involvedObject", "apiVersion"))
+    return (*of, text(event, "type"), text(event, "reason"), text(event, "source", "component"))
 
 
 async def test_our_writes_carry_our_field_manager_or_the_one_asked_for(kube: KubeApi, namespace: str) -> None:

@@ -24,7 +24,6 @@ from temporalio.worker import Worker
 from activities.loadbalancers.cloud_steps import to_its_end
 from domain.decision import Action, Queue
 from domain.identity import Key
-from domain.loadbalancers.cloud.lifecycle import TellPeople
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort, DeleteServer
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, OUTAGE_ANNOTATION
@@ -34,10 +33,11 @@ from domain.loadbalancers.machine_set import decide_set
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
 from domain.loadbalancers.resources import LoadBalancerSet
 from domain.why import Why
-from domain.writes import Patch
+from domain.writes import Patch, RecordEvents
 from engine import clock
 from engine.errors import ApiError, Throttled, Unavailable
 from engine.temporal import wake
+from tests.replay.recording import keep, recording
 from workers.boundary import Boundary
 from workers.roster import workflows_of
 
@@ -45,7 +45,7 @@ WORKFLOWS = workflows_of("loadbalancers")
 PATIENCE = 60.0
 SECOND = timedelta(seconds=1)
 ACTIONS = (
-    *(LookAtMachine, AwaitServer, GrantAccess, RevokeAccess, TellPeople),
+    *(LookAtMachine, AwaitServer, GrantAccess, RevokeAccess, RecordEvents),
     *(CreatePort, CreateServer, DeletePort, DeleteServer),
 )
 
@@ -137,7 +137,7 @@ class Played:
 
 
 @pytest.fixture
-async def played(env: WorkflowEnvironment) -> AsyncIterator[Played]:
+async def played(env: WorkflowEnvironment, request: pytest.FixtureRequest) -> AsyncIterator[Played]:
     found = Played(env, await env.get_current_time(), replicas=1)
     async with (
         Worker(env.client, task_queue="loadbalancers", workflows=WORKFLOWS),
@@ -147,6 +147,10 @@ async def played(env: WorkflowEnvironment) -> AsyncIterator[Played]:
     ):
         await wake(env.client, found.set_key)
         yield found
+        if recording() and request.node.get_closest_marker("recorded"):
+            case = request.node.originalname.removeprefix("test_")
+            for key in found.woken:
+                keep(key.kind, case, await env.client.get_workflow_handle(key.workflow_id).fetch_history())
         for key in (found.set_key, *found.woken):
             with contextlib.suppress(RPCError):
                 await env.client.get_workflow_handle(key.workflow_id).terminate("the test is over")
@@ -228,6 +232,7 @@ async def test_the_timeline_of_a_machine_tells_its_birth(played: Played) -> None
     assert f"{boots}; observed again 30 s later" in lines
 
 
+@pytest.mark.recorded
 @pytest.mark.parametrize("type_", [Unavailable, Throttled])
 async def test_what_openstack_does_not_answer_is_decided_upon_at_once(played: Played, type_: type[ApiError]) -> None:
     played.trouble[CreatePort.activity] = type_("Neutron does not answer", delay=timedelta(seconds=20))

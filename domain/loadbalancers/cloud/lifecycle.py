@@ -1,24 +1,17 @@
-"""Common parts of load balancer and machine lifecycles: observing the cloud, blockers, Events."""
+"""Common parts of load balancer and machine lifecycles: observing the cloud, and blockers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
-from typing import ClassVar, TypeVar
+from datetime import datetime
 
-from domain.decision import Action, Queue
-from domain.identity import Key
+from domain.decision import Action
 from domain.loadbalancers.cloud.world import CloudWorld
 from domain.loadbalancers.hindrances import Hindrance, Nature, notices_of, overdue
 from domain.loadbalancers.object_world import Moment
 from domain.model import Model
 from domain.notices import Notice
 from domain.refusal import ErrorType, Refusal
-from domain.resource import EVENTS_KEPT
-
-W = TypeVar("W", bound=CloudWorld)
-
-MOST_TOLD = 20  # more than the number of different notices in an object's life
 
 
 class Blocker(Model):
@@ -29,38 +22,18 @@ class Blocker(Model):
 
     @property
     def why(self) -> str:
-        """Empty if nothing blocks."""
+        """The reason for people; empty if nothing blocks."""
         return self.hindrance.why if self.hindrance else ""
 
     @property
     def problem(self) -> str:
-        """Empty for a blocker that resolves by itself."""
+        """The problem to report; empty for a blocker that resolves by itself."""
         return self.hindrance.problem if self.hindrance else ""
 
     def notices(self, problem: str, now: datetime) -> tuple[Notice, ...]:
-        """Also for a temporary blocker that lasts too long."""
+        """Warnings for the problem (possibly of this blocker), and for a temporary blocker that lasts too long."""
         since = self.refusal.lasts_since if self.refusal else None
         return (*notices_of(problem, self.hindrance), *overdue(self.hindrance, since, now))
-
-
-class TellPeople(Action):
-    """Failures are ignored."""
-
-    activity: ClassVar[str] = "loadbalancers.tell_people"
-    queue: ClassVar[str] = Queue.LOAD_BALANCERS
-    heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
-
-    about: Key
-    notices: tuple[Notice, ...]
-    at: datetime
-
-    @property
-    def summary(self) -> str:
-        return f"write an Event: {self.notices[0].message}"
-
-    def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
-        told = {**world.known.told, **{each.digest: self.at for each in self.notices}}
-        return world.learn(told=dict(list(told.items())[-MOST_TOLD:]))
 
 
 def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
@@ -71,7 +44,7 @@ def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
 
 
 def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker:
-    """The runner reports our own bugs."""
+    """The most important blocker in the cloud; the runner reports our own bugs."""
     refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
     blockers = [
         Blocker(refusal=each, hindrance=Hindrance.of_refusal(each))
@@ -82,15 +55,8 @@ def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker:
 
 
 def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
-    """For a problem that is not a refused call."""
+    """When the cloud is observed again because of a problem that is not a refused call."""
     if not (world.known.blocked_since and world.seen_at):
         return []
     again = Hindrance(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)
     return [Moment(at=again)]
-
-
-def tell(world: CloudWorld, about: Key, notices: Iterable[Notice], now: datetime) -> tuple[TellPeople, ...]:
-    """Each Event once, and again after the API server has expired it."""
-    told = world.known.told
-    fresh = tuple(each for each in notices if each.digest not in told or now - told[each.digest] >= EVENTS_KEPT)
-    return (TellPeople(about=about, notices=fresh, at=now),) if fresh else ()

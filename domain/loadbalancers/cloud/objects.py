@@ -1,6 +1,7 @@
-"""The parts of Neutron and Nova objects that load balancers depend on.
+"""Observed objects of an OpenStack project: the parts of Neutron and Nova objects that load balancers depend on.
 
-An object's candidates have its name (floating IPs: its description) or the recorded id. No field contains a secret.
+Lists are read in bulk. An object's candidates have its name (floating IPs: its description) or the recorded id. No
+field contains a secret.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from domain.model import Model
 
 
 class SecurityGroupRule(Model):
-    """None or empty means any. `id` is empty for a desired rule."""
+    """One rule; None or empty means any. `id` is empty for a desired rule."""
 
     id: str = ""
     direction: str
@@ -38,7 +39,7 @@ class FixedIp(Model):
 
 
 class CloudPort(Model):
-    """`device_id` is the attached server; empty if none."""
+    """A port. `device_id` is the attached server; empty if none."""
 
     id: str
     name: str = ""
@@ -52,12 +53,12 @@ class CloudPort(Model):
 
     @property
     def address(self) -> str:
-        """The first one; empty if it has none yet."""
+        """Its first address; empty if it has none yet."""
         return self.fixed_ips[0].address if self.fixed_ips else ""
 
 
 class FloatingIp(Model):
-    """Identified by its description because it has no name. `port_id` is empty while it is detached."""
+    """A floating IP, identified by its description because it has no name. `port_id` is empty while it is detached."""
 
     id: str
     address: str
@@ -69,7 +70,7 @@ class FloatingIp(Model):
 
 
 class ServerGroup(Model):
-    """Nova allows exactly one policy and reports no creation time."""
+    """A server group; Nova allows exactly one policy and reports no creation time."""
 
     id: str
     name: str = ""
@@ -79,7 +80,7 @@ class ServerGroup(Model):
 
 
 class Server(Model):
-    """`uid` is the machine's from its metadata, empty if missing; `fault` is Nova's message."""
+    """A server. `uid` is the machine's from its metadata, empty if missing; `fault` is Nova's message."""
 
     id: str
     name: str = ""

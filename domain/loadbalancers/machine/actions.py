@@ -1,3 +1,5 @@
+"""Actions of a machine's lifecycle besides the steps in the cloud (`cloud/steps.py`) and the writes of its object."""
+
 from __future__ import annotations
 
 from datetime import timedelta
@@ -18,7 +20,7 @@ class SeenMachine(Seen):
 
 
 class LookAtMachine(Look):
-    """Also the port with its LoadBalancer's address."""
+    """Find a machine's port and server, and the port with its LoadBalancer's address."""
 
     activity: ClassVar[str] = "openstack.look_at_machine"
     title: ClassVar[str] = "find its port and server in OpenStack"
@@ -28,6 +30,8 @@ class LookAtMachine(Look):
 
 
 class AwaitServer(CloudAction):
+    """Wait until Nova has built a server or failed."""
+
     activity: ClassVar[str] = "openstack.await_server"
     title: ClassVar[str] = "wait until Nova has built server {id}"
     slot_by: ClassVar[str] = "id"
@@ -51,7 +55,7 @@ class _Access(Action):
 
 
 class GrantAccess(_Access):
-    """Only the missing objects."""
+    """Create the missing objects of a machine's API server access."""
 
     activity: ClassVar[str] = "loadbalancers.grant_access"
 
@@ -68,7 +72,7 @@ class GrantAccess(_Access):
 
 
 class RevokeAccess(_Access):
-    """They have the machine's name."""
+    """Delete the objects of a machine's API server access, which have its name."""
 
     activity: ClassVar[str] = "loadbalancers.revoke_access"
     last: ClassVar[bool] = True  # a cancelled grant may still create objects

@@ -1,28 +1,24 @@
-"""The lifecycle of a machine.
+"""The lifecycle of a machine: the decision.
 
     New --finalizer--> Provisioning: rights, port, server --ACTIVE--> Booting --first report--> Running <--> Ready
     any but Ready --its server failed or is lost--> GivenUp: its set replaces it
     any --deletion--> Deleting: server, port, rights, then the finalizer
 
-The set evaluates health (`health.py`) and acts on it; a machine without a set acts by itself. The server is created
-after the access objects, because its user data contains the token, which the cluster issues after a moment.
+The set evaluates health (`health.py`) and acts on it; here it determines the phase and the deadline. A machine without
+a set acts by itself. The port is created in parallel with the access objects, the server after both, because its user
+data contains the token, which the cluster issues after a moment.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from domain.decision import Action, Decision, earliest
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER
-from domain.loadbalancers.cloud.lifecycle import (
-    TellPeople,
-    blocker_of,
-    looked_again,
-    needs_look,
-    tell,
-)
+from domain.loadbalancers.cloud.lifecycle import blocker_of, looked_again, needs_look
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, machine_servers
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.removal import remove_machine
@@ -101,6 +97,7 @@ def decide_machine(world: MachineWorld, now: datetime) -> Decision:
 
 
 def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], moments: list[Moment]) -> Decision:
+    """Access, port, server, and the patches of object and status."""
     machine, plan = world.machine, _plan(world)
     grants = () if _has_rights(world) else (_grant(world),)
     steps = in_project((each for each in plan.steps if not (grants and isinstance(each, CreateServer))), world.project)
@@ -110,7 +107,7 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
     blocker = blocker_of(world, (*looks, *steps, *awaited))
     hindrance, problem = blocker.hindrance, plan.problem or blocker.problem
     if plan.given_up and not looks:
-        return _given_up(world, plan, now)
+        return _given_up(world, plan)
     patch = combined(_waiting_patch(machine, plan, hindrance, now), _mended(world, plan, hindrance))
     # The status is written once, after all steps or when blocked: objects of a dead worker are found by name and mark.
     under_way = any(not world.refused(each.slot) for each in (*grants, *looks, *steps))
@@ -124,12 +121,16 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
     doing = "; ".join(each.summary for each in (*grants, *looks, *steps))
     why = plan.problem or blocker.why or doing or _told(world, plan, now)
     moments = [*moments, *looked_again(world, problem)]
-    actions = (*written, *grants, *looks, *steps, *awaited, *_tell(world, told, now), *judged)
-    return _decision(world, phase, why, actions, moments, problem=problem, working=under_way and not problem)
+    actions = (*written, *grants, *looks, *steps, *awaited, *judged)
+    working = under_way and not problem
+    return _decision(world, phase, why, actions, moments, problem=problem, working=working, notices=told)
+
+
+# --- the cloud ---
 
 
 def _plan(world: MachineWorld) -> MachinePlan:
-    """Without an observation, the state that the status implies."""
+    """The missing cloud objects; without an observation, the state that the status implies."""
     plan = world.plan if world.seen == world.look else None
     if plan is not None:
         return plan
@@ -138,7 +139,7 @@ def _plan(world: MachineWorld) -> MachinePlan:
 
 
 def _looks(world: MachineWorld, steps: tuple[Step, ...]) -> tuple[LookAtMachine, ...]:
-    """It must come first; after a failed step, once its pause is over."""
+    """The observation of the cloud that must come first; after a failed step, once its pause is over."""
     if not needs_look(world, steps):
         return ()
     machine = world.machine
@@ -157,7 +158,7 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
 
 
 def _found_whole(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
-    """After changes and the first time."""
+    """Record that the cloud is complete, after changes and the first time."""
     news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
     if world.cloud is None or hindrance or not (plan.settled and news):
         return {}
@@ -175,7 +176,7 @@ def _mended(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None)
 def _waiting_patch(
     machine: LoadBalancerMachine, plan: MachinePlan, hindrance: Hindrance | None, now: datetime
 ) -> JsonPatch:
-    """Record why a machine has no server yet: its boot timeout starts with its server.
+    """Record the reason why a machine has no server yet: its boot timeout starts with its server.
 
     A limit of this process is not an outage, because it passes within seconds.
     """
@@ -199,7 +200,7 @@ def _annotated(annotations: JsonPatch) -> JsonPatch:
 
 
 def _told(world: MachineWorld, plan: MachinePlan, now: datetime) -> str:
-    """When there is nothing to do."""
+    """The state when there is nothing to do."""
     if plan.server is ServerState.BUILDING:
         return "Nova builds its server"
     if plan.server is ServerState.ABSENT:
@@ -214,15 +215,15 @@ def _told(world: MachineWorld, plan: MachinePlan, now: datetime) -> str:
     }[health.standing]
 
 
-def _given_up(world: MachineWorld, plan: MachinePlan, now: datetime) -> Decision:
+def _given_up(world: MachineWorld, plan: MachinePlan) -> Decision:
     if plan.server is ServerState.LOST:
         why = "its server does not exist any more"
     else:
         why = f"Nova could not create its server: {plan.fault or 'no reason given'}"
-    before = (*_tell(world, (warning("Failed", why),), now), *writes(world, plan.status, subresource="status"))
+    before = writes(world, plan.status, subresource="status")
     # The annotation is last: afterwards this lifecycle does nothing more for the machine.
     last = writes(world, {"metadata": {"annotations": {GIVEN_UP_ANNOTATION: why}}})
-    return _decision(world, MachinePhase.GIVEN_UP, why, before or last)
+    return _decision(world, MachinePhase.GIVEN_UP, why, before or last, notices=(warning("Failed", why),))
 
 
 def _phase(world: MachineWorld, plan: MachinePlan, problem: str, now: datetime) -> MachinePhase:
@@ -233,12 +234,15 @@ def _phase(world: MachineWorld, plan: MachinePlan, problem: str, now: datetime) 
     return _PHASES[health_of(world.machine, now, world.timings).standing]
 
 
+# --- access ---
+
+
 def _mark(machine: LoadBalancerMachine) -> str:
     return machine.metadata.annotations.get(MARKED_AT_ANNOTATION, "")
 
 
 def _has_rights(world: MachineWorld) -> bool:
-    """The status names the access objects, or this workflow created them.
+    """The access objects exist if the status names them or this workflow created them.
 
     A marked machine may have lost them, so the missing ones are recreated once per mark.
     """
@@ -253,11 +257,14 @@ def _grant(world: MachineWorld) -> GrantAccess:
     )
 
 
+# --- health ---
+
+
 def _judged(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], list[Moment]]:
     """Actions for the machine's health, and when it may change next.
 
-    A set marks and condemns its machines. The watcher reports missed heartbeats to sets only, so a machine without a
-    set tracks the expiry itself.
+    A set marks and condemns its machines. A machine without a set does so here. The watcher reports missed heartbeats
+    to sets only, so such a machine tracks the expiry itself.
     """
     machine = world.machine
     health = health_of(machine, now, world.timings)
@@ -292,6 +299,9 @@ def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[t
     return (Delete(key=world.key),), []
 
 
+# --- deletion ---
+
+
 def _ending(world: MachineWorld, now: datetime) -> Decision:
     """The server first, because it costs money; access last, so that the agent can report until its server is gone."""
     machine = world.machine
@@ -308,7 +318,7 @@ def _ending(world: MachineWorld, now: datetime) -> Decision:
 
 
 def _removal(world: MachineWorld) -> tuple[Action, ...]:
-    """The recorded server before any observation."""
+    """Deletions, starting with the recorded server before any observation."""
     server = world.machine.status.server_id
     if server and world.known.server_gone != server:
         return in_project((DeleteServer(id=server),), world.project)
@@ -328,25 +338,23 @@ def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> 
         world,
         MachinePhase.DELETING,
         blocker.why or doing,
-        (*wanted, *_tell(world, told, now)),
+        wanted,
         moments,
         problem=blocker.problem,
         working=blocker.hindrance is None,
+        notices=told,
     )
 
 
-def _tell(world: MachineWorld, notices: tuple[Notice, ...], now: datetime) -> tuple[TellPeople, ...]:
-    """On the LoadBalancer if it exists."""
-    about, reference = world.key, world.machine.spec.load_balancer_ref
-    if world.balancer is not None and not world.machine.metadata.deleting:
-        about = Key(
-            kind=LOAD_BALANCER.name,
-            namespace=reference.namespace,
-            name=reference.name,
-            uid=world.balancer.uid,
-            cluster=world.key.cluster,
-        )
-    return tell(world, about, notices, now)
+# --- decisions ---
+
+
+def _about(world: MachineWorld) -> Key | None:
+    """The object of its Events: the LoadBalancer, if it exists; it outlives the machine."""
+    if world.balancer is None or world.machine.metadata.deleting:
+        return None
+    reference = world.machine.spec.load_balancer_ref.model_dump(include={"namespace", "name"})
+    return Key(kind=LOAD_BALANCER.name, uid=world.balancer.uid, cluster=world.key.cluster, **reference)
 
 
 def _decision(
@@ -358,7 +366,10 @@ def _decision(
     *,
     problem: str = "",
     working: bool = False,
+    notices: tuple[Notice, ...] = (),
 ) -> Decision:
     waits = problem or _AWAITED.get(phase) or why or "the agent's report"
     why, settled = why or "its server runs", phase is MachinePhase.READY
-    return decided(world, phase, why, actions, moments or (), settled=settled, working=working, waits_for=waits)
+    notices = tuple(each.model_copy(update={"about": _about(world)}) for each in notices)
+    more: dict[str, Any] = {"settled": settled, "working": working, "waits_for": waits, "notices": notices}
+    return decided(world, phase, why, actions, moments or (), **more)

@@ -1,3 +1,5 @@
+"""promtail's configuration: the destination and the labels of a machine's log."""
+
 from __future__ import annotations
 
 import yaml
@@ -11,7 +13,7 @@ _POSITIONS = "/tmp/positions.yaml"  # noqa: S108 - on the machine, where the ima
 
 
 def promtail_yaml(forward: LogForward, machine: LoadBalancerMachine) -> str:
-    """/etc/promtail/promtail.yaml; its own labels override the user's."""
+    """The file /etc/promtail/promtail.yaml; its own labels override the user's."""
     if not forward.enabled:
         return DISABLED
     labels = {

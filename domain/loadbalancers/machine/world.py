@@ -1,3 +1,5 @@
+"""The input of a machine's decision: the machine, its LoadBalancer, and its cloud objects."""
+
 from __future__ import annotations
 
 from typing import ClassVar, Self
@@ -17,10 +19,12 @@ from domain.model import Model
 
 
 class MachineKnown(CloudKnown):
-    """Attributes:
-    granted: the mark for which this workflow created the access objects.
-    revoked: the access objects are deleted.
-    server_gone: the recorded server that no longer exists.
+    """The memory beyond `CloudKnown`.
+
+    Attributes:
+        granted: the mark for which this workflow created the access objects.
+        revoked: the access objects are deleted.
+        server_gone: the recorded server that no longer exists.
     """
 
     granted: str = ""
@@ -29,11 +33,14 @@ class MachineKnown(CloudKnown):
 
 
 class MachineWorld(CloudWorld):
-    """Attributes:
-    balancer: its LoadBalancer; None if absent.
-    orphan: no set selects it.
-    sets_left_to: why the replaced controller still owns the sets.
-    fleet: all machines of the installation; None if not requested since the last observation.
+    """One LoadBalancerMachine.
+
+    Attributes:
+        machine: as observed, with own later writes.
+        balancer: its LoadBalancer; None if absent.
+        orphan: no set selects it.
+        sets_left_to: why the replaced controller still owns the sets.
+        fleet: all machines of the installation; None if not requested since the last observation.
     """
 
     about: ClassVar[str] = "machine"
@@ -49,6 +56,7 @@ class MachineWorld(CloudWorld):
 
     @property
     def look(self) -> str:
+        """A fingerprint of the inputs of its cloud objects."""
         return LEAVING if self.machine.metadata.deleting else look_of_machine(self.machine, self.balancer)
 
     @property
@@ -57,7 +65,7 @@ class MachineWorld(CloudWorld):
 
     @property
     def plan(self) -> MachinePlan | None:
-        """None if its cloud objects were not observed."""
+        """The plan for its cloud objects; None if they were not observed."""
         if self.cloud is None or self.balancer is None:
             return None
         return plan_machine(

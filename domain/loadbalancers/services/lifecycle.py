@@ -1,4 +1,4 @@
-"""The lifecycle of a Service of type LoadBalancer.
+"""The lifecycle of a Service of type LoadBalancer: the decision.
 
     finalizer --> LoadBalancer --> Events, status: address and condition --deleted--> LoadBalancer gone --> finalizer
 
@@ -65,24 +65,20 @@ def decide_service(world: ServiceWorld, now: datetime) -> Decision:
 
 
 def _balancer_actions(world: ServiceWorld, work: ServiceWork, installation: Installation) -> tuple[Action, ...]:
-    meta, told = world.service.metadata, tuple(each for each in work.notices if each.type is NoticeType.NORMAL)
+    told = tuple(each for each in work.notices if each.type is NoticeType.NORMAL)
     if work.create:
-        namespace, name = installation.control_namespace, load_balancer_name(meta)
-        return (CreateBalancer(service=meta, namespace=namespace, name=name, document=work.create, notices=told),)
+        namespace, name = installation.control_namespace, load_balancer_name(world.service.metadata)
+        return (CreateBalancer(namespace=namespace, name=name, document=work.create, notices=told),)
     if world.balancer is None:
         return ()
     of = world.balancer.metadata
     if work.patch:
-        return (
-            PatchBalancer(
-                service=meta, namespace=of.namespace, name=of.name, uid=of.uid, patch=work.patch, notices=told
-            ),
-        )
-    return (DeleteBalancer(service=meta, namespace=of.namespace, name=of.name, uid=of.uid),) if work.delete else ()
+        return (PatchBalancer(namespace=of.namespace, name=of.name, uid=of.uid, patch=work.patch, notices=told),)
+    return (DeleteBalancer(namespace=of.namespace, name=of.name, uid=of.uid),) if work.delete else ()
 
 
 def _without_success(work: ServiceWork, problem: str) -> ServiceWork:
-    """After a refusal: its problem, and no success notices."""
+    """The work after a refusal: its problem, and no success notices."""
     wrong = tuple(notice for notice in work.notices if notice.type is NoticeType.WARNING)
     return work.model_copy(update={"problem": problem, "notices": (*wrong, warning("Failed", problem))})
 

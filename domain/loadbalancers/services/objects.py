@@ -36,7 +36,7 @@ class LoadBalancerIngress(KubeModel):
 
 
 class ServiceCondition(KubeModel):
-    """A write must contain all conditions."""
+    """A condition of the Service; a write must contain all of them."""
 
     type: str = ""
     status: str = ""
@@ -52,6 +52,8 @@ class ServiceStatus(KubeModel):
 
 
 class Service(KubeModel):
+    """A Service of the served cluster."""
+
     kind_of: ClassVar[Kind] = SERVICE
 
     metadata: ObjectMeta = ObjectMeta()
@@ -64,6 +66,7 @@ class Service(KubeModel):
 
     @property
     def held(self) -> bool:
+        """Whether it has our finalizer."""
         return SERVICE_FINALIZER in self.metadata.finalizers
 
 
@@ -91,6 +94,8 @@ class NodeStatus(KubeModel):
 
 
 class Node(KubeModel):
+    """A node of the served cluster."""
+
     kind_of: ClassVar[Kind] = NODE
 
     metadata: ObjectMeta = ObjectMeta()
@@ -103,6 +108,8 @@ class InvolvedObject(KubeModel):
 
 
 class BalancerEvent(KubeModel):
+    """An Event about a LoadBalancer."""
+
     kind_of: ClassVar[Kind] = EVENT
 
     metadata: ObjectMeta = ObjectMeta()
@@ -110,7 +117,7 @@ class BalancerEvent(KubeModel):
 
 
 class Installation(Model):
-    """As in yawol's cloud controller.
+    """An installation's settings for all Services, as in yawol's cloud controller.
 
     Attributes:
         control_namespace: the namespace of LoadBalancers and of the credentials Secret.
@@ -138,18 +145,19 @@ class Installation(Model):
     release_foreign: bool = False
 
     def serves(self, service: Service) -> bool:
-        """The annotation overrides the field."""
+        """Whether a Service of this class is ours; the annotation overrides the field."""
         wanted = class_of(service)
         if not wanted:
             return self.unclassed or "" in self.classes
         return wanted in (self.classes or (DEFAULT_CLASS,))
 
     def wants(self, service: Service) -> bool:
+        """Whether this Service needs a load balancer."""
         of_type = service.spec.type == LOAD_BALANCER_TYPE
         return of_type and self.serves(service) and not service.metadata.deleting
 
     def concerns(self, service: Service) -> bool:
-        """It needs a load balancer or has a finalizer to remove."""
+        """Whether this Service needs a load balancer or has a finalizer to remove."""
         return self.wants(service) or (service.held and self.lets_go(service))
 
     def lets_go(self, service: Service) -> bool:
@@ -165,5 +173,5 @@ CLASS_ANNOTATION = "yawol.stackit.cloud/className"
 
 
 def class_of(service: Service) -> str:
-    """Empty if it has none."""
+    """The class of a Service; empty if it has none."""
     return service.metadata.annotations.get(CLASS_ANNOTATION, "") or service.spec.load_balancer_class or ""

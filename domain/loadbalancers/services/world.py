@@ -1,3 +1,5 @@
+"""The input of a Service's decision, and the actions on its LoadBalancer."""
+
 from __future__ import annotations
 
 from typing import ClassVar
@@ -8,16 +10,18 @@ from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.model import Model
 from domain.notices import Notice
-from domain.resource import ObjectMeta
 from domain.schema import Document
 from domain.writes import JsonPatch
 
 
 class ServiceWorld(ObjectWorld):
-    """Attributes:
-    balancer: the LoadBalancer of its name, if there is one.
-    nodes: every node of the cluster, if the Service needs a load balancer.
-    installation: the settings for all Services; None if none are served.
+    """One Service.
+
+    Attributes:
+        service: as observed, with own later writes.
+        balancer: the LoadBalancer of its name, if there is one.
+        nodes: every node of the cluster, if the Service needs a load balancer.
+        installation: the settings for all Services; None if none are served.
     """
 
     about: ClassVar[str] = "service"
@@ -29,7 +33,7 @@ class ServiceWorld(ObjectWorld):
 
 
 class FoundBalancer(Model):
-    """None if it is gone."""
+    """The LoadBalancer after an action; None if it is gone."""
 
     balancer: LoadBalancer | None = None
 
@@ -38,12 +42,14 @@ BALANCER = "balancer"  # the slot of actions on the LoadBalancer
 
 
 class _BalancerAction(Action):
+    """A change of the LoadBalancer; `notices` are Events about the Service once it is made."""
+
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = FoundBalancer
 
-    service: ObjectMeta
     namespace: str
     name: str
+    notices: tuple[Notice, ...] = ()
 
     @property
     def slot(self) -> str:
@@ -51,32 +57,30 @@ class _BalancerAction(Action):
 
     def fold(self, world: ServiceWorld, result: Model | None) -> ServiceWorld:  # type: ignore[override]
         assert isinstance(result, FoundBalancer)  # noqa: S101 - the activity's type
-        return world.model_copy(update={"balancer": result.balancer})
+        return world.model_copy(update={"balancer": result.balancer}).with_news(*self.notices)
 
 
 class CreateBalancer(_BalancerAction):
-    """In one request; also writes the Service's Events."""
+    """Create the complete LoadBalancer in one request."""
 
     activity: ClassVar[str] = "loadbalancers.create_load_balancer"
     title: ClassVar[str] = "create its LoadBalancer"
 
     document: Document
-    notices: tuple[Notice, ...] = ()
 
 
 class PatchBalancer(_BalancerAction):
-    """All differences at once, in the LoadBalancer of this uid; also writes the Service's Events."""
+    """Patch all differences at once, in the LoadBalancer of this uid."""
 
     activity: ClassVar[str] = "loadbalancers.patch_load_balancer"
     title: ClassVar[str] = "patch its LoadBalancer"
 
     uid: str
     patch: JsonPatch
-    notices: tuple[Notice, ...] = ()
 
 
 class DeleteBalancer(_BalancerAction):
-    """Only the LoadBalancer of this uid; its own lifecycle removes its objects."""
+    """Delete the LoadBalancer of this uid; its own lifecycle removes its objects."""
 
     activity: ClassVar[str] = "loadbalancers.delete_load_balancer"
     title: ClassVar[str] = "delete its LoadBalancer"

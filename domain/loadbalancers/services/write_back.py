@@ -17,21 +17,24 @@ CLEARED: JsonPatch = {"status": {"loadBalancer": {"ingress": None}}}
 
 
 class WriteBack(Model):
-    """Both are empty if nothing differs."""
+    """The merge patch of the Service's status, and its Events; both empty if nothing differs."""
 
     patch: JsonPatch = {}
     notices: tuple[Notice, ...] = ()
 
 
 def write_back(service: Service, balancer: LoadBalancer) -> WriteBack:
-    """A load balancer with zero replicas gets its address at once, because no machine will become ready."""
+    """The address to write.
+
+    A load balancer with zero replicas gets its address at once, because no machine will become ready.
+    """
     address = balancer.status.external_ip
     answering = balancer.spec.replicas == 0 or bool(balancer.status.ready_replicas)
     if not address or not answering or service.metadata.deleting or balancer.metadata.deleting:
         return WriteBack()
     if _shows(service, address):
         return WriteBack()
-    told = normal("creation", f"LoadBalancer is successfully created with IP {address}")
+    told = normal("creation", f"LoadBalancer is successfully created with IP {address}", each_time=True)
     return WriteBack(patch={"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}, notices=(told,))
 
 
