@@ -23,7 +23,7 @@ def same_address(one: str, other: str) -> bool:
 
 
 def source_range(text: str) -> Network | None:
-    """The network of a text such as 10.0.0.0/8, without host bits; None if invalid or without a prefix length."""
+    """Without host bits; None if invalid or without a prefix length."""
     if "/" not in text:
         return None
     address, _, length = text.partition("/")

@@ -1,4 +1,4 @@
-"""The lifecycle of a LoadBalancer: the decision.
+"""The lifecycle of a LoadBalancer.
 
     New --finalizer--> Provisioning --everything in the cloud--> Starting --machines ready--> Ready
                             ^                                       ^                           |  new template
@@ -6,9 +6,8 @@
                             `---------------------------------------+---------------------- RollingOut
     any --deletion--> Deleting: sets, then the cloud, then the finalizer
 
-One decision contains everything that can be done at once: steps in the cloud, sets, and one patch each of the object
-and its status. Blockers are independent: machines are scaled while drift in the cloud is repaired. Only a new set waits
-until the cloud is up to date, because its template contains ids of cloud objects.
+Blockers are independent: machines are scaled while drift in the cloud is repaired. Only a new set waits until the cloud
+is up to date, because its template contains ids of cloud objects.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def decide_balancer(world: BalancerWorld, now: datetime) -> Decision:
 
 
 def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
-    """Add the finalizer after the first attempt to reach the project."""
+    """After the first attempt to reach the project."""
     looks = _looks(world, ())
     if any(not world.refused(each.slot) for each in looks):
         return _decision(world, Phase.NEW, looks[0].summary, looks, working=True)
@@ -82,7 +81,6 @@ def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
 
 
 def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
-    """Cloud steps, sets, and the patches of object and status."""
     balancer, today = world.balancer, migrated(world.balancer)
     plan = _plan(world, today, now)
     steps = in_project(plan.steps, world.project)
@@ -129,7 +127,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
 
 
 def _looks(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalancer, ...]:
-    """The observation of the cloud that must precede everything else, if one is needed."""
+    """It must precede everything else."""
     if not needs_look(world, steps):
         return ()
     return (
@@ -143,7 +141,7 @@ def _looks(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalan
 
 
 def _plan(world: BalancerWorld, today: LoadBalancer, now: datetime) -> CloudPlan:
-    """The missing cloud objects; an empty plan if the cloud has not been observed."""
+    """Empty if the cloud has not been observed."""
     if world.cloud is not None and world.seen == world.look:
         return plan_cloud(today, world.cloud, now)
     return CloudPlan(settled=world.known.settled == world.look)
@@ -178,12 +176,12 @@ def _sets(world: BalancerWorld, rollout: Rollout, *, whole: bool) -> tuple[Actio
 
 
 def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
-    """The rollout's own problem; cloud problems are reported elsewhere."""
+    """Cloud problems are reported elsewhere."""
     return (warning("Failed", rollout.problem),) if rollout.problem and not waits else ()
 
 
 def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reached: bool) -> JsonPatch:
-    """The first write: the finalizer, and the revision of the first set.
+    """The finalizer, and the revision of the first set.
 
     A new LoadBalancer whose project cannot be reached is annotated: until it is reached, no cloud object can exist for
     it.
@@ -196,7 +194,7 @@ def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reach
 
 
 def _reached(world: BalancerWorld) -> JsonPatch:
-    """Remove that annotation once the project was reached, because objects may exist from then on."""
+    """Remove that annotation, because objects may exist from now on."""
     seen = world.cloud is not None and world.seen == world.look
     if not seen or NOTHING_MADE_ANNOTATION not in world.balancer.metadata.annotations:
         return {}

@@ -21,13 +21,9 @@ _REASONS = {Nature.REFUSED: REFUSED, Nature.QUOTA: QUOTA_EXCEEDED}
 
 
 def stalled_patch(balancer: LoadBalancer, problem: str, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
-    """The merge patch of the status; empty if the condition is up to date.
+    """Empty if the condition is up to date.
 
-    Args:
-        balancer: the LoadBalancer as last read.
-        problem: the problem in words; empty if there is none.
-        hindrance: the cloud's refusal; None if the problem is another one.
-        now: the transition time of a new condition.
+    `problem` is empty if there is none; `hindrance` is the cloud's refusal, None if the problem is another one.
     """
     if hindrance is not None and hindrance.nature not in _REASONS:
         return {}

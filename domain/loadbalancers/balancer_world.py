@@ -1,5 +1,3 @@
-"""The input of a LoadBalancer's decision, and its actions on Kubernetes objects."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -21,11 +19,9 @@ from domain.writes import JsonPatch, Patch, Written
 
 
 class BalancerKnown(CloudKnown):
-    """Attributes of the memory beyond `CloudKnown`.
-
-    Attributes:
-        drops_conditions: the API server drops conditions, because the replaced operator's CRD is installed.
-        released: the status says that no cloud object is left.
+    """Attributes:
+    drops_conditions: the API server drops conditions, because the replaced operator's CRD is installed.
+    released: the status says that no cloud object is left.
     """
 
     drops_conditions: bool = False
@@ -42,16 +38,14 @@ class BalancerWorld(CloudWorld):
 
     @property
     def look(self) -> str:
-        """A fingerprint of the inputs of its cloud objects; after the slash, one of the security group rules' inputs
-        alone.
-        """
+        """After the slash, the fingerprint of the security group rules' inputs alone."""
         if self.balancer.metadata.deleting:
             return LEAVING
         return f"{look_of_balancer(self.balancer)}/{look_of_rules(self.balancer)}"
 
     @property
     def only_rules(self) -> bool:
-        """Whether only the inputs of the rules have changed since the cloud was last complete."""
+        """Only the inputs of the rules have changed since the cloud was last complete."""
         return bool(self.known.settled) and self.known.settled.partition("/")[0] == self.look.partition("/")[0]
 
     @property
@@ -81,8 +75,6 @@ class SeenBalancer(Seen):
 
 
 class LookAtBalancer(Look):
-    """Find a LoadBalancer's cloud objects, or only its security groups."""
-
     activity: ClassVar[str] = "openstack.look_at_load_balancer"
     result: ClassVar[type[Model] | None] = SeenBalancer
 
@@ -95,7 +87,7 @@ class LookAtBalancer(Look):
 
 
 class WriteStatus(Patch):
-    """A write of the status; fields that the API server drops are not written again."""
+    """Fields that the API server drops are not written again."""
 
     releases: bool = False  # the status says that no cloud object is left
 
@@ -116,7 +108,7 @@ class _SetAction(Action):
 
 
 class CreateSet(_SetAction):
-    """Create a set. If one of its name exists, the LoadBalancer is observed again."""
+    """If one of its name exists, the LoadBalancer is observed again."""
 
     activity: ClassVar[str] = "loadbalancers.create_set"
     title: ClassVar[str] = "create LoadBalancerSet {name}"
@@ -132,8 +124,6 @@ class CreateSet(_SetAction):
 
 
 class PatchSet(_SetAction):
-    """Update or empty a set."""
-
     activity: ClassVar[str] = "loadbalancers.patch_set"
     slot_by: ClassVar[str] = "name"
     observed_after: ClassVar[bool] = True

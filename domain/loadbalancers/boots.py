@@ -27,13 +27,12 @@ _REMEMBERED = 8
 
 
 def failed_boots(machine_set: LoadBalancerSet) -> tuple[str, ...]:
-    """The uids of the consecutive machines that did not boot."""
     text = machine_set.metadata.annotations.get(BOOT_FAILURES_ANNOTATION, "")
     return tuple(uid for uid in text.split(",") if uid)
 
 
 def boot_pause(failures: int) -> timedelta:
-    """The pause before the next machine, after this number of consecutive failures."""
+    """After this number of consecutive failures."""
     if failures < 2:
         return timedelta(0)
     doubled: timedelta = FIRST_BOOT_PAUSE * (1 << min(failures - 2, _REMEMBERED))
@@ -41,13 +40,13 @@ def boot_pause(failures: int) -> timedelta:
 
 
 def paused_until(machine_set: LoadBalancerSet) -> datetime | None:
-    """When the set may create the next machine; None without failures."""
+    """None without failures."""
     failed_at = parse_timestamp(machine_set.metadata.annotations.get(BOOT_FAILED_AT_ANNOTATION))
     return failed_at + boot_pause(len(failed_boots(machine_set))) if failed_at else None
 
 
 def count_failures(machine_set: LoadBalancerSet, failed: Iterable[LoadBalancerMachine], now: datetime) -> JsonPatch:
-    """The merge patch of the set that records these machines as failed; empty if it already has."""
+    """Empty if the set has already recorded them."""
     known = failed_boots(machine_set)
     fresh = tuple(machine.metadata.uid for machine in failed if machine.metadata.uid not in known)
     if not fresh:
@@ -60,12 +59,12 @@ def count_failures(machine_set: LoadBalancerSet, failed: Iterable[LoadBalancerMa
 
 
 def tried_again(token: str) -> JsonPatch:
-    """The merge patch of the set that ends the pause for a person's retry; failures stay counted."""
+    """Ends the pause for a person's retry; failures stay counted."""
     return {"metadata": {"annotations": {BOOT_FAILED_AT_ANNOTATION: None, RETRIED: token}}}
 
 
 def forget_failures(machine_set: LoadBalancerSet, ready: Iterable[LoadBalancerMachine]) -> JsonPatch:
-    """The merge patch that resets the count once a machine created after the last failure is ready; otherwise empty.
+    """Resets the count once a machine created after the last failure is ready; otherwise empty.
 
     Machines that became ready earlier do not show that machines boot now.
     """

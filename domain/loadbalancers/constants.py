@@ -1,8 +1,4 @@
-"""Names, texts and timings of the load balancers area, mostly yawol's.
-
-Names that the machine image, running agents or clients know are yawol's; Perdure's additions are last and begin with
-`perdure.dev/`.
-"""
+"""Names that the machine image, running agents or clients know are yawol's; Perdure's additions are last."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ GROUP = "yawol.stackit.cloud"
 VERSION = "v1beta1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
-# Finalizers; the Service's is set in the served cluster.
+# The Service's is set in the served cluster.
 SERVICE_FINALIZER = "stackit.cloud/loadbalancer"
 LOAD_BALANCER_FINALIZER = "yawol.stackit.cloud/controller2"
 SET_FINALIZER = "stackit.cloud/loadbalancermachine"
@@ -33,40 +29,38 @@ LOG_LABEL_PREFIX = f"logging.{GROUP}/"  # of Services: labels of the forwarded l
 
 HASH_LENGTH = 16  # of every hash in names and labels
 
-# The class of served Services if none is configured.
+# If none is configured.
 DEFAULT_CLASS = "stackit.cloud/yawol"
 
-# The event recorders' names; Events of the first one on a LoadBalancer are forwarded to its Service.
+# Event recorders; Events of the first one on a LoadBalancer are forwarded to its Service.
 LOAD_BALANCER_COMPONENT = "yawol-service"
 SERVICE_COMPONENT = "yawol-cloud-controller"
 
-# The key of the Secret with an OpenStack project's credentials.
+# In the Secret with an OpenStack project's credentials.
 CREDENTIALS_KEY = "cloudprovider.conf"
 
-# Leader leases of the replaced controllers: Perdure does nothing while one is live.
+# Of the replaced controllers: Perdure does nothing while one is live.
 SERVICE_LEASE = "4c878ae2.stackit.cloud"
 LOAD_BALANCER_LEASE = "3a7ac996.stackit.cloud"
 SET_LEASE = "rgp5vg43.stackit.cloud"
 MACHINE_LEASE = "tanf7ges.stackit.cloud"
 
-# How often the cloud is compared with the desired state.
 SWEEP_INTERVAL = timedelta(minutes=5)
 
-# Machine health: the validity of a report, the tolerated length of a fault, the boot timeout, and the time in which a
-# marked machine may still recover.
+# The validity of a report and the tolerated length of a fault; the time in which a marked machine may still recover.
 HEALTH_WINDOW = timedelta(seconds=180)
 BOOT_TIMEOUT = timedelta(minutes=10)
 DELETION_GRACE = timedelta(minutes=2)
 
-# Rollout: how long the new machines must have held (or lacked) the virtual address before the old ones are removed.
+# How long the new machines must have held (or lacked) the virtual address before the old ones are removed.
 MASTER_STABLE = timedelta(minutes=2)
 MASTER_LACKING = timedelta(minutes=10)
 MASTER_UNKNOWN = timedelta(minutes=15)
 
-# Empty sets of former templates that are kept; yawol keeps all of them.
+# Empty sets of former templates; yawol keeps all of them.
 SETS_KEPT = 3
 
-# Pauses after consecutive machines of the same template did not boot, from the second on.
+# After consecutive machines of the same template did not boot, from the second on.
 FIRST_BOOT_PAUSE = timedelta(minutes=1)
 LONGEST_BOOT_PAUSE = timedelta(minutes=30)
 

@@ -7,10 +7,9 @@ yawol's names: `TCP-80`, `UDP-53`.
     port 53/UDP ──► listener UDP-53: udp_proxy ─────────────────────► cluster UDP-53 ──► nodes at the node port
 
 An invalid port or endpoint is left out and reported, and the rest is served; yawol refuses the whole configuration and
-thus loses its machines to a bad Service. Envoy's rules: a static cluster takes only IP addresses, cluster names are
-unique, and an access rule needs principals. If source ranges are given and none is valid, an access rule without
-policies denies all sources; without the rule all would be allowed. Source ranges do not apply to UDP, as in yawol:
-there only the security group filters.
+thus loses its machines to a bad Service. If source ranges are given and none is valid, an access rule without policies
+denies all sources; without the rule all would be allowed. Source ranges do not apply to UDP, as in yawol: there only
+the security group filters.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ _PROTOCOLS = (TCP, UDP)
 _HIGHEST_PORT = 65535
 _FAILED = "Failed"
 
-# Envoy's type URLs.
 _TYPES = "type.googleapis.com/envoy"
 CLUSTER_TYPE = f"{_TYPES}.config.cluster.v3.Cluster"
 LISTENER_TYPE = f"{_TYPES}.config.listener.v3.Listener"
@@ -64,13 +62,7 @@ _RANGES_POLICY = "load-balancer-source-ranges"
 
 
 class EnvoyConfiguration(Model):
-    """Envoy's configuration, in the order of the LoadBalancer's ports.
-
-    Attributes:
-        clusters: by name.
-        listeners: by name.
-        notices: what was left out, and why.
-    """
+    """By name, in the order of the LoadBalancer's ports. `notices`: what was left out, and why."""
 
     clusters: dict[str, Document] = {}
     listeners: dict[str, Document] = {}
@@ -78,13 +70,7 @@ class EnvoyConfiguration(Model):
 
 
 def envoy_configuration(balancer: LoadBalancer, *, listen_address: str, cpus: int) -> EnvoyConfiguration:
-    """The configuration of one machine.
-
-    Args:
-        balancer: the LoadBalancer.
-        listen_address: the virtual address on a real machine.
-        cpus: the machine's processors; limits are proportional.
-    """
+    """`listen_address` is the virtual address on a real machine; limits are proportional to `cpus`."""
     options = balancer.spec.options
     ports, refused = _ports(balancer.spec.ports)
     endpoints, unreachable = _endpoints(balancer.spec.endpoints)
@@ -127,7 +113,7 @@ def _fault(port: Port) -> str:
 
 
 def _endpoints(endpoints: Iterable[Endpoint]) -> tuple[list[tuple[str, ...]], list[Notice]]:
-    """The addresses of each endpoint that has any."""
+    """Of each endpoint that has any."""
     found, notices = [], []
     for endpoint in endpoints:
         addresses = tuple(address for address in endpoint.addresses if ip_version(address))
@@ -144,7 +130,7 @@ def _endpoints(endpoints: Iterable[Endpoint]) -> tuple[list[tuple[str, ...]], li
 
 
 def _ranges(options: LoadBalancerOptions) -> tuple[list[Document] | None, list[Notice]]:
-    """The allowed networks; None for all sources."""
+    """None for all sources."""
     if not options.load_balancer_source_ranges:
         return None, []
     ranges, notices = [], []
@@ -168,9 +154,6 @@ def _idle_timeouts(options: LoadBalancerOptions) -> tuple[dict[str, timedelta], 
         else:
             timeouts[protocol] = timeout
     return timeouts, notices
-
-
-# Envoy's documents.
 
 
 def _cluster(port: Port, endpoints: list[tuple[str, ...]], options: LoadBalancerOptions, cpus: int) -> Document:
@@ -213,7 +196,7 @@ def _socket(protocol: str, address: str, number: int) -> Document:
 
 
 def _tells_client(port: Port, options: LoadBalancerOptions) -> bool:
-    """Whether the port's backends receive the client address by PROXY protocol."""
+    """The port's backends receive the client address by PROXY protocol."""
     chosen = options.tcp_proxy_protocol_port_filter
     return options.tcp_proxy_protocol and (not chosen or port.port in chosen)
 

@@ -23,9 +23,7 @@ W = TypeVar("W", bound=World)
 
 
 class Fleet(Model):
-    """The numbers of machines that ever reported and that report now, and the set (`namespace/name`) that may try a
-    replacement.
-    """
+    """Machines that ever reported and that report now, and the set (`namespace/name`) that may try a replacement."""
 
     reported: int = 0
     reporting: int = 0
@@ -44,7 +42,7 @@ Report = tuple[datetime, str]
 def fleet_that_reported(
     found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS, paused: Container[str] = ()
 ) -> Fleet:
-    """The fleet, given `report_of` each machine; the scout is not one of the paused sets."""
+    """Given `report_of` each machine; the scout is not one of the paused sets."""
     reports = [each for each in found if each is not None]
     reporting = sum(moment >= now - timings.window for moment, _ in reports)
     able = [each for each in reports if each[1] and each[1] not in paused]
@@ -63,7 +61,7 @@ class AskFleet(Action):
 
 
 def report_of(machine: LoadBalancerMachine) -> Report | None:
-    """The machine's last report; None if it never reported or is being deleted."""
+    """None if the machine never reported or is being deleted."""
     moment = None if machine.metadata.deleting else last_report(machine)
     return None if moment is None else (moment, _set_of(machine))
 

@@ -1,8 +1,7 @@
 """Booleans, durations and JSON as Go's standard library reads and writes them, because yawol is written in Go.
 
-Annotations are parsed by its rules, durations are written in its spelling, and hashes use its JSON
-(https://pkg.go.dev/strconv#ParseBool, https://pkg.go.dev/time#ParseDuration, https://pkg.go.dev/encoding/json#Marshal).
-Durations have microseconds; Go has nanoseconds.
+See https://pkg.go.dev/strconv#ParseBool, https://pkg.go.dev/time#ParseDuration,
+https://pkg.go.dev/encoding/json#Marshal. Durations have microseconds; Go has nanoseconds.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 
 def parse_bool(text: str) -> bool | None:
-    """A boolean in Go's spelling; None for any other text."""
+    """None for any other text."""
     return True if text in _TRUE else False if text in _FALSE else None
 
 
 def parse_duration(text: str) -> timedelta | None:
-    """A duration such as `5m30s` or `1.5h`; None for any other text. Only 0 needs no unit."""
+    """`5m30s` or `1.5h`; None for any other text. Only 0 needs no unit."""
     sign, rest = (-1, text[1:]) if text[:1] == "-" else (1, text[1:] if text[:1] == "+" else text)
     if rest == "0":
         return timedelta(0)
@@ -62,7 +61,7 @@ def parse_duration(text: str) -> timedelta | None:
 
 
 def format_duration(duration: timedelta) -> str:
-    """The duration in Go's spelling: `1h0m0s`, `5m30s`, `1.5s`, `250ms`, `0s`."""
+    """`1h0m0s`, `5m30s`, `1.5s`, `250ms`, `0s`."""
     if duration < timedelta(0):
         return f"-{format_duration(-duration)}"
     microseconds = duration // timedelta(microseconds=1)
@@ -85,7 +84,7 @@ def _decimal(count: int, unit: int) -> str:
 
 
 def to_json(document: Mapping[str, object]) -> str:
-    """The document as Go writes it: no spaces, keys in the given order."""
+    """No spaces, keys in the given order."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     for character, escape in _ESCAPED.items():
         text = text.replace(character, escape)
@@ -93,10 +92,10 @@ def to_json(document: Mapping[str, object]) -> str:
 
 
 def without_empty(document: Document) -> Document:
-    """The document without None, empty, zero and False fields, like Go's `omitempty`."""
+    """None, empty, zero and False fields, like Go's `omitempty`."""
     return {name: value for name, value in document.items() if value}
 
 
 def without_absent(document: Document) -> Document:
-    """The document without None fields, like Go's `omitempty` on pointers."""
+    """None fields, like Go's `omitempty` on pointers."""
     return {name: value for name, value in document.items() if value is not None}

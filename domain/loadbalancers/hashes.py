@@ -1,9 +1,9 @@
 """The hashes in set names and for change detection: SHA-256 over Go's JSON, base32, 16 characters.
 
 The template hash decides whether machines are replaced: if its JSON differs from yawol's by one byte, adopting an
-installation replaces every machine. So the JSON is built here field by field, in the order of yawol's structs, and does
-not follow the models. Fields outside it (ports, endpoints, source ranges, timeouts) reach machines through their agent.
-It contains the server group's *name*, not its id: a recreated group does not create a new set.
+installation replaces every machine. So the JSON is built here field by field, in the order of yawol's structs. Fields
+outside it (ports, endpoints, source ranges, timeouts) reach machines through their agent. It contains the server
+group's *name*, not its id: a recreated group does not create a new set.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ from domain.schema import Document
 
 
 def hash_of(text: str) -> str:
-    """SHA-256 in lower-case base32, the first 16 characters."""
     digest = hashlib.sha256(text.encode()).digest()
     return base64.b32encode(digest).decode().lower()[:HASH_LENGTH]
 
 
 def template_hash(balancer: LoadBalancer) -> str:
-    """The hash of the machine template. Former field names must have been migrated before."""
+    """Former field names must have been migrated before."""
     return hash_of(to_json(template_document(balancer)))
 
 
 def cloud_hash(balancer: LoadBalancer) -> str:
-    """The hash of the cloud's desired state, `status.openstackReconcileHash`."""
+    """`status.openstackReconcileHash`."""
     spec = balancer.spec
     document: Document = {
         "adHocDebug": bool(parse_bool(balancer.metadata.annotations.get(AD_HOC_DEBUG_ANNOTATION, ""))),
@@ -52,7 +51,6 @@ def cloud_hash(balancer: LoadBalancer) -> str:
 
 
 def template_document(balancer: LoadBalancer) -> Document:
-    """The document of the template hash."""
     spec, status, meta = balancer.spec, balancer.status, balancer.metadata
     return {
         "debugSettings": _debug(spec.debug_settings),

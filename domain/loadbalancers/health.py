@@ -9,9 +9,8 @@
 As in yawol a report is valid for three minutes, a fault may last three minutes, the first report may take ten minutes
 from creation (or the annotated time), and a machine that reports only some conditions is unhealthy at once. While quota
 or an outage prevents the server, the boot time does not run. A machine whose server failed or was lost is condemned at
-once; its own lifecycle annotates the reason. The agent overwrites the list with the mark's condition, so the mark may
-be lost or reappear. The annotation with its time is authoritative; only a machine marked by yawol has the condition
-alone.
+once; its own lifecycle annotates the reason. The agent overwrites the list with the mark's condition, so the annotation
+with its time is authoritative; only a machine marked by yawol has the condition alone.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _TICK = timedelta(seconds=1)  # Kubernetes stores whole seconds
 
 
 class Timings(Model):
-    """Timeouts; yawol's values unless configured."""
+    """yawol's values unless configured."""
 
     window: timedelta = HEALTH_WINDOW
     boot: timedelta = BOOT_TIMEOUT
@@ -69,18 +68,15 @@ class Standing(StrEnum):
 
 
 class Health(Model):
-    """The state of a machine.
-
-    Attributes:
-        standing: its state in one word.
-        ready: whether it counts as ready; a marked machine may, just before the mark is removed.
-        why: what is missing; empty if healthy.
-        reported: whether its agent ever reported.
-        hopeless: whether its server cannot be created or is gone, so that it will never report.
-        mark: the time of a mark to write; None if it is not to be marked now.
-        unmark: whether its mark must be removed.
-        next_change: when the state may change without any write; None for never. Expiring reports are not included: the
-            watcher tracks them (`expires_at`) and wakes the set.
+    """Attributes:
+    ready: whether it counts as ready; a marked machine may, just before the mark is removed.
+    why: what is missing; empty if healthy.
+    reported: whether its agent ever reported.
+    hopeless: whether its server cannot be created or is gone, so that it will never report.
+    mark: the time of a mark to write; None if it is not to be marked now.
+    unmark: whether its mark must be removed.
+    next_change: when the state may change without any write; None for never. Expiring reports are not included: the
+        watcher tracks them (`expires_at`) and wakes the set.
     """
 
     standing: Standing
@@ -126,11 +122,7 @@ def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DE
 def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, stable: bool) -> str:
     """Why the machine is not healthy; empty if it is.
 
-    Args:
-        machine: the machine.
-        now: the current time.
-        window: the validity of a report.
-        stable: whether only faults that have lasted for the window count.
+    `window` is the validity of a report; `stable`: only faults that have lasted for the window count.
     """
     limit = now - window
     if not reports_of(machine):
@@ -147,25 +139,25 @@ def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, sta
 
 
 def reports_of(machine: LoadBalancerMachine) -> tuple[MachineCondition, ...]:
-    """The conditions written by the machine's agent, without our mark."""
+    """Without our mark."""
     return tuple(each for each in machine.status.conditions if each.type != MARKED)
 
 
 def is_master(machine: LoadBalancerMachine) -> bool:
-    """Whether the machine reports that it holds the virtual address."""
+    """It reports that it holds the virtual address."""
     found = _condition(machine, KEEPALIVED_MASTER)
     return found is not None and found.status == TRUE
 
 
 def last_report(machine: LoadBalancerMachine) -> datetime | None:
-    """When the machine's agent last reported; None if never."""
+    """None if never."""
     beats = [parse_timestamp(each.last_heartbeat_time) for each in reports_of(machine)]
     known = [beat for beat in beats if beat is not None]
     return max(known) if known else None
 
 
 def boot_deadline(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
-    """When the machine must have reported for the first time."""
+    """For the first report."""
     waited = parse_timestamp(machine.metadata.annotations.get(BOOTS_SINCE_ANNOTATION))
     born = waited or machine.metadata.creation_timestamp
     own = parse_duration(machine.metadata.annotations.get(CREATION_TIMEOUT_ANNOTATION, ""))
@@ -173,7 +165,7 @@ def boot_deadline(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMIN
 
 
 def marked_at(machine: LoadBalancerMachine) -> datetime | None:
-    """When the machine was marked for deletion; None if it is not."""
+    """None if it is not marked."""
     noted = parse_timestamp(machine.metadata.annotations.get(MARKED_AT_ANNOTATION))
     if noted is not None:
         return noted
@@ -182,7 +174,7 @@ def marked_at(machine: LoadBalancerMachine) -> datetime | None:
 
 
 def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatch, JsonPatch]:
-    """The merge patches of the machine and its status that set or remove the mark; empty if unchanged."""
+    """The merge patches of the machine and its status; empty if unchanged."""
     if health.unmark:
         kept = [each.model_dump(mode="json", exclude_none=True) for each in reports_of(machine)]
         noted = MARKED_AT_ANNOTATION in machine.metadata.annotations
@@ -214,13 +206,13 @@ def _doomed(machine: LoadBalancerMachine, now: datetime, timings: Timings) -> st
 
 
 def _waits_for_server(machine: LoadBalancerMachine) -> bool:
-    """Whether quota or an outage prevents the machine's server."""
+    """Quota or an outage prevents the machine's server."""
     annotations = machine.metadata.annotations
     return QUOTA_ANNOTATION in annotations or OUTAGE_ANNOTATION in annotations
 
 
 def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
-    """When its last report expires; the watcher tracks this instead of waking for each heartbeat."""
+    """The watcher tracks this instead of waking for each heartbeat."""
     beats = [_condition(machine, type_) for type_ in RELEVANT]
     moments = [parse_timestamp(each.last_heartbeat_time) for each in beats if each is not None]
     # A report is valid for its window, inclusive.

@@ -1,7 +1,7 @@
 """Blockers in the cloud, and the pauses before the next attempt.
 
-Every blocker that may pass is waited for: a raised quota, a corrected Secret, the end of an outage. Each kind has a
-first pause; then pauses grow with the duration of the blocker up to a maximum. A wake causes an attempt at once.
+Every blocker that may pass is waited for. Each kind has a first pause; then pauses grow with the duration of the
+blocker up to a maximum. A wake causes an attempt at once.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from domain.model import Model
 from domain.notices import Notice, warning
 from domain.refusal import AREA_PAUSED, WORKER_SHUTDOWN, ErrorType, Refusal, doubled
 
-# Codes: the project's quota is exhausted; this process has reached its own limit of concurrent calls, or of calls per
-# second, to the project.
+# The project's quota is exhausted; this process has reached its own limit of concurrent calls, or of calls per second,
+# # to the project.
 QUOTA = "OverQuota"
 BUSY = "ProjectBusy"
 SPENT = "ProjectBudget"
@@ -46,13 +46,9 @@ _NATURES = {
 
 
 class Hindrance(Model):
-    """A blocker.
-
-    Attributes:
-        why: the reason for people.
-        nature: its kind.
-        asked: the delay requested by the remote side.
-        ours: a limit of this process, which passes soon and is not reported.
+    """Attributes:
+    asked: the delay requested by the remote side.
+    ours: a limit of this process, which passes soon and is not reported.
     """
 
     why: str
@@ -62,7 +58,7 @@ class Hindrance(Model):
 
     @classmethod
     def of(cls, type_: ErrorType, why: str, *, code: str = "", asked: timedelta | None = None) -> Hindrance:
-        """The blocker behind an error. A conflict or an absence only requires another observation."""
+        """A conflict or an absence only requires another observation."""
         nature = Nature.QUOTA if code == QUOTA else _NATURES.get(type_, Nature.REFUSED)
         return cls(why=why, nature=nature, asked=asked or timedelta(0), ours=code in _OURS)
 
@@ -77,29 +73,28 @@ class Hindrance(Model):
 
     @property
     def problem(self) -> str:
-        """The problem to report; empty if it resolves by itself."""
+        """Empty if it resolves by itself."""
         return "" if self.nature is Nature.UNDER_WAY else self.why
 
     def until(self, since: datetime, now: datetime) -> datetime:
-        """When to try again."""
         first, longest = _PAUSES[self.nature]
         return now + max(first, self.asked, min(longest, now - since))
 
 
 def with_pause(refusal: Refusal) -> Refusal:
-    """The refusal with the pause for its kind of blocker."""
+    """The pause depends on the kind of blocker."""
     first, longest = _PAUSES[Hindrance.of_refusal(refusal).nature]
     return refusal.model_copy(update={"pause": doubled(refusal.attempts, first, longest)})
 
 
 def notices_of(problem: str, hindrance: Hindrance | None) -> tuple[Notice, ...]:
-    """The warning for a problem, unless it is a limit of this process."""
+    """None for a limit of this process."""
     waits_its_turn = hindrance is not None and hindrance.ours and problem == hindrance.problem
     return (warning("Failed", problem),) if problem and not waits_its_turn else ()
 
 
 def overdue(hindrance: Hindrance | None, since: datetime | None, now: datetime) -> tuple[Notice, ...]:
-    """The warning for a temporary blocker that has lasted too long."""
+    """For a temporary blocker that has lasted too long."""
     if hindrance is None or since is None or hindrance.nature is not Nature.UNDER_WAY or now - since < OVERDUE_AFTER:
         return ()
     return (warning("Failed", f"{hindrance.why}; this has lasted for more than ten minutes"),)

@@ -1,8 +1,8 @@
-"""The lifecycle of a LoadBalancerSet: the decision.
+"""The lifecycle of a LoadBalancerSet.
 
     New --finalizer--> Scaling <--> Ready          any --deletion--> Deleting: its machines, then the finalizer
 
-`scaling.py` plans its machines. The set's own patch comes before everything else, because it records the next actions.
+`scaling.py` plans its machines. The set's own patch comes first, because it records the next actions.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _asks_fleet(world: SetWorld, now: datetime) -> bool:
 
 
 def _lacking(world: SetWorld, now: datetime) -> str:
-    """The number of ready machines if fewer than wanted; empty otherwise."""
+    """Empty unless fewer machines are ready than wanted."""
     alive = (each for each in world.machines if not each.metadata.deleting)
     ready, wanted = sum(health_of(each, now, world.timings).ready for each in alive), world.machine_set.spec.replicas
     return f"ready machines: {ready} of {wanted}" if ready < wanted else ""

@@ -11,7 +11,7 @@ from domain.writes import JsonPatch, merge
 
 
 def spec_migration(balancer: LoadBalancer) -> JsonPatch:
-    """The merge patch that moves former flavor and image fields; empty if there are none."""
+    """Former flavor and image fields; empty if there are none."""
     infrastructure = balancer.spec.infrastructure
     moved = {
         **_part("flavor", infrastructure.flavor),
@@ -21,7 +21,7 @@ def spec_migration(balancer: LoadBalancer) -> JsonPatch:
 
 
 def status_migration(balancer: LoadBalancer) -> JsonPatch:
-    """The merge patch of the status that moves former security group fields; empty if there are none."""
+    """Former security group fields; empty if there are none."""
     status = balancer.status
     moved = {
         **_moved("security_group_id", status.former_group_id, "securityGroupID", status.group_id),
@@ -31,7 +31,7 @@ def status_migration(balancer: LoadBalancer) -> JsonPatch:
 
 
 def machine_migration(machine: LoadBalancerMachine) -> JsonPatch:
-    """The merge patch of a machine's status that moves its former port id; empty if there is none.
+    """Its former port id; empty if there is none.
 
     Two different ids are two ports: both stay recorded until both are deleted.
     """

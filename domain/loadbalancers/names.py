@@ -1,8 +1,8 @@
 """Derived names of a load balancer's objects; deriving one again finds the existing object.
 
 Cloud objects are called `namespace/name` of their Kubernetes object: security group, port and server group by name, the
-floating IP by description (Neutron's have no name). A server has its machine's name alone. These names are not unique,
-and clusters may share a project, so objects also have a mark (`ownership.py`).
+floating IP by description. A server has its machine's name alone. These names are not unique, so objects also have a
+mark (`ownership.py`).
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ _SUFFIX_LENGTH = 5
 
 
 def load_balancer_name(service: ObjectMeta) -> str:
-    """The name of a Service's LoadBalancer. `a--b`/`c` and `a`/`b--c` have the same one; the creator must check."""
+    """`a--b`/`c` and `a`/`b--c` have the same one; the creator must check."""
     return f"{service.namespace}--{service.name}"
 
 
 def load_balancer_label(control_namespace: str, service: ObjectMeta) -> str:
-    """The label value of all sets and machines of a Service's LoadBalancer."""
+    """Of all sets and machines of a Service's LoadBalancer."""
     return hash_of(f"{control_namespace}.{load_balancer_name(service)}")
 
 
 def service_name(service: ObjectMeta) -> str:
-    """The value of a LoadBalancer's `serviceName` annotation."""
+    """A LoadBalancer's `serviceName` annotation."""
     return f"{service.namespace}/{service.name}"
 
 
 def cloud_name(meta: ObjectMeta) -> str:
-    """The name of the object's cloud objects."""
     return f"{meta.namespace}/{meta.name}"
 
 
@@ -41,7 +40,7 @@ def set_name(load_balancer: str, template_hash: str) -> str:
 
 
 def machine_names(machine_set: ObjectMeta, taken: Collection[str]) -> Iterator[str]:
-    """Free names for machines of the set; deterministic for the same `taken` names."""
+    """Deterministic for the same `taken` names."""
     number = 0
     while True:
         digest = hashlib.sha256(f"{machine_set.uid}/{number}".encode()).hexdigest()

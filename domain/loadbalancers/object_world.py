@@ -16,21 +16,15 @@ OBSERVE_AGAIN = "observe again"
 
 
 class ObjectKnown(Model):
-    """The memory of a lifecycle; losing it costs a request.
-
-    Attributes:
-        version: the resourceVersion of its last write; an older object is not observed again.
-    """
+    """`version` is the resourceVersion of its last write; an older object is not observed again."""
 
     version: str = ""
 
 
 class ObjectWorld(object_world.ObjectWorld):
-    """The input of a decision about one object.
-
-    Attributes:
-        left_to: why the replaced controller still owns the kind.
-        again: when another observation may differ without any write.
+    """Attributes:
+    left_to: why the replaced controller still owns the kind.
+    again: when another observation may differ without any write.
     """
 
     left_to: str = ""
@@ -43,7 +37,7 @@ class ObjectWorld(object_world.ObjectWorld):
 
 
 def writes(world: ObjectWorld, patch: JsonPatch, *, subresource: str = "") -> tuple[Patch, ...]:
-    """The write of a patch; none if it is empty."""
+    """None for an empty patch."""
     if not patch:
         return ()
     metadata = patch.get("metadata")
@@ -52,7 +46,7 @@ def writes(world: ObjectWorld, patch: JsonPatch, *, subresource: str = "") -> tu
 
 
 def adopt(world: ObjectWorld) -> JsonPatch:
-    """The merge patch that adds our finalizer; empty if it is set."""
+    """Adds our finalizer; empty if it is set."""
     finalizers, ours = world.resource.metadata.finalizers, world.resource.kind_of.finalizer
     return {} if ours in finalizers else {"metadata": {"finalizers": [*finalizers, ours]}}
 
@@ -77,7 +71,7 @@ def decided(
     waits_for: str = "",
     notices: tuple[Notice, ...] = (),
 ) -> Decision:
-    """A decision with its outcome: settled, working, or waiting."""
+    """Settled, working, or waiting."""
     soonest = min(moments, key=lambda each: each.at + each.patience, default=None)
     deadline = {"deadline": soonest.at, "at_deadline": soonest.then, "patience": soonest.patience} if soonest else {}
     return Decision(

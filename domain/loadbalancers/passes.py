@@ -11,7 +11,7 @@ from domain.loadbalancers.object_world import ObjectKnown
 from domain.model import Model
 from domain.passes import Pass, PassedWorld
 
-# Phases in which something blocks or a pause runs: a person may request the next attempt at once.
+# Something blocks or a pause runs.
 RETRYABLE = frozenset({"Waiting", "Scaling"})
 
 
@@ -30,15 +30,11 @@ class _ObjectPass(Pass):
 
 
 class PassService(_ObjectPass):
-    """Reconcile a Service's LoadBalancer, address, condition and Events."""
-
     activity: ClassVar[str] = "loadbalancers.pass_service"
     title: ClassVar[str] = "reconcile the Service, its LoadBalancer and the nodes"
 
 
 class PassSet(_ObjectPass):
-    """Reconcile a set's machines: count, health, replacement."""
-
     activity: ClassVar[str] = "loadbalancers.pass_set"
     title: ClassVar[str] = "count the set's machines, check their health, create and replace machines"
 
@@ -52,8 +48,6 @@ class SweptProjects(PassedWorld):
 
 
 class SweepProjects(Action):
-    """Compare every project once, and wake the objects that differ."""
-
     activity: ClassVar[str] = "loadbalancers.sweep_projects"
     title: ClassVar[str] = "compare all projects, and wake the objects that differ"
     queue: ClassVar[str] = Queue.LOAD_BALANCERS

@@ -1,5 +1,3 @@
-"""The OpenStack project of an object."""
-
 from __future__ import annotations
 
 from domain.loadbalancers.resources import Infrastructure
@@ -7,7 +5,7 @@ from domain.model import Model
 
 
 class ProjectReference(Model):
-    """An OpenStack project by its credentials Secret; `project_id` overrides the Secret's own project."""
+    """By its credentials Secret; `project_id` overrides the Secret's own project."""
 
     namespace: str
     secret: str
@@ -15,7 +13,7 @@ class ProjectReference(Model):
 
     @classmethod
     def of(cls, infrastructure: Infrastructure, namespace: str) -> ProjectReference:
-        """The project of an infrastructure; a Secret without a namespace is in the object's own namespace."""
+        """A Secret without a namespace is in the object's own namespace."""
         named = infrastructure.auth_secret_ref
         return cls(
             namespace=named.namespace or namespace, secret=named.name, project_id=infrastructure.project_id or ""

@@ -54,14 +54,14 @@ def _set_names(machine_set: LoadBalancerSet) -> Iterable[Hashable]:
 
 
 def _rolled_out(machine_set: LoadBalancerSet) -> Hashable:
-    """The parts of a set that its LoadBalancer depends on."""
+    """What its LoadBalancer depends on."""
     meta, status = machine_set.metadata, machine_set.status
     conditions = tuple((each.type, each.status) for each in status.conditions)
     return status.replicas, status.ready_replicas, conditions, tuple(sorted(meta.labels.items())), meta.deleting
 
 
 def _health(machine: LoadBalancerMachine) -> Hashable:
-    """The parts of a machine that its set depends on; repeated identical reports are excluded."""
+    """What its set depends on; repeated identical reports are excluded."""
     meta = machine.metadata
     conditions = sorted((each.type, each.status, str(each.last_transition_time)) for each in machine.status.conditions)
     annotations, labels = (tuple(sorted(each.items())) for each in (meta.annotations, meta.labels))

@@ -3,9 +3,8 @@
     new template --> new set beside the old --all machines ready--> keepalived gate --> others to 0, oldest deleted
 
 The current set's revision equals the LoadBalancer's, which gives its machines priority in the election. So a rollback
-to a former template gives that set a *new* revision, on the set, its machines and the LoadBalancer. The gate opens when
-a machine of the current set has held the virtual address for two minutes, or none has for ten minutes with all ready,
-or the holder is unknown for fifteen.
+to a former template gives that set a *new* revision. The gate opens when a machine of the current set has held the
+virtual address for two minutes, or none has for ten minutes with all ready, or the holder is unknown for fifteen.
 
 There is one rollout at a time: on a third template, the unfinished set is emptied at once, and the serving one stays
 until the newest takes over. A set's template never changes, except for the id of a recreated server group: the hash
@@ -53,17 +52,13 @@ class SetPatch(Model):
 
 
 class Rollout(Model):
-    """The next changes of the sets, in this order, and the state.
+    """The next changes of the sets, in this order.
 
     Attributes:
         revise: the merge patch of the LoadBalancer's revision, applied first.
-        create: the new set, as a document for the API server.
-        name: the new set's name.
-        patches: changes of existing sets.
-        delete: names of sets to delete.
+        create: the new set.
         status: the merge patch of the LoadBalancer's machine counts.
         done: whether only the current set serves.
-        why: what is waited for.
         problem: needs a person.
         deadline: when the plan may change without any event.
     """
@@ -90,7 +85,7 @@ class Gate(Model):
 
 
 def sets_of(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> tuple[LoadBalancerSet, ...]:
-    """The LoadBalancer's sets, newest revision first: owned ones, and unowned ones with its labels.
+    """Newest revision first: owned ones, and unowned ones with its labels.
 
     An empty selector selects nothing: otherwise two LoadBalancers without labels would delete each other's sets.
     """
@@ -114,13 +109,9 @@ def plan_rollout(
     *,
     frozen: str = "",
 ) -> Rollout:
-    """The changes of the sets, once the cloud is complete.
+    """Once the cloud is complete.
 
-    Args:
-        balancer: the LoadBalancer; its status names the cloud objects.
-        sets: its sets, newest revision first.
-        now: the current time.
-        frozen: why no set may be created or emptied; empty if allowed.
+    `sets` have the newest revision first; `frozen`: why no set may be created or emptied.
     """
     counts = _counts(balancer, sets)
     if balancer.revision and _number(balancer.revision) is None:
@@ -186,7 +177,7 @@ def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> 
 
 
 def set_document(balancer: LoadBalancer, hash_: str, revision: int) -> Document:
-    """The set for the LoadBalancer's current template, as a document for the API server."""
+    """For the LoadBalancer's current template."""
     meta = balancer.metadata
     labels = {**balancer.spec.selector.match_labels, TEMPLATE_HASH_LABEL: hash_}
     machine = MachineSpec(
@@ -216,11 +207,8 @@ def set_document(balancer: LoadBalancer, hash_: str, revision: int) -> Document:
     }
 
 
-# --- revisions ---
-
-
 def _number(revision: str) -> int | None:
-    """A revision as a number; None if invalid or 0."""
+    """None if invalid or 0."""
     return int(revision) or None if revision.isascii() and revision.isdigit() and len(revision) < 19 else None
 
 
@@ -229,7 +217,7 @@ def _top(sets: Sequence[LoadBalancerSet]) -> int:
 
 
 def _revision(balancer: LoadBalancer, current: LoadBalancerSet, sets: Sequence[LoadBalancerSet]) -> int:
-    """The revision for the LoadBalancer and the current set: higher than that of any other set."""
+    """Higher than that of any other set."""
     own, others = _number(current.revision) or 0, _top([each for each in sets if each is not current])
     mine = _number(balancer.revision) or 0
     if own > others:
@@ -258,11 +246,8 @@ def _current_patch(balancer: LoadBalancer, current: LoadBalancerSet, revision: i
     return (SetPatch(name=current.metadata.name, patch=patch, note="bring up to date"),) if patch else ()
 
 
-# --- the others ---
-
-
 def _emptied(current: LoadBalancerSet, others: Sequence[LoadBalancerSet], gate: Gate) -> list[LoadBalancerSet]:
-    """Sets to empty: all others if the gate is open, before that only sets that never took over."""
+    """All others if the gate is open, before that only sets that never took over."""
     filled = [each for each in others if each.spec.replicas and not each.metadata.deleting]
     if gate.open:
         return filled
@@ -291,7 +276,7 @@ def _forgotten(others: Sequence[LoadBalancerSet]) -> tuple[str, ...]:
 
 
 def _counts(balancer: LoadBalancer, sets: Sequence[LoadBalancerSet]) -> JsonPatch:
-    """The machine counts of all sets."""
+    """Of all sets."""
     status = balancer.status
     wanted = status.model_copy(
         update={

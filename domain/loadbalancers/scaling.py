@@ -1,9 +1,9 @@
 """The machines of a set: creation, replacement, and removal of surplus ones.
 
-A machine counts if it is neither being deleted nor condemned. Missing machines are created at once. A condemned machine
-that ever reported may still forward traffic: one replacement at a time is created first, and the machine is deleted
-once that exists; without quota it is deleted first. A machine that never reported, or whose server is gone, is deleted
-at once; the former counts as a failed boot.
+A machine counts if it is neither being deleted nor condemned. A condemned machine that ever reported may still forward
+traffic: one replacement at a time is created first, and the machine is deleted once that exists; without quota it is
+deleted first. A machine that never reported, or whose server is gone, is deleted at once; the former counts as a failed
+boot.
 
 Two findings prevent replacements: the whole fleet is silent (`fleet.py`), or Envoy rejects the configuration, which a
 new machine would reject, too. A machine is replaced if another one of its set accepts the configuration, or if its
@@ -47,19 +47,13 @@ from domain.writes import JsonPatch
 
 
 class SetPlan(Model):
-    """The next changes of a set, and the state.
-
-    Attributes:
-        create: names of machines to create.
-        delete: names of machines to delete.
-        marks: machines whose mark changes, see `mark_patches`.
-        restamp: names of machines that need the set's revision.
-        annotate: the merge patch of the set itself: failed boots, and when all machines were ready.
-        status: the merge patch of the set's status; empty if up to date.
-        hold: why condemned machines are not replaced; empty if they are.
-        why: what is waited for.
-        deadline: when the plan may change without any event.
-        notices: Events for people.
+    """Attributes:
+    marks: machines whose mark changes, see `mark_patches`.
+    restamp: names of machines that need the set's revision.
+    annotate: the merge patch of the set itself: failed boots, and when all machines were ready.
+    status: the merge patch of the set's status; empty if up to date.
+    hold: why condemned machines are not replaced; empty if they are.
+    deadline: when the plan may change without any event.
     """
 
     create: tuple[str, ...] = ()
@@ -77,7 +71,7 @@ class SetPlan(Model):
 def machines_of(
     machine_set: LoadBalancerSet, machines: Iterable[LoadBalancerMachine]
 ) -> tuple[LoadBalancerMachine, ...]:
-    """The set's machines, oldest first: by owner, or by selector if they have none."""
+    """Oldest first: by owner, or by selector if they have none."""
     wanted = machine_set.spec.selector.match_labels
 
     def belongs(machine: LoadBalancerMachine) -> bool:
@@ -93,7 +87,7 @@ def machines_of(
 
 
 def selects(machine_set: LoadBalancerSet, machine: LoadBalancerMachine) -> bool:
-    """Whether the set manages the machine: it has the selector's labels, and no other set owns it."""
+    """It has the selector's labels, and no other set owns it."""
     wanted = machine_set.spec.selector.match_labels
     return wanted.items() <= machine.metadata.labels.items() and bool(machines_of(machine_set, (machine,)))
 
@@ -109,7 +103,7 @@ def plan_set(
     taken: Collection[str] = (),
     noted: bool = False,
 ) -> SetPlan:
-    """The next changes of a set that is not being deleted.
+    """For a set that is not being deleted.
 
     Args:
         machine_set: the set.
@@ -154,7 +148,6 @@ def plan_set(
 
 
 def machine_document(machine_set: LoadBalancerSet, name: str) -> Document:
-    """A machine of the set, as a document for the API server, with its finalizer."""
     meta, template = machine_set.metadata, machine_set.spec.template
     return {
         "apiVersion": API_VERSION,
@@ -171,9 +164,6 @@ def machine_document(machine_set: LoadBalancerSet, name: str) -> Document:
         },
         "spec": template.spec.model_dump(mode="json", exclude_none=True),
     }
-
-
-# --- classification ---
 
 
 class _Ranks(Model):
@@ -227,15 +217,12 @@ def _outdated(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding]) ->
     return tuple(each.name for each in alive if revision and each.machine.revision != revision)
 
 
-# --- holds ---
-
-
 def _silence(fleet: Fleet) -> str:
     return f"none of {fleet.reported} machines reports: they may not reach the API server, so none is deleted"
 
 
 def config_fault(alive: Sequence[MachineStanding], now: datetime, timings: Timings) -> str:
-    """Envoy's error if the configuration is the cause; empty if Envoy rejects nothing, or one machine accepts it.
+    """Empty if Envoy rejects nothing, or one machine accepts the configuration.
 
     Only a rejection (NACK) counts. An Envoy that lags behind is broken, even if it happens to all.
     """
@@ -251,7 +238,7 @@ def config_fault(alive: Sequence[MachineStanding], now: datetime, timings: Timin
 
 
 def rejection_of(machine: LoadBalancerMachine) -> str:
-    """Why the machine's Envoy rejects the configuration; empty if it does not, or if it has other failures."""
+    """Empty if the machine's Envoy does not reject the configuration, or has other failures."""
     found = {each.type: each for each in reports_of(machine)}
     config = found.get(CONFIG_READY)
     if config is None or config.status == TRUE or config.reason != CONFIG_REJECTED:
@@ -261,11 +248,8 @@ def rejection_of(machine: LoadBalancerMachine) -> str:
     return config.message or f"{CONFIG_READY} is {config.status}"
 
 
-# --- deletions ---
-
-
 def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineStanding]:
-    """Condemned machines with a replacement; the holder of the virtual address is last.
+    """Those with a replacement; the holder of the virtual address is last.
 
     Kept ones are deleted only if there are more of them than wanted.
     """
@@ -277,7 +261,7 @@ def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[Machin
 
 
 def _surplus(counted: Sequence[MachineStanding], number: int) -> list[MachineStanding]:
-    """Surplus machines: unready ones first, then those without the virtual address, then the oldest."""
+    """Unready ones first, then those without the virtual address, then the oldest."""
     ranked = sorted(counted, key=lambda each: (each.health.ready, is_master(each.machine), _age(each.machine)))
     return ranked[: max(0, number)]
 
@@ -287,11 +271,8 @@ def _age(machine: LoadBalancerMachine) -> tuple[str, str]:
     return (timestamp(born) if born else "", machine.metadata.name)
 
 
-# --- the set itself ---
-
-
 def _with(machine_set: LoadBalancerSet, annotate: JsonPatch) -> LoadBalancerSet:
-    """The set after the write of its annotations."""
+    """After the write of its annotations."""
     metadata = annotate.get("metadata")
     changed = metadata.get("annotations") if isinstance(metadata, dict) else None
     if not isinstance(changed, dict):

@@ -32,7 +32,7 @@ class MachineStanding(Model):
 
 
 def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding], now: datetime) -> JsonPatch:
-    """The merge patch of the set's status; empty if up to date."""
+    """Empty if up to date."""
     status = machine_set.status
     master = _master(alive)
     known = _known(machine_set)
@@ -61,7 +61,7 @@ def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding],
 
 
 def readiness_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding], now: datetime) -> JsonPatch:
-    """The merge patch of the set that records when its machines became ready; empty if the condition suffices."""
+    """When the set's machines became ready; empty if the condition suffices."""
     status, wanted, known = machine_set.status, machine_set.spec.replicas, _known(machine_set)
     if not wanted or _ready(alive) != wanted or status.replicas == status.ready_replicas == wanted:
         return {}

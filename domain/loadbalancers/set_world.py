@@ -1,5 +1,3 @@
-"""The input of a LoadBalancerSet's decision, and the actions on its machines."""
-
 from __future__ import annotations
 
 from typing import ClassVar, Self
@@ -16,14 +14,11 @@ from domain.writes import JsonPatch
 
 
 class SetWorld(ObjectWorld):
-    """One LoadBalancerSet.
-
-    Attributes:
-        machine_set: as observed, with own later writes.
-        machines: its machines (`scaling.machines_of`), oldest first.
-        taken: names of machines that are not, or no longer, the set's.
-        fleet: all machines of the installation; None until requested.
-        noted: this pass has recorded readiness (`set_status.readiness_patch`).
+    """Attributes:
+    machines: its machines (`scaling.machines_of`), oldest first.
+    taken: names of machines that are not, or no longer, the set's.
+    fleet: all machines of the installation; None until requested.
+    noted: this pass has recorded readiness (`set_status.readiness_patch`).
     """
 
     about: ClassVar[str] = "machine_set"
@@ -40,7 +35,7 @@ class SetWorld(ObjectWorld):
         return world.model_copy(update={"noted": self.noted or READY_SINCE_ANNOTATION in str(patch)})
 
     def with_machine(self, name: str, machine: LoadBalancerMachine | None) -> Self:
-        """This world with a changed machine; None if it is gone."""
+        """None if it is gone."""
         others = [each for each in self.machines if each.metadata.name != name]
         if len(others) == len(self.machines):
             return self.model_copy(update={"machines": (*others, *([machine] if machine else []))})
@@ -49,7 +44,7 @@ class SetWorld(ObjectWorld):
 
 
 class FoundMachine(Model):
-    """A machine after an action; None if it is gone or is not the set's."""
+    """None if it is gone or is not the set's."""
 
     machine: LoadBalancerMachine | None = None
 
@@ -68,7 +63,7 @@ class _MachineAction(Action):
 
 
 class CreateMachine(_MachineAction):
-    """Create a machine, or find the one created before under its name.
+    """Or find the one created before under its name.
 
     A person may have removed that machine from the set by its labels: its name is taken, and its place is still free.
     """
@@ -83,7 +78,7 @@ class CreateMachine(_MachineAction):
 
 
 class PatchMachine(_MachineAction):
-    """Merge patches of one machine and of its status; either may be empty.
+    """Either patch may be empty.
 
     A status patch replaces the agent's list, so it applies to this resourceVersion only.
     """
@@ -97,7 +92,7 @@ class PatchMachine(_MachineAction):
 
 
 class DeleteMachine(_MachineAction):
-    """Delete a machine; its own lifecycle removes its cloud objects."""
+    """Its own lifecycle removes its cloud objects."""
 
     activity: ClassVar[str] = "loadbalancers.delete_machine"
     title: ClassVar[str] = "delete LoadBalancerMachine {name}"

@@ -27,7 +27,7 @@ F = TypeVar("F", bound=_Identified)
 
 
 class RuleChange(Model):
-    """Rules added to a security group, and the ids of removed ones."""
+    """Added rules, and the ids of removed ones."""
 
     security_group_id: str
     made: tuple[SecurityGroupRule, ...] = ()
@@ -35,7 +35,7 @@ class RuleChange(Model):
 
 
 class Brought(Model):
-    """The result of a step: one object after the step, or the id of a deleted one."""
+    """The object after the step, or the id of a deleted one."""
 
     security_group: SecurityGroup | None = None
     rules: RuleChange | None = None
@@ -74,7 +74,7 @@ def machine_changed(cloud: MachineCloud, brought: Brought) -> MachineCloud:
 
 
 def _put(found: Iterable[F], new: F | None, gone: str) -> tuple[F, ...]:
-    """Replace the object in its place, or append it; remove the deleted one."""
+    """In its place, or appended; the deleted one is removed."""
     kept = {each.id: each for each in found if each.id != gone}
     if new is not None:
         kept[new.id] = new

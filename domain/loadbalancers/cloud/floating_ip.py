@@ -1,9 +1,8 @@
 """The floating IP of an external LoadBalancer: its own, or an existing one of its user.
 
-Its own is created attached to the LoadBalancer's port, and recognized by that; if it was deleted by others, a new one
-gets another address. The user's is found by its address; it is never created, deleted, or taken from another port. Only
-the description shows the owner of a detached floating IP, so one without our description is never deleted, even if
-recorded: a released address is lost for good.
+Its own is created attached to the LoadBalancer's port, and recognized by that. The user's is found by its address; it
+is never created, deleted, or taken from another port. Only the description shows the owner of a detached floating IP,
+so one without our description is never deleted, even if recorded: a released address is lost for good.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _USER_MANAGED = " (user managed)"
 
 
 def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Part:
-    """The steps towards the LoadBalancer's floating IP, or to remove one that it should not have."""
+    """Also removes one that the LoadBalancer should not have."""
     if balancer.internal:
         return _none(balancer, cloud, port)
     if balancer.spec.existing_floating_ip:
@@ -47,7 +46,7 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
 
 
 def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Selection[FloatingIp]:
-    """The LoadBalancer's own floating IPs: one attached to its port is its own, one attached elsewhere is not."""
+    """One attached to its port is its own, one attached elsewhere is not."""
     recorded = balancer.status.floating_id or ""
     named = (each for each in cloud.floating_ips if _described(balancer, each) or each.id == recorded)
 
@@ -59,7 +58,7 @@ def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clou
 
 
 def deleted_floating_ips(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> tuple[Step, ...]:
-    """Deletions of the floating IPs described as the LoadBalancer's own; never the user's."""
+    """Those described as the LoadBalancer's own; never the user's."""
     users = balancer.spec.existing_floating_ip
     ours = (each for each in floating_ips_of(balancer, cloud, port).ours if _described(balancer, each))
     return tuple(DeleteFloatingIp(id=each.id) for each in ours if not (users and same_address(each.address, users)))

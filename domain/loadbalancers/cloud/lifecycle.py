@@ -22,16 +22,16 @@ class Blocker(Model):
 
     @property
     def why(self) -> str:
-        """The reason for people; empty if nothing blocks."""
+        """Empty if nothing blocks."""
         return self.hindrance.why if self.hindrance else ""
 
     @property
     def problem(self) -> str:
-        """The problem to report; empty for a blocker that resolves by itself."""
+        """Empty for a blocker that resolves by itself."""
         return self.hindrance.problem if self.hindrance else ""
 
     def notices(self, problem: str, now: datetime) -> tuple[Notice, ...]:
-        """Warnings for the problem (possibly of this blocker), and for a temporary blocker that lasts too long."""
+        """Also for a temporary blocker that lasts too long."""
         since = self.refusal.lasts_since if self.refusal else None
         return (*notices_of(problem, self.hindrance), *overdue(self.hindrance, since, now))
 
@@ -44,7 +44,7 @@ def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
 
 
 def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker:
-    """The most important blocker in the cloud; the runner reports our own bugs."""
+    """The runner reports our own bugs."""
     refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
     blockers = [
         Blocker(refusal=each, hindrance=Hindrance.of_refusal(each))
@@ -55,7 +55,7 @@ def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker:
 
 
 def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
-    """When the cloud is observed again because of a problem that is not a refused call."""
+    """For a problem that is not a refused call."""
     if not (world.known.blocked_since and world.seen_at):
         return []
     again = Hindrance(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)

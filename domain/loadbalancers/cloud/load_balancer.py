@@ -3,10 +3,9 @@
     security group --> rules, port --> floating IP (external only)
     server group (with a policy only)
 
-Each plan has the steps that are possible now; later plans see their results. Drift is repaired in the same way. Some
-drift cannot be repaired, such as a different network under the port with the virtual address: the plan reports the
-problem and leaves the machines alone. Machines can be created once the plan is settled and the status written, because
-the template hash depends on both.
+Each plan has the steps that are possible now; later plans see their results. Drift that cannot be repaired, such as a
+different network under the port with the virtual address, is a problem, and the machines stay. Machines can be created
+once the plan is settled and the status written, because the template hash depends on both.
 """
 
 from __future__ import annotations
@@ -51,14 +50,11 @@ _IDENTIFIERS = (
 
 
 class CloudPlan(Model):
-    """The next steps, and the state.
-
-    Attributes:
-        steps: empty when done or blocked.
-        status: the merge patch of the LoadBalancer's status; empty if up to date.
-        notices: Events for people.
-        problem: needs a person.
-        settled: whether everything exists, so that machines can be created.
+    """Attributes:
+    steps: empty when done or blocked.
+    status: the merge patch of the LoadBalancer's status; empty if up to date.
+    problem: needs a person.
+    settled: whether everything exists, so that machines can be created.
     """
 
     steps: tuple[Step, ...] = ()
@@ -69,7 +65,7 @@ class CloudPlan(Model):
 
 
 def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> CloudPlan:
-    """The next steps. Former field names must have been migrated before."""
+    """Former field names must have been migrated before."""
     groups = security_groups_of(balancer, cloud)
     ports = ports_of(balancer, cloud)
     parts: tuple[Part, ...] = (_security_group(balancer, groups),)
@@ -100,9 +96,6 @@ def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) 
     )
 
 
-# --- selection ---
-
-
 def security_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[SecurityGroup]:
     status = balancer.status
     owner = owner_of(balancer, status.group_id, status.group_name)
@@ -115,13 +108,10 @@ def ports_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[Clou
 
 
 def server_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[ServerGroup]:
-    """The LoadBalancer's server groups. An unrecorded one of its name must be empty."""
+    """An unrecorded one of its name must be empty."""
     status = balancer.status
     owner = owner_of(balancer, status.server_group_id, status.server_group_name)
     return select(cloud.server_groups, owner, lambda each: balancer.metadata.uid if not each.members else "")
-
-
-# --- security group ---
 
 
 def _security_group(balancer: LoadBalancer, found: Selection[SecurityGroup]) -> Part:
@@ -139,9 +129,6 @@ def _security_group(balancer: LoadBalancer, found: Selection[SecurityGroup]) -> 
         status={"group_id": group.id, "group_name": name},
         notices=wanted.notices,
     )
-
-
-# --- port ---
 
 
 def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[CloudPort]) -> Part:
@@ -171,7 +158,7 @@ def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[
 
 
 def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
-    """The problem if the port's network differs: a port cannot move, and machines elsewhere cannot serve its IP."""
+    """A port cannot move, and machines elsewhere cannot serve its IP."""
     infrastructure = balancer.spec.infrastructure
     if port.network_id and port.network_id != infrastructure.network:
         was, wanted = f"network {port.network_id}", f"network {infrastructure.network}"
@@ -184,9 +171,6 @@ def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
     else:
         return ""
     return f"the virtual address is in {was} and cannot be moved to {wanted}: create another LoadBalancer there"
-
-
-# --- server group ---
 
 
 def _server_group(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Part:
@@ -204,6 +188,6 @@ def _server_group(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Part:
 
 
 def released_status(status: LoadBalancerStatus) -> JsonPatch:
-    """The merge patch that clears all cloud identifiers, after their deletion."""
+    """Clears all cloud identifiers, after their deletion."""
     change = difference(status, status.model_copy(update=dict.fromkeys(_IDENTIFIERS)))
     return {"status": change} if change else {}

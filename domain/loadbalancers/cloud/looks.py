@@ -1,9 +1,8 @@
-"""When the cloud must be observed for an object: when the object has changed since its cloud objects were last
-complete.
+"""When the cloud must be observed: when the object has changed since its cloud objects were last complete.
 
-Wakes are frequent (machine reports, replica counts, nodes), and an observation uses API calls that a project shares.
-Therefore a pass stores a fingerprint of the object for which everything was complete. The sweep finds changes in the
-cloud alone and writes an annotation, which is part of the fingerprint.
+Wakes are frequent, and an observation uses API calls that a project shares, so a pass stores a fingerprint of the
+object for which everything was complete. The sweep finds changes in the cloud alone and writes an annotation, which is
+part of the fingerprint.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 
 _RANGES = {"load_balancer_source_ranges"}
-# Inputs of the security group's rules alone; their hash is recorded, too.
+# Their hash is recorded, too.
 _RULES_SPEC: Mapping[str, IncEx | bool] = {"ports": True, "debug_settings": True, "options": _RANGES}
 # The same, and fields without any effect in the cloud.
 _OTHER_SPEC: Mapping[str, IncEx | bool] = {**_RULES_SPEC, "endpoints": True, "replicas": True}
@@ -28,7 +27,7 @@ _MACHINE_STATUS = {"conditions", "metrics"}
 
 
 def look_of_balancer(balancer: LoadBalancer) -> str:
-    """A fingerprint of the inputs of a LoadBalancer's cloud objects, except the security group's rules."""
+    """Without the security group's rules."""
     return _fingerprint(
         balancer.metadata.annotations,
         balancer.spec.model_dump(mode="json", exclude=_OTHER_SPEC),
@@ -38,7 +37,6 @@ def look_of_balancer(balancer: LoadBalancer) -> str:
 
 
 def look_of_rules(balancer: LoadBalancer) -> str:
-    """A fingerprint of the inputs of the security group's rules."""
     return _fingerprint(
         balancer.spec.model_dump(mode="json", include=_RULES_SPEC),
         balancer.status.model_dump(mode="json", include=_RULES_STATUS),
@@ -46,7 +44,6 @@ def look_of_rules(balancer: LoadBalancer) -> str:
 
 
 def look_of_machine(machine: LoadBalancerMachine, balancer: ServedBalancer | None) -> str:
-    """A fingerprint of the inputs of a machine's cloud objects."""
     return _fingerprint(
         machine.metadata.annotations,
         machine.spec.model_dump(mode="json"),

@@ -3,8 +3,8 @@ r"""The steps towards a machine's cloud objects: its own port, which may also us
     port --> server BUILD --> ACTIVE
                         \--> ERROR: the machine is given up, its set creates another
 
-A lost server is not recreated for the same machine: the machine is given up, so that its replacement has the full boot
-time. Other server states are left to the machine's own reports.
+A lost server is not recreated for the same machine: its replacement has the full boot time. Other server states are
+left to the machine's own reports.
 """
 
 from __future__ import annotations
@@ -33,14 +33,11 @@ class ServerState(StrEnum):
 
 
 class MachinePlan(Model):
-    """The next steps, and the state.
-
-    Attributes:
-        status: the merge patch of the machine's status; empty if up to date.
-        server: the server's state.
-        fault: Nova's message about a failed server.
-        problem: what blocks the machine.
-        settled: whether no step is left; the machine does the rest.
+    """Attributes:
+    status: the merge patch of the machine's status; empty if up to date.
+    fault: Nova's message about a failed server.
+    problem: what blocks the machine.
+    settled: whether no step is left; the machine does the rest.
     """
 
     steps: tuple[Step, ...] = ()
@@ -59,14 +56,7 @@ class MachinePlan(Model):
 def plan_machine(
     machine: LoadBalancerMachine, cloud: MachineCloud, *, security_group_id: str, debug: DebugSettings
 ) -> MachinePlan:
-    """The next steps for a machine.
-
-    Args:
-        machine: the machine.
-        cloud: the observation.
-        security_group_id: its LoadBalancer's; empty if it does not exist yet.
-        debug: its LoadBalancer's debug settings.
-    """
+    """`security_group_id` and `debug` are its LoadBalancer's; the former is empty if it does not exist yet."""
     servers, ports = machine_servers(machine, cloud), machine_ports(machine, cloud)
     server, port = servers.kept, ports.kept
     state = _state(machine, server)
@@ -104,7 +94,7 @@ def plan_machine(
 
 
 def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[CloudPort]:
-    """The machine's own ports, by the current or former id field."""
+    """By the current or former id field."""
     status = machine.status
     recorded = status.default_port_id or status.port_id or ""
     owner = Owner(
@@ -114,8 +104,7 @@ def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selectio
 
 
 def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[Server]:
-    """The machine's servers. Nova matches names by pattern, so only exact names count; an unmarked server of that name
-    is ours.
+    """Nova matches names by pattern, so only exact names count; an unmarked server of that name is ours.
 
     yawol does not record a server's name before it creates it, and a machine's name ends in random characters.
     """
@@ -125,7 +114,7 @@ def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Select
 
 
 def virtual_address(port: CloudPort | None) -> str:
-    """The virtual address: the port's last IPv4 address; empty if it has none."""
+    """The port's last IPv4 address; empty if it has none."""
     found = [each.address for each in port.fixed_ips if ip_version(each.address) == 4] if port else []
     return found[-1] if found else ""
 
@@ -186,7 +175,7 @@ def _port_steps(
 
 
 def _addresses(texts: tuple[str, ...]) -> set[str]:
-    """Normalized addresses; Neutron returns address pairs as given, possibly with a prefix length."""
+    """Neutron returns address pairs as given, possibly with a prefix length."""
     return {str(ipaddress.ip_interface(each).ip) if ip_version(each.partition("/")[0]) else each for each in texts}
 
 

@@ -1,7 +1,6 @@
-"""Observed objects of an OpenStack project: the parts of Neutron and Nova objects that load balancers depend on.
+"""The parts of Neutron and Nova objects that load balancers depend on.
 
-Lists are read in bulk. An object's candidates have its name (floating IPs: its description) or the recorded id. No
-field contains a secret.
+An object's candidates have its name (floating IPs: its description) or the recorded id. No field contains a secret.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from domain.model import Model
 
 
 class SecurityGroupRule(Model):
-    """One rule; None or empty means any. `id` is empty for a desired rule."""
+    """None or empty means any. `id` is empty for a desired rule."""
 
     id: str = ""
     direction: str
@@ -39,7 +38,7 @@ class FixedIp(Model):
 
 
 class CloudPort(Model):
-    """A port. `device_id` is the attached server; empty if none."""
+    """`device_id` is the attached server; empty if none."""
 
     id: str
     name: str = ""
@@ -53,12 +52,12 @@ class CloudPort(Model):
 
     @property
     def address(self) -> str:
-        """Its first address; empty if it has none yet."""
+        """The first one; empty if it has none yet."""
         return self.fixed_ips[0].address if self.fixed_ips else ""
 
 
 class FloatingIp(Model):
-    """A floating IP, identified by its description because it has no name. `port_id` is empty while it is detached."""
+    """Identified by its description because it has no name. `port_id` is empty while it is detached."""
 
     id: str
     address: str
@@ -70,7 +69,7 @@ class FloatingIp(Model):
 
 
 class ServerGroup(Model):
-    """A server group; Nova allows exactly one policy and reports no creation time."""
+    """Nova allows exactly one policy and reports no creation time."""
 
     id: str
     name: str = ""
@@ -80,7 +79,7 @@ class ServerGroup(Model):
 
 
 class Server(Model):
-    """A server. `uid` is the machine's from its metadata, empty if missing; `fault` is Nova's message."""
+    """`uid` is the machine's from its metadata, empty if missing; `fault` is Nova's message."""
 
     id: str
     name: str = ""

@@ -3,8 +3,7 @@
 Names are `namespace/name` and not unique: other clusters in the project may use them. Therefore security groups and
 ports that Perdure creates have their owner's uid in the description, and servers in the metadata. Unmarked objects of
 yawol are ours if their id is recorded, or if the custom resource records the *name* (which yawol writes before
-creation) and no id yet. Any other unmarked object of our name may be somebody else's: it is neither adopted nor
-deleted, and a warning reports it.
+creation) and no id yet. Any other unmarked object of our name is neither adopted nor deleted, and a warning reports it.
 
 Among several owned objects the recorded one is kept, otherwise the oldest. Marked duplicates are deleted.
 """
@@ -23,12 +22,11 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def mark_of(uid: str) -> str:
-    """The description that marks an object as owned by this uid."""
     return f"{_MARK}{uid}"
 
 
 def marked_for(description: str) -> str:
-    """The uid in a mark; empty if the description is not a mark."""
+    """Empty if the description is not a mark."""
     return description.removeprefix(_MARK) if description.startswith(_MARK) else ""
 
 
@@ -46,12 +44,10 @@ F = TypeVar("F", bound=_Dated)
 
 
 class Owner(Model):
-    """An owner of cloud objects.
-
-    Attributes:
-        uid: of the custom resource.
-        recorded: the id in its status; empty if there is none.
-        inherited: whether unmarked objects of its name are its own: its status has the name and no id.
+    """Attributes:
+    uid: of the custom resource.
+    recorded: the id in its status; empty if there is none.
+    inherited: whether unmarked objects of its name are its own: its status has the name and no id.
     """
 
     uid: str
@@ -79,7 +75,7 @@ class Selection(Generic[F]):
 
 
 def select(found: Iterable[F], owner: Owner, mark: Callable[[F], str]) -> Selection[F]:
-    """Classify the candidates; `mark` gives the uid in an object's mark."""
+    """`mark` gives the uid in an object's mark."""
     candidates = tuple(found)
     ours = sorted((each for each in candidates if owner.owns(each.id, mark(each))), key=lambda each: _rank(each, owner))
     rest = ours[1:]

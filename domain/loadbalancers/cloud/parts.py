@@ -1,5 +1,3 @@
-"""The plan for one of a LoadBalancer's cloud objects."""
-
 from __future__ import annotations
 
 from domain.loadbalancers.cloud.ownership import Owner
@@ -10,7 +8,7 @@ from domain.notices import Notice
 
 
 class Part(Model):
-    """Steps, status fields by their Python names, Events, and a problem that needs a person."""
+    """`status` has the fields' Python names; `problem` needs a person."""
 
     steps: tuple[Step, ...] = ()
     status: dict[str, object] = {}
@@ -19,7 +17,7 @@ class Part(Model):
 
 
 def owner_of(balancer: LoadBalancer, recorded: str | None, name: str | None) -> Owner:
-    """The LoadBalancer as an owner, given the id and name of the objects in its status."""
+    """Given the id and name of the objects in the LoadBalancer's status."""
     return Owner(uid=balancer.metadata.uid, recorded=recorded or "", inherited=bool(name) and not recorded)
 
 

@@ -1,8 +1,7 @@
 """Deletion of a LoadBalancer's or a machine's cloud objects, in an order that leaves nothing behind.
 
 LoadBalancer, once its sets are gone: server group and floating IP, then port, then security group. Machine: server,
-then ports. There is a step for every observed object, so an empty plan proves that all are gone. Objects that a person
-wants to keep are only released.
+then ports. There is a step for every observed object, so an empty plan proves that all are gone.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Re
 def _freeing(
     groups: tuple[SecurityGroup, ...], cloud: LoadBalancerCloud, kept: tuple[CloudPort, ...]
 ) -> tuple[Step, ...]:
-    """Remove the groups from all ports: Neutron does not delete a group in use."""
+    """Neutron does not delete a group in use."""
     ids = {group.id for group in groups}
     users = {port.id: port for port in (*cloud.group_users, *kept) if ids & set(port.security_groups)}
     return tuple(

@@ -1,8 +1,8 @@
 """The rules of a load balancer's security group.
 
 Rules are compared by meaning: protocols by number or any of their names, networks by their normal form, and the network
-of all addresses equals none. Neutron normalizes rules on its own, so a comparison by spelling would delete and recreate
-rules endlessly. The ICMP rule has type 1, code 8, which is not ping, as in yawol: adopted groups stay unchanged.
+of all addresses equals none. Neutron normalizes rules, so a comparison by spelling would delete and recreate rules
+endlessly. The ICMP rule has type 1, code 8, which is not ping, as in yawol: adopted groups stay unchanged.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def wanted_rules(balancer: LoadBalancer, security_group_id: str) -> WantedRules:
 def changed_rules(
     security_group_id: str, wanted: Iterable[SecurityGroupRule], present: Iterable[SecurityGroupRule]
 ) -> ChangeRules | None:
-    """The differences; None if there are none. Duplicate rules are deleted."""
+    """None if nothing differs. Duplicate rules are deleted."""
     missing = {meaning(rule): rule for rule in wanted}
     unwanted: list[str] = []
     for rule in present:
@@ -78,7 +78,7 @@ def changed_rules(
 
 
 def meaning(rule: SecurityGroupRule) -> tuple[object, ...]:
-    """A key that is equal for equivalent rules."""
+    """Equal for equivalent rules."""
     return (
         rule.direction.lower(),
         rule.ethertype.lower(),
@@ -106,7 +106,7 @@ def _basic_rules(security_group_id: str) -> Iterable[SecurityGroupRule]:
 
 
 def _ranges(balancer: LoadBalancer) -> tuple[list[str], list[Notice]]:
-    """The allowed source ranges. If none of the given ranges can be parsed, no source is allowed."""
+    """If none of the given ranges can be parsed, no source is allowed."""
     named = balancer.spec.options.load_balancer_source_ranges
     ranges = [str(network) for each in named if (network := source_range(each)) is not None]
     notices = [bad_source_range(each) for each in named if source_range(each) is None]

@@ -1,5 +1,3 @@
-"""The parts of a LoadBalancer that its machines depend on."""
-
 from __future__ import annotations
 
 from domain.loadbalancers.resources import DebugSettings, LoadBalancer
@@ -7,13 +5,7 @@ from domain.model import Model
 
 
 class ServedBalancer(Model):
-    """A machine's LoadBalancer.
-
-    Attributes:
-        uid: the LoadBalancer's.
-        group_id: its security group; empty if it does not exist yet.
-        debug: its debug settings.
-    """
+    """The parts of a LoadBalancer that its machines depend on. `group_id` is empty if its group does not exist yet."""
 
     uid: str
     group_id: str = ""

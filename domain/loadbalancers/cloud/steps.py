@@ -33,7 +33,7 @@ HEARTBEAT = timedelta(seconds=10)
 
 
 class Observe(Action):
-    """Read an object and its relatives in Kubernetes; `Look` observes the cloud."""
+    """In Kubernetes; `Look` observes the cloud."""
 
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     heartbeat: ClassVar[timedelta] = HEARTBEAT
@@ -45,8 +45,6 @@ class Observe(Action):
 
 
 class CloudAction(Action):
-    """A request to OpenStack, in the object's project."""
-
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     start_to_close: ClassVar[timedelta] = LONGEST_STEP
     heartbeat: ClassVar[timedelta] = HEARTBEAT
@@ -60,8 +58,6 @@ class CloudAction(Action):
 
 
 class Step(CloudAction):
-    """One effect."""
-
     result: ClassVar[type[Model] | None] = Brought
     awaited_when_cancelled: ClassVar[bool] = True
 
@@ -75,7 +71,7 @@ class Step(CloudAction):
 
 
 class Look(CloudAction):
-    """Find an object's cloud objects by name, mark, and the ids in its status."""
+    """By name, mark, and the ids in the object's status."""
 
     reads: ClassVar[bool] = True
 
@@ -99,7 +95,6 @@ class _Deletion(Step):
 
 
 def in_project(steps: Iterable[Step], project: ProjectReference) -> tuple[Step, ...]:
-    """These steps with their project."""
     return tuple(step.model_copy(update={"project": project}) for step in steps)
 
 
@@ -128,7 +123,7 @@ class ChangeRules(Step):
 
 
 class CreatePort(Step):
-    """Creates it complete, so that it never has the project's default group."""
+    """Complete, so that the port never has the project's default group."""
 
     activity: ClassVar[str] = "openstack.create_port"
     title: ClassVar[str] = "create port {name}"
@@ -154,7 +149,7 @@ class UpdatePort(Step):
 
 
 class CreateFloatingIp(Step):
-    """Creates it attached to its port, by which it is found again."""
+    """Attached to its port, by which it is found again."""
 
     activity: ClassVar[str] = "openstack.create_floating_ip"
     title: ClassVar[str] = "create floating IP"
@@ -186,7 +181,7 @@ class CreateServerGroup(Step):
 
 
 class CreateServer(Step):
-    """Create a machine's server. The activity generates the user data, because it contains a token."""
+    """The activity generates the user data, because it contains a token."""
 
     activity: ClassVar[str] = "openstack.create_server"
     title: ClassVar[str] = "create server {name}"
@@ -235,11 +230,7 @@ class DeleteServerGroup(_Deletion):
 
 
 class DeleteServer(_Deletion):
-    """Delete a server, and wait until it is gone.
-
-    Attributes:
-        asked: its deletion was already requested; only wait.
-    """
+    """Waits until it is gone. `asked`: its deletion was already requested; only wait."""
 
     activity: ClassVar[str] = "openstack.delete_server"
     title: ClassVar[str] = "delete server {id}"

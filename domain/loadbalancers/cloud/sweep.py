@@ -1,8 +1,7 @@
 """The comparison of a whole project: objects that differ from the desired state, and orphans.
 
-One sweep serves all load balancers of a project. It changes nothing: lifecycles of differing objects are woken, observe
-for themselves, and decide by the same rules. Only marked objects can be orphans; an unmarked object with an unknown
-name may be another cluster's.
+It changes nothing: lifecycles of differing objects are woken, observe for themselves, and decide by the same rules.
+Only marked objects can be orphans; an unmarked object with an unknown name may be another cluster's.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from domain.model import Model
 
 
 class Orphan(Model):
-    """A cloud object whose owner no longer exists."""
+    """Its owner no longer exists."""
 
     kind: str
     id: str
@@ -43,7 +42,7 @@ def to_be_compared(found: LoadBalancer | LoadBalancerMachine) -> bool:
 
 
 def difference_of_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> str:
-    """The difference in words; empty if there is none or the LoadBalancer is being deleted."""
+    """Empty if nothing differs or the LoadBalancer is being deleted."""
     if balancer.metadata.deleting:
         return ""
     plan = plan_cloud(migrated(balancer), cloud, now)
@@ -52,7 +51,7 @@ def difference_of_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud, now
 
 
 def difference_of_machine(machine: LoadBalancerMachine, cloud: MachineCloud, balancer: LoadBalancer) -> str:
-    """The difference in words; empty if there is none or the machine is being deleted."""
+    """Empty if nothing differs or the machine is being deleted."""
     if machine.metadata.deleting:
         return ""
     plan = plan_machine(
@@ -72,11 +71,7 @@ def orphans(
 ) -> tuple[Orphan, ...]:
     """Objects with a mark of an unknown owner.
 
-    Args:
-        security_groups: of the project.
-        ports: of the project.
-        servers: of the project.
-        uids: of every known LoadBalancer and machine of *all* clusters that share the project.
+    `uids` are of every known LoadBalancer and machine of *all* clusters that share the project.
     """
     found = [
         *(("security group", each.id, each.name, marked_for(each.description)) for each in security_groups),

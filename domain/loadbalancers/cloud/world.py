@@ -1,7 +1,7 @@
 """A world with objects in an OpenStack project.
 
-The cluster is observed at each wake. The cloud is observed only if the object has changed since the last observation
-(`looks.py`), and after a failed step. Results of steps are folded into the observation.
+The cluster is observed at each wake, the cloud only if the object has changed since the last observation (`looks.py`),
+and after a failed step. Results of steps are folded into the observation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEAVING = "leaving"  # the fingerprint of an object that is being deleted
 
 
 class CloudKnown(ObjectKnown):
-    """The memory of a lifecycle; losing it costs an observation of the cloud.
+    """Losing it costs an observation of the cloud.
 
     Attributes:
         settled: the fingerprint (`CloudWorld.look`) for which the cloud was complete.
@@ -37,15 +37,12 @@ class Judged(NamedTuple):
 
 
 class CloudWorld(ObjectWorld):
-    """The input of a decision about a LoadBalancer or a machine.
-
-    Attributes:
-        cloud: the candidates in the cloud; None if not observed.
-        seen: the fingerprint for which they were observed; the observation may be incomplete if it differs from `look`.
-        seen_at: when.
-        changes: the number of steps that have ended since the workflow began; an observation during a step may be
-            stale.
-        stale: a step has failed since, and may have taken effect.
+    """Attributes:
+    cloud: the candidates in the cloud; None if not observed.
+    seen: the fingerprint for which they were observed; the observation may be incomplete if it differs from `look`.
+    changes: the number of steps that have ended since the workflow began; an observation during a step may be
+        stale.
+    stale: a step has failed since, and may have taken effect.
     """
 
     cloud: Any = None
@@ -54,8 +51,6 @@ class CloudWorld(ObjectWorld):
     changes: int = 0
     stale: bool = False
     known: CloudKnown = CloudKnown()
-
-    # --- implemented by each kind ---
 
     @property
     def look(self) -> str:
@@ -67,14 +62,11 @@ class CloudWorld(ObjectWorld):
         raise NotImplementedError
 
     def judged(self) -> Judged | None:
-        """The evaluation of the observation; None if there is nothing to evaluate."""
+        """None if there is nothing to evaluate."""
         raise NotImplementedError
 
     def after(self, brought: Brought) -> Any:
-        """The cloud after a step."""
         raise NotImplementedError
-
-    # --- events ---
 
     def recall(self, before: Self) -> Self:
         """Keep the observed cloud, unless a step has failed or a problem exists there."""

@@ -22,24 +22,19 @@ from domain.writes import JsonPatch, difference
 TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type of Secrets
 _ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 _RBAC = "rbac.authorization.k8s.io"
-# Deleted in this order; the Secret is deleted with its account.
+# In this order; the Secret is deleted with its account.
 REMOVED = ("ServiceAccount", "RoleBinding", "Role")
 
 
 class Credentials(Model):
-    """The content of a machine's token Secret. Never logged, never stored in a workflow.
-
-    Attributes:
-        token: of the ServiceAccount.
-        ca: the API server's certificates, PEM.
-    """
+    """Never logged, never stored in a workflow. `ca` are the API server's certificates, PEM."""
 
     token: str = Field(repr=False)
     ca: bytes
 
 
 def access_objects(machine: LoadBalancerMachine) -> tuple[Document, ...]:
-    """ServiceAccount, Secret, Role and RoleBinding of a machine, in order of creation."""
+    """In order of creation."""
     name, namespace = machine.metadata.name, machine.metadata.namespace
     meta: Document = {"name": name, "namespace": namespace}
     subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
@@ -84,7 +79,7 @@ def _rule(resource: str, verbs: list[str], name: str = "") -> Document:
 
 
 def is_token_of(secret: Document, account: str) -> bool:
-    """Whether the Secret is this ServiceAccount's token; otherwise another owner uses the name."""
+    """Otherwise another owner uses the name."""
     metadata = secret.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     named = annotations.get(_ACCOUNT_ANNOTATION) if isinstance(annotations, dict) else None
@@ -92,7 +87,7 @@ def is_token_of(secret: Document, account: str) -> bool:
 
 
 def access_status(machine: LoadBalancerMachine) -> JsonPatch:
-    """The merge patch of the machine's status with the names of its objects; empty if up to date.
+    """The names of the machine's objects; empty if up to date.
 
     yawol never sets `roleBindingName`, and it is never read.
     """
@@ -103,18 +98,12 @@ def access_status(machine: LoadBalancerMachine) -> JsonPatch:
 
 
 def has_access(machine: LoadBalancerMachine) -> bool:
-    """Whether its status names its objects, which means that all were created."""
+    """The status names its objects, which means that all were created."""
     return not access_status(machine)
 
 
 def kubeconfig(server: str, namespace: str, credentials: Credentials) -> str:
-    """The kubeconfig of a machine's agent.
-
-    Args:
-        server: the API server's address for machines, such as https://api.example.com:443.
-        namespace: of the machine.
-        credentials: its own.
-    """
+    """`server` is the API server's address for machines, such as https://api.example.com:443."""
     cluster, user, context = "default-cluster", "user", "context"
     ca = base64.b64encode(credentials.ca).decode()
     document: Document = {

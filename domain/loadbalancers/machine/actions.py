@@ -1,5 +1,3 @@
-"""Actions of a machine's lifecycle besides the steps in the cloud (`cloud/steps.py`) and the writes of its object."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -20,7 +18,7 @@ class SeenMachine(Seen):
 
 
 class LookAtMachine(Look):
-    """Find a machine's port and server, and the port with its LoadBalancer's address."""
+    """Also the port with its LoadBalancer's address."""
 
     activity: ClassVar[str] = "openstack.look_at_machine"
     title: ClassVar[str] = "find its port and server in OpenStack"
@@ -30,8 +28,6 @@ class LookAtMachine(Look):
 
 
 class AwaitServer(CloudAction):
-    """Wait until Nova has built a server or failed."""
-
     activity: ClassVar[str] = "openstack.await_server"
     title: ClassVar[str] = "wait until Nova has built server {id}"
     slot_by: ClassVar[str] = "id"
@@ -55,7 +51,7 @@ class _Access(Action):
 
 
 class GrantAccess(_Access):
-    """Create the missing objects of a machine's API server access."""
+    """Only the missing objects."""
 
     activity: ClassVar[str] = "loadbalancers.grant_access"
 
@@ -72,7 +68,7 @@ class GrantAccess(_Access):
 
 
 class RevokeAccess(_Access):
-    """Delete the objects of a machine's API server access, which have its name."""
+    """They have the machine's name."""
 
     activity: ClassVar[str] = "loadbalancers.revoke_access"
     last: ClassVar[bool] = True  # a cancelled grant may still create objects

@@ -1,12 +1,11 @@
-"""The lifecycle of a machine: the decision.
+"""The lifecycle of a machine.
 
     New --finalizer--> Provisioning: rights, port, server --ACTIVE--> Booting --first report--> Running <--> Ready
     any but Ready --its server failed or is lost--> GivenUp: its set replaces it
     any --deletion--> Deleting: server, port, rights, then the finalizer
 
-The set evaluates health (`health.py`) and acts on it; here it determines the phase and the deadline. A machine without
-a set acts by itself. The port is created in parallel with the access objects, the server after both, because its user
-data contains the token, which the cluster issues after a moment.
+The set evaluates health (`health.py`) and acts on it; a machine without a set acts by itself. The server is created
+after the access objects, because its user data contains the token, which the cluster issues after a moment.
 """
 
 from __future__ import annotations
@@ -97,7 +96,6 @@ def decide_machine(world: MachineWorld, now: datetime) -> Decision:
 
 
 def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], moments: list[Moment]) -> Decision:
-    """Access, port, server, and the patches of object and status."""
     machine, plan = world.machine, _plan(world)
     grants = () if _has_rights(world) else (_grant(world),)
     steps = in_project((each for each in plan.steps if not (grants and isinstance(each, CreateServer))), world.project)
@@ -126,11 +124,8 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
     return _decision(world, phase, why, actions, moments, problem=problem, working=working, notices=told)
 
 
-# --- the cloud ---
-
-
 def _plan(world: MachineWorld) -> MachinePlan:
-    """The missing cloud objects; without an observation, the state that the status implies."""
+    """Without an observation, the state that the status implies."""
     plan = world.plan if world.seen == world.look else None
     if plan is not None:
         return plan
@@ -139,7 +134,7 @@ def _plan(world: MachineWorld) -> MachinePlan:
 
 
 def _looks(world: MachineWorld, steps: tuple[Step, ...]) -> tuple[LookAtMachine, ...]:
-    """The observation of the cloud that must come first; after a failed step, once its pause is over."""
+    """It must come first; after a failed step, once its pause is over."""
     if not needs_look(world, steps):
         return ()
     machine = world.machine
@@ -158,7 +153,7 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
 
 
 def _found_whole(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
-    """Record that the cloud is complete, after changes and the first time."""
+    """After changes and the first time."""
     news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
     if world.cloud is None or hindrance or not (plan.settled and news):
         return {}
@@ -176,7 +171,7 @@ def _mended(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None)
 def _waiting_patch(
     machine: LoadBalancerMachine, plan: MachinePlan, hindrance: Hindrance | None, now: datetime
 ) -> JsonPatch:
-    """Record the reason why a machine has no server yet: its boot timeout starts with its server.
+    """Record why a machine has no server yet: its boot timeout starts with its server.
 
     A limit of this process is not an outage, because it passes within seconds.
     """
@@ -200,7 +195,7 @@ def _annotated(annotations: JsonPatch) -> JsonPatch:
 
 
 def _told(world: MachineWorld, plan: MachinePlan, now: datetime) -> str:
-    """The state when there is nothing to do."""
+    """When there is nothing to do."""
     if plan.server is ServerState.BUILDING:
         return "Nova builds its server"
     if plan.server is ServerState.ABSENT:
@@ -234,15 +229,12 @@ def _phase(world: MachineWorld, plan: MachinePlan, problem: str, now: datetime) 
     return _PHASES[health_of(world.machine, now, world.timings).standing]
 
 
-# --- access ---
-
-
 def _mark(machine: LoadBalancerMachine) -> str:
     return machine.metadata.annotations.get(MARKED_AT_ANNOTATION, "")
 
 
 def _has_rights(world: MachineWorld) -> bool:
-    """The access objects exist if the status names them or this workflow created them.
+    """The status names the access objects, or this workflow created them.
 
     A marked machine may have lost them, so the missing ones are recreated once per mark.
     """
@@ -257,14 +249,11 @@ def _grant(world: MachineWorld) -> GrantAccess:
     )
 
 
-# --- health ---
-
-
 def _judged(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], list[Moment]]:
     """Actions for the machine's health, and when it may change next.
 
-    A set marks and condemns its machines. A machine without a set does so here. The watcher reports missed heartbeats
-    to sets only, so such a machine tracks the expiry itself.
+    A set marks and condemns its machines. The watcher reports missed heartbeats to sets only, so a machine without a
+    set tracks the expiry itself.
     """
     machine = world.machine
     health = health_of(machine, now, world.timings)
@@ -299,9 +288,6 @@ def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[t
     return (Delete(key=world.key),), []
 
 
-# --- deletion ---
-
-
 def _ending(world: MachineWorld, now: datetime) -> Decision:
     """The server first, because it costs money; access last, so that the agent can report until its server is gone."""
     machine = world.machine
@@ -318,7 +304,7 @@ def _ending(world: MachineWorld, now: datetime) -> Decision:
 
 
 def _removal(world: MachineWorld) -> tuple[Action, ...]:
-    """Deletions, starting with the recorded server before any observation."""
+    """The recorded server before any observation."""
     server = world.machine.status.server_id
     if server and world.known.server_gone != server:
         return in_project((DeleteServer(id=server),), world.project)

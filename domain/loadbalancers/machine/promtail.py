@@ -1,5 +1,3 @@
-"""promtail's configuration: the destination and the labels of a machine's log."""
-
 from __future__ import annotations
 
 import yaml
@@ -13,7 +11,7 @@ _POSITIONS = "/tmp/positions.yaml"  # noqa: S108 - on the machine, where the ima
 
 
 def promtail_yaml(forward: LogForward, machine: LoadBalancerMachine) -> str:
-    """The file /etc/promtail/promtail.yaml; its own labels override the user's."""
+    """/etc/promtail/promtail.yaml; its own labels override the user's."""
     if not forward.enabled:
         return DISABLED
     labels = {

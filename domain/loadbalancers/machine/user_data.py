@@ -1,8 +1,7 @@
 """A machine's user data: the cloud-config for its image, with files and services.
 
 cloud-init reads it once, at the first boot: another NTP server or virtual address reaches only new machines. It
-contains a token, so it is generated at the creation of the server and never stored. cloud-init writes the files, then
-runs the commands; the image uses OpenRC.
+contains a token, so it is generated at the creation of the server and never stored. The image uses OpenRC.
 """
 
 from __future__ import annotations
@@ -25,12 +24,9 @@ _DEFAULT_NTP_POOL = "pool.ntp.org"
 
 
 class MachineSettings(Model):
-    """An installation's settings for all machines.
-
-    Attributes:
-        ntp_pools: NTP pools.
-        ntp_servers: NTP servers; without both, the public pool is used.
-        requeue_time: the agents' report interval; their own default if None.
+    """Attributes:
+    ntp_servers: without these and pools, the public pool is used.
+    requeue_time: the agents' report interval; their own default if None.
     """
 
     ntp_pools: tuple[str, ...] = ()
@@ -46,15 +42,7 @@ def user_data(
     kubeconfig: str,
     settings: MachineSettings,
 ) -> str:
-    """The cloud-config of a machine, as text; Nova expects base64.
-
-    Args:
-        machine: the machine.
-        balancer: its LoadBalancer, for logging and debugging.
-        virtual_address: for Envoy and keepalived.
-        kubeconfig: the agent's.
-        settings: the installation's.
-    """
+    """As text; Nova expects base64."""
     forward = balancer.spec.options.log_forward
     files = [
         _file("/etc/chrony/chrony.conf", _chrony(settings)),
@@ -88,7 +76,7 @@ def _switched(service: str, *, on: bool) -> list[list[str]]:
 
 
 def _environment(machine: LoadBalancerMachine, virtual_address: str, settings: MachineSettings) -> str:
-    """The arguments of the agent's service, in the file that it sources."""
+    """In the file that the agent's service sources."""
     arguments = [
         f"--namespace={machine.metadata.namespace}",
         f"--loadbalancer-name={machine.spec.load_balancer_ref.name}",

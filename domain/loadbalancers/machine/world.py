@@ -1,5 +1,3 @@
-"""The input of a machine's decision: the machine, its LoadBalancer, and its cloud objects."""
-
 from __future__ import annotations
 
 from typing import ClassVar, Self
@@ -19,12 +17,10 @@ from domain.model import Model
 
 
 class MachineKnown(CloudKnown):
-    """The memory beyond `CloudKnown`.
-
-    Attributes:
-        granted: the mark for which this workflow created the access objects.
-        revoked: the access objects are deleted.
-        server_gone: the recorded server that no longer exists.
+    """Attributes:
+    granted: the mark for which this workflow created the access objects.
+    revoked: the access objects are deleted.
+    server_gone: the recorded server that no longer exists.
     """
 
     granted: str = ""
@@ -33,14 +29,11 @@ class MachineKnown(CloudKnown):
 
 
 class MachineWorld(CloudWorld):
-    """One LoadBalancerMachine.
-
-    Attributes:
-        machine: as observed, with own later writes.
-        balancer: its LoadBalancer; None if absent.
-        orphan: no set selects it.
-        sets_left_to: why the replaced controller still owns the sets.
-        fleet: all machines of the installation; None if not requested since the last observation.
+    """Attributes:
+    balancer: its LoadBalancer; None if absent.
+    orphan: no set selects it.
+    sets_left_to: why the replaced controller still owns the sets.
+    fleet: all machines of the installation; None if not requested since the last observation.
     """
 
     about: ClassVar[str] = "machine"
@@ -56,7 +49,6 @@ class MachineWorld(CloudWorld):
 
     @property
     def look(self) -> str:
-        """A fingerprint of the inputs of its cloud objects."""
         return LEAVING if self.machine.metadata.deleting else look_of_machine(self.machine, self.balancer)
 
     @property
@@ -65,7 +57,7 @@ class MachineWorld(CloudWorld):
 
     @property
     def plan(self) -> MachinePlan | None:
-        """The plan for its cloud objects; None if they were not observed."""
+        """None if its cloud objects were not observed."""
         if self.cloud is None or self.balancer is None:
             return None
         return plan_machine(

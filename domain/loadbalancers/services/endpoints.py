@@ -1,8 +1,8 @@
 """The endpoints of a Service: its nodes and their addresses.
 
 Ready nodes with an address of the Service's families are endpoints. If none is ready, all nodes that are not
-terminating are: probably the kubelets cannot report. A node is terminating if the cluster autoscaler has tainted it or
-its condition Terminating is true. No endpoint may lack addresses: deployed agents then refuse the whole configuration.
+terminating are: probably the kubelets cannot report. No endpoint may lack addresses: deployed agents then refuse the
+whole configuration.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FAMILIES = {"IPv4": 4, "IPv6": 6}
 
 
 def endpoints_of(service: Service, nodes: Iterable[Node]) -> tuple[Endpoint, ...]:
-    """The endpoints of a Service, sorted by node name."""
+    """Sorted by node name."""
     staying = ((node, _addresses(service, node)) for node in nodes if not _terminating(node))
     suitable = [(node, addresses) for node, addresses in staying if addresses]
     answering = [(node, addresses) for node, addresses in suitable if _ready(node)] or suitable
@@ -28,7 +28,7 @@ def endpoints_of(service: Service, nodes: Iterable[Node]) -> tuple[Endpoint, ...
 
 
 def what_matters(node: Node) -> tuple[object, ...]:
-    """The parts of a node that endpoints depend on; heartbeats are not among them."""
+    """Heartbeats are not among them."""
     addresses = tuple((each.type, each.address) for each in node.status.addresses)
     return (node.metadata.name, _ready(node), _terminating(node), addresses)
 
@@ -46,7 +46,7 @@ def _condition(node: Node, type_: str) -> bool:
 
 
 def _addresses(service: Service, node: Node) -> tuple[str, ...]:
-    """The node's internal addresses of the Service's families (of any if it lists none), in the node's order."""
+    """Internal ones of the Service's families (of any if it lists none), in the node's order."""
     families = {_FAMILIES[family] for family in service.spec.ip_families if family in _FAMILIES} or {4, 6}
     internal = (each.address for each in node.status.addresses if each.type == _INTERNAL)
     return tuple(address for address in internal if ip_version(address) in families)

@@ -1,8 +1,7 @@
 """An unreadable annotation leaves the load balancer unchanged: it keeps the last readable value.
 
 yawol treats it as absent, so `replicas: "three"` reduces three machines to one, and a misspelt port list enables PROXY
-protocol for all backends. Here only the part that the annotation controls stays as stored; the rest follows the
-Service.
+protocol for all backends.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _OPTIONS = {
 
 
 def keeping(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
-    """The wishes, with stored values for unreadable annotations."""
+    """With stored values for unreadable annotations."""
     for name in sorted(wishes.unreadable):
         if name in _OPTIONS:
             wishes = _with_stored_option(wishes, stored, _OPTIONS[name])

@@ -1,4 +1,4 @@
-"""The lifecycle of a Service of type LoadBalancer: the decision.
+"""The lifecycle of a Service of type LoadBalancer.
 
     finalizer --> LoadBalancer --> Events, status: address and condition --deleted--> LoadBalancer gone --> finalizer
 
@@ -78,7 +78,7 @@ def _balancer_actions(world: ServiceWorld, work: ServiceWork, installation: Inst
 
 
 def _without_success(work: ServiceWork, problem: str) -> ServiceWork:
-    """The work after a refusal: its problem, and no success notices."""
+    """After a refusal: its problem, and no success notices."""
     wrong = tuple(notice for notice in work.notices if notice.type is NoticeType.WARNING)
     return work.model_copy(update={"problem": problem, "notices": (*wrong, warning("Failed", problem))})
 

@@ -36,7 +36,7 @@ class LoadBalancerIngress(KubeModel):
 
 
 class ServiceCondition(KubeModel):
-    """A condition of the Service; a write must contain all of them."""
+    """A write must contain all conditions."""
 
     type: str = ""
     status: str = ""
@@ -52,8 +52,6 @@ class ServiceStatus(KubeModel):
 
 
 class Service(KubeModel):
-    """A Service of the served cluster."""
-
     kind_of: ClassVar[Kind] = SERVICE
 
     metadata: ObjectMeta = ObjectMeta()
@@ -66,7 +64,6 @@ class Service(KubeModel):
 
     @property
     def held(self) -> bool:
-        """Whether it has our finalizer."""
         return SERVICE_FINALIZER in self.metadata.finalizers
 
 
@@ -94,8 +91,6 @@ class NodeStatus(KubeModel):
 
 
 class Node(KubeModel):
-    """A node of the served cluster."""
-
     kind_of: ClassVar[Kind] = NODE
 
     metadata: ObjectMeta = ObjectMeta()
@@ -108,8 +103,6 @@ class InvolvedObject(KubeModel):
 
 
 class BalancerEvent(KubeModel):
-    """An Event about a LoadBalancer."""
-
     kind_of: ClassVar[Kind] = EVENT
 
     metadata: ObjectMeta = ObjectMeta()
@@ -117,7 +110,7 @@ class BalancerEvent(KubeModel):
 
 
 class Installation(Model):
-    """An installation's settings for all Services, as in yawol's cloud controller.
+    """As in yawol's cloud controller.
 
     Attributes:
         control_namespace: the namespace of LoadBalancers and of the credentials Secret.
@@ -145,19 +138,18 @@ class Installation(Model):
     release_foreign: bool = False
 
     def serves(self, service: Service) -> bool:
-        """Whether a Service of this class is ours; the annotation overrides the field."""
+        """The annotation overrides the field."""
         wanted = class_of(service)
         if not wanted:
             return self.unclassed or "" in self.classes
         return wanted in (self.classes or (DEFAULT_CLASS,))
 
     def wants(self, service: Service) -> bool:
-        """Whether this Service needs a load balancer."""
         of_type = service.spec.type == LOAD_BALANCER_TYPE
         return of_type and self.serves(service) and not service.metadata.deleting
 
     def concerns(self, service: Service) -> bool:
-        """Whether this Service needs a load balancer or has a finalizer to remove."""
+        """It needs a load balancer or has a finalizer to remove."""
         return self.wants(service) or (service.held and self.lets_go(service))
 
     def lets_go(self, service: Service) -> bool:
@@ -173,5 +165,5 @@ CLASS_ANNOTATION = "yawol.stackit.cloud/className"
 
 
 def class_of(service: Service) -> str:
-    """The class of a Service; empty if it has none."""
+    """Empty if it has none."""
     return service.metadata.annotations.get(CLASS_ANNOTATION, "") or service.spec.load_balancer_class or ""

@@ -1,8 +1,8 @@
 """A Service's status: its address, and a condition for its current problems.
 
-Events expire after an hour. So problems of a Service (an unreadable annotation, an unsupported protocol, an immutable
-project) also appear as the condition `perdure.dev/Misconfigured`; without problems the condition is absent. It also
-records which warnings were already reported, so that a restart does not repeat them.
+Events expire after an hour, so problems of a Service (an unreadable annotation, an immutable project) also appear as
+the condition `perdure.dev/Misconfigured`. It also records which warnings were already reported, so that a restart does
+not repeat them.
 
     address     none ──► written once a machine is ready ──► ... ──► removed when the load balancer is gone
     condition   none ──► one message with all problems ──► none
@@ -31,14 +31,13 @@ _LONGEST_MESSAGE = 32_000  # the API server's limit is 32768
 
 
 class Standing(Model):
-    """The merge patch of the Service's status, and its notices; both empty if nothing differs."""
+    """Both are empty if nothing differs."""
 
     patch: JsonPatch = {}
     notices: tuple[Notice, ...] = ()
 
 
 def standing_of(service: Service, balancer: LoadBalancer | None, work: ServiceWork, now: datetime) -> Standing:
-    """The status after this work."""
     wrong = [notice for notice in work.notices if notice.type is NoticeType.WARNING]
     known = _stored(service)
     news = tuple(notice for notice in wrong if known is None or notice.message not in known.message)

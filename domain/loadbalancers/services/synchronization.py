@@ -9,9 +9,9 @@
 | ours | absent | finalizer, then the whole LoadBalancer in one request |
 | ours | present | every difference in one patch |
 
-A patch touches only fields that the Service decides; nulls remove fields. Unreadable annotations leave fields unchanged
-(`keeping.py`). Differences in spelling (order of additional networks, empty or absent lists, `5m` or `5m0s`) stay as
-stored: the template hash covers the stored form, so a change would replace every machine.
+A patch touches only fields that the Service decides. Differences in spelling (order of additional networks, empty or
+absent lists, `5m` or `5m0s`) stay as stored: the template hash covers the stored form, so a change would replace every
+machine.
 """
 
 from __future__ import annotations
@@ -60,14 +60,10 @@ class ServiceWork(Model):
 
     Attributes:
         add_finalizer: before anything else exists for the Service.
-        create: the LoadBalancer, as a document for the API server.
-        patch: the merge patch of the LoadBalancer.
-        delete: delete the LoadBalancer; its workflow removes machines and cloud objects.
+        delete: the LoadBalancer's workflow removes machines and cloud objects.
         clear_ingress: remove the Service's address.
-        drop_finalizer: release the Service.
         waits_for: what must happen first.
         problem: needs a person.
-        notices: Events on the Service.
     """
 
     add_finalizer: bool = False
@@ -89,14 +85,7 @@ class ServiceWork(Model):
 def work_for(
     service: Service, balancer: LoadBalancer | None, nodes: Iterable[Node], installation: Installation
 ) -> ServiceWork:
-    """The next changes for an existing Service.
-
-    Args:
-        service: the Service as last read.
-        balancer: the LoadBalancer of its name, if there is one.
-        nodes: every node of the cluster.
-        installation: the settings for all Services.
-    """
+    """`balancer` is the one of the Service's name; `nodes` are all of the cluster."""
     stranger = _other_service(service, balancer)
     if not installation.wants(service):
         return _farewell(service, None if stranger else balancer, release=installation.lets_go(service))
@@ -117,9 +106,6 @@ def work_for(
     return synchronized.model_copy(update={"add_finalizer": finalizer})
 
 
-# --- release ---
-
-
 def _farewell(service: Service, balancer: LoadBalancer | None, *, release: bool) -> ServiceWork:
     if balancer is not None and (service.held or balancer.service == service_name(service.metadata)):
         gone = "the LoadBalancer is gone"
@@ -130,15 +116,12 @@ def _farewell(service: Service, balancer: LoadBalancer | None, *, release: bool)
 
 
 def _other_service(service: Service, balancer: LoadBalancer | None) -> str:
-    """The other Service that this LoadBalancer was made for, if both Services derive the same name."""
+    """If both Services derive the same name."""
     if balancer is None or balancer.service in ("", service_name(service.metadata)):
         return ""
     namespace, _, name = balancer.service.partition("/")
     other = service.metadata.model_copy(update={"namespace": namespace, "name": name})
     return balancer.service if load_balancer_name(other) == balancer.metadata.name else ""
-
-
-# --- unsupported options ---
 
 
 def _unservable(service: Service) -> str:
@@ -150,9 +133,6 @@ def _unservable(service: Service) -> str:
         if not 1 <= port.node_port <= _HIGHEST_PORT:
             return f"port {port.port} has node port {port.node_port}, which is not within 1 to {_HIGHEST_PORT}"
     return ""
-
-
-# --- creation ---
 
 
 def _creation(
@@ -195,9 +175,6 @@ def _creation(
     return ServiceWork(add_finalizer=finalizer, create=body, notices=(*wishes.notices, *told))
 
 
-# --- differences ---
-
-
 def _synchronization(
     service: Service, balancer: LoadBalancer, wishes: Wishes, endpoints: tuple[Endpoint, ...]
 ) -> ServiceWork:
@@ -230,7 +207,7 @@ def _synchronization(
 
 
 def _infrastructure(stored: Infrastructure, asked: Infrastructure) -> tuple[Infrastructure, tuple[Notice, ...]]:
-    """The infrastructure to store: the original project, networks in their stored order."""
+    """The original project, networks in their stored order."""
     notices: tuple[Notice, ...] = ()
     if (asked.project_id or "") != (stored.project_id or ""):
         notices = (warning("Failed", "project id is immutable, cant be changed after initial creation"),)
@@ -245,7 +222,7 @@ def _network_ids(infrastructure: Infrastructure) -> set[str]:
 
 
 def _options(stored: LoadBalancerOptions, asked: LoadBalancerOptions) -> LoadBalancerOptions:
-    """The options to store: an equal timeout keeps its spelling."""
+    """An equal timeout keeps its spelling."""
     keep: dict[str, object] = {
         name: getattr(stored, name)
         for name in ("tcp_idle_timeout", "udp_idle_timeout")
@@ -275,7 +252,7 @@ def _same_timeout(one: str | None, other: str | None) -> bool:
 def _existing_floating_ip(
     service: Service, balancer: LoadBalancer, wishes: Wishes
 ) -> tuple[str | None, tuple[Notice, ...]]:
-    """The floating IP to store: after creation, only the Service's current address may be named."""
+    """After creation, only the Service's current address may be named."""
     stored, asked = balancer.spec.existing_floating_ip, wishes.existing_floating_ip
     if asked is None or asked == stored:
         return stored, ()
@@ -298,12 +275,11 @@ def _dumped(endpoints: tuple[Endpoint, ...]) -> list[Document]:
 
 
 def _port(port: Port) -> Document:
-    """A port as Services write it: in a merge patch's list, nulls would be stored."""
+    """As Services write it: in a merge patch's list, nulls would be stored."""
     return {**port.model_dump(mode="json", exclude_defaults=True), "protocol": port.protocol}
 
 
 def _synced(changes: JsonPatch) -> tuple[Notice, ...]:
-    """Notices for the changed parts."""
     options = changes.get("options")
     told = {
         "ports": _PORTS_SYNCED,

@@ -39,7 +39,7 @@ _HIGHEST_PORT = 65535
 
 
 class Wishes(Model):
-    """The requests of a Service, with the installation's defaults; `notices` report unreadable annotations."""
+    """With the installation's defaults; `notices` report unreadable annotations."""
 
     replicas: int = 1
     existing_floating_ip: str | None = None
@@ -69,7 +69,7 @@ def wishes_of(service: Service, installation: Installation) -> Wishes:
 
 
 class _Reader:
-    """Parses annotations and collects the unreadable ones."""
+    """Collects unreadable annotations."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -78,15 +78,15 @@ class _Reader:
         self.unreadable: set[str] = set()
 
     def text(self, name: str) -> str:
-        """The annotation's value; empty if absent."""
+        """Empty if absent."""
         return self.annotations.get(f"{GROUP}/{name}", "").strip()
 
     def has(self, name: str) -> bool:
-        """Whether the annotation is present, even if empty."""
+        """Even if empty."""
         return f"{GROUP}/{name}" in self.annotations
 
     def read(self, name: str, parse: Callable[[str], T | None], form: str) -> T | None:
-        """The parsed annotation; None if absent, empty or unreadable (with a notice)."""
+        """None if absent, empty or unreadable (with a notice)."""
         text = self.text(name)
         if not text:
             return None
@@ -96,7 +96,7 @@ class _Reader:
         return value
 
     def flag(self, name: str) -> bool | None:
-        """A boolean, not stripped: yawol treats one with surrounding white space as absent."""
+        """Not stripped: yawol treats a boolean with surrounding white space as absent."""
         text = self.annotations.get(f"{GROUP}/{name}", "")
         value = parse_bool(text)
         if text and value is None:
@@ -104,15 +104,13 @@ class _Reader:
         return value
 
     def items(self, name: str) -> list[str]:
-        """The items of a comma-separated list, without empty ones."""
+        """Comma-separated, without empty ones."""
         return [item.strip() for item in self.text(name).split(",") if item.strip()]
 
     def refuse(self, name: str, text: str, form: str) -> None:
-        """Record an unreadable value."""
         self.ignore(name, f"Could not read annotation {GROUP}/{name}: {text!r} is not {form}. Ignoring it.")
 
     def ignore(self, name: str, message: str) -> None:
-        """Record an ignored annotation with this message."""
         self.unreadable.add(name)
         self.notices.append(warning("update", message))
 

@@ -1,5 +1,3 @@
-"""The input of a Service's decision, and the actions on its LoadBalancer."""
-
 from __future__ import annotations
 
 from typing import ClassVar
@@ -15,13 +13,10 @@ from domain.writes import JsonPatch
 
 
 class ServiceWorld(ObjectWorld):
-    """One Service.
-
-    Attributes:
-        service: as observed, with own later writes.
-        balancer: the LoadBalancer of its name, if there is one.
-        nodes: every node of the cluster, if the Service needs a load balancer.
-        installation: the settings for all Services; None if none are served.
+    """Attributes:
+    balancer: the LoadBalancer of its name, if there is one.
+    nodes: every node of the cluster, if the Service needs a load balancer.
+    installation: the settings for all Services; None if none are served.
     """
 
     about: ClassVar[str] = "service"
@@ -33,7 +28,7 @@ class ServiceWorld(ObjectWorld):
 
 
 class FoundBalancer(Model):
-    """The LoadBalancer after an action; None if it is gone."""
+    """None if it is gone."""
 
     balancer: LoadBalancer | None = None
 
@@ -61,7 +56,7 @@ class _BalancerAction(Action):
 
 
 class CreateBalancer(_BalancerAction):
-    """Create the complete LoadBalancer in one request."""
+    """In one request."""
 
     activity: ClassVar[str] = "loadbalancers.create_load_balancer"
     title: ClassVar[str] = "create its LoadBalancer"
@@ -70,7 +65,7 @@ class CreateBalancer(_BalancerAction):
 
 
 class PatchBalancer(_BalancerAction):
-    """Patch all differences at once, in the LoadBalancer of this uid."""
+    """All differences at once, in the LoadBalancer of this uid."""
 
     activity: ClassVar[str] = "loadbalancers.patch_load_balancer"
     title: ClassVar[str] = "patch its LoadBalancer"
@@ -80,7 +75,7 @@ class PatchBalancer(_BalancerAction):
 
 
 class DeleteBalancer(_BalancerAction):
-    """Delete the LoadBalancer of this uid; its own lifecycle removes its objects."""
+    """Only the LoadBalancer of this uid; its own lifecycle removes its objects."""
 
     activity: ClassVar[str] = "loadbalancers.delete_load_balancer"
     title: ClassVar[str] = "delete its LoadBalancer"

@@ -17,17 +17,14 @@ CLEARED: JsonPatch = {"status": {"loadBalancer": {"ingress": None}}}
 
 
 class WriteBack(Model):
-    """The merge patch of the Service's status, and its Events; both empty if nothing differs."""
+    """Both are empty if nothing differs."""
 
     patch: JsonPatch = {}
     notices: tuple[Notice, ...] = ()
 
 
 def write_back(service: Service, balancer: LoadBalancer) -> WriteBack:
-    """The address to write.
-
-    A load balancer with zero replicas gets its address at once, because no machine will become ready.
-    """
+    """A load balancer with zero replicas gets its address at once, because no machine will become ready."""
     address = balancer.status.external_ip
     answering = balancer.spec.replicas == 0 or bool(balancer.status.ready_replicas)
     if not address or not answering or service.metadata.deleting or balancer.metadata.deleting:
