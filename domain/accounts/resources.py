@@ -108,7 +108,7 @@ class AccountStatus(KubeModel):
     """How the account stands; an input too: people and tools blank or set it."""
 
     claimed: bool = Field(False, description="True while an AccountClaim holds the account.")
-    support_case_id: str = Field("", alias="supportCaseID", description="The case that asks for Enterprise Support.")
+    support_case_id: str = Field("", alias="supportCaseID", description="The support case about Enterprise Support.")
     conditions: Atomic[tuple[Condition, ...]] = Field(
         (), description="Every state the account has been in; a condition stays True when the state is left."
     )
@@ -212,7 +212,7 @@ class Account(CustomResource):
 class AccountPoolSpec(KubeModel):
     """What the pool should hold."""
 
-    pool_size: Required[int] = Field(0, description="How many accounts that were never claimed the pool should hold.")
+    pool_size: Required[int] = Field(0, description="Number of never claimed accounts that the pool keeps.")
 
 
 class AccountPoolStatus(KubeModel):

@@ -83,7 +83,7 @@ class FederatedRoleSpec(KubeModel):
 class FederatedRoleStatus(KubeModel):
     """Whether IAM takes the policies; conditions are a map by type."""
 
-    conditions: Required[MapByType[tuple[Condition, ...]]] = Field((), description="How its validations ended.")
+    conditions: Required[MapByType[tuple[Condition, ...]]] = Field((), description="Results of its validations.")
     state: Required[str] = Field("", description="Valid or Invalid; empty at first.")
     observed_generation: int = Field(0, description="The generation of the spec that was validated.")
 

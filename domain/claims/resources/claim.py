@@ -43,7 +43,7 @@ class ClaimLifespan(Open):
 class ClaimResource(Open):
     """A resource that the claim asks for."""
 
-    name: str = Field("", description="Tells the resource from the claim's others.")
+    name: str = Field("", description="Distinguishes the resource from the claim's others.")
     provider: ProviderReference | None = Field(
         None, description="The provider; without it the one provider whose `match` fits the template."
     )
@@ -60,7 +60,7 @@ class ResourceClaimSpec(Open):
     disable_creation: bool = Field(False, description="True to take a free handle only, and have none created.")
     lifespan: ClaimLifespan | None = Field(None, description="When the claim should begin and end.")
     provider: ProviderChoice | None = Field(
-        None, description="The provider that says which resources there are; excludes `resources`."
+        None, description="The provider that determines the resources; not together with `resources`."
     )
     resources: tuple[ClaimResource, ...] = Field((), description="The wanted resources; excludes `provider`.")
 
@@ -81,8 +81,8 @@ class ClaimLifespanStatus(Open):
     start: DateTime[str] = Field("", description="When the claim got its handle.")
     end: DateTime[str] = Field("", description="When the claim will be deleted.")
     first_ready: DateTime[str] = Field("", description="When all its resources were ready for the first time.")
-    maximum: Duration = Field("", description="The longest lifespan, from first ready on.")
-    relative_maximum: Duration = Field("", description="The farthest that the end may lie ahead at any time.")
+    maximum: Duration = Field("", description="Maximum lifespan from the first time that all resources are ready.")
+    relative_maximum: Duration = Field("", description="Maximum time from now until the end.")
 
 
 class ClaimProviderStatus(Open):
@@ -104,7 +104,7 @@ class HandleLink(ObjectReference):
 class ClaimResourceStatus(Open):
     """How one resource stands."""
 
-    name: str = Field("", description="Tells the resource from the claim's others.")
+    name: str = Field("", description="Distinguishes the resource from the claim's others.")
     provider: ObjectReference | None = Field(None, description="The resource's provider.")
     reference: ResourceReference | None = Field(None, description="The resource itself.")
     state: JsonObject | None = Field(None, description="The resource as last observed.")

@@ -31,16 +31,16 @@ from domain.schema import DateTime, JsonObject, Preserved
 class HandleLifespan(Open):
     """How long the handle lives, with and without a claim."""
 
-    default: str = Field("", description="Lifespan from the claim on, if the claim asks for no end.")
-    maximum: str = Field("", description="The longest lifespan, from first ready on.")
-    relative_maximum: str = Field("", description="The farthest that the end may lie ahead at any time.")
+    default: str = Field("", description="Lifespan from the claim on, if the claim has no end.")
+    maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
+    relative_maximum: str = Field("", description="Maximum time from now until the end.")
     end: DateTime[str] = Field("", description="When the handle is deleted, with its resources and its claim.")
 
 
 class HandleResource(Open):
     """A resource that the handle holds."""
 
-    name: str = Field("", description="Tells the resource from the handle's others.")
+    name: str = Field("", description="Distinguishes the resource from the handle's others.")
     provider: ProviderLink | None = Field(None, description="The resource's provider.")
     reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
     template: JsonObject = Field({}, description="The resource as claim or pool want it, before the override.")
@@ -53,11 +53,11 @@ class ResourceHandleSpec(Open):
     preference_score: float | None = Field(
         None, description="Of handles that fit a claim equally well, the one with the higher score is taken."
     )
-    provider: ProviderChoice | None = Field(None, description="The provider that says which resources there are.")
+    provider: ProviderChoice | None = Field(None, description="The provider that determines the resources.")
     resource_annotations: dict[str, str] = Field({}, description="Annotations for every resource.")
     resource_claim: OwnerLink | None = Field(None, description="The claim that holds the handle, if one does.")
     resource_labels: dict[str, LabelValue] = Field({}, description="Labels for every resource.")
-    resource_pool: OwnerLink | None = Field(None, description="The pool that the handle was made for, if any.")
+    resource_pool: OwnerLink | None = Field(None, description="The pool that the handle was created for, if any.")
     resources: tuple[HandleResource, ...] = Field((), description="The resources that the handle holds.")
     vars: JsonObject = Field({}, description="Variables of templates, before the provider's.")
 
@@ -65,7 +65,7 @@ class ResourceHandleSpec(Open):
 class HandleResourceStatus(Open):
     """How one resource stands."""
 
-    name: str = Field("", description="Tells the resource from the handle's others.")
+    name: str = Field("", description="Distinguishes the resource from the handle's others.")
     reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
     healthy: bool | None = Field(None, description="What the provider's health check says; absent if unknown.")
     ready: bool | None = Field(None, description="What the provider's readiness check says; absent if unknown.")

@@ -28,16 +28,16 @@ from domain.schema import DateTime, JsonObject, Marker, Preserved, Required
 class PoolLifespan(Open):
     """How long the pool's handles live; replaces all that the provider says of it."""
 
-    default: str = Field("", description="Lifespan from the claim on, if the claim asks for no end.")
-    maximum: str = Field("", description="The longest lifespan, from first ready on.")
-    relative_maximum: str = Field("", description="The farthest that the end may lie ahead at any time.")
-    unclaimed: Duration = Field("", description="Lifespan of a handle that no claim takes.")
+    default: str = Field("", description="Lifespan from the claim on, if the claim has no end.")
+    maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
+    relative_maximum: str = Field("", description="Maximum time from now until the end.")
+    unclaimed: Duration = Field("", description="Lifespan of a handle without a claim.")
 
 
 class PoolResource(Open):
     """A resource of each of the pool's handles."""
 
-    name: str = Field("", description="Tells the resource from the handle's others.")
+    name: str = Field("", description="Distinguishes the resource from the handle's others.")
     provider: ProviderLink | None = Field(None, description="The resource's provider.")
     template: JsonObject = Field({}, description="The resource as the pool wants it.")
 
@@ -49,15 +49,19 @@ class ResourcePoolSpec(Open):
         False, description="True to delete free handles that are unhealthy, and make others instead."
     )
     lifespan: PoolLifespan | None = Field(None, description="How long the pool's handles live.")
-    max_unready: Count | None = Field(None, description="Most free handles that are not ready; absent for no limit.")
-    min_available: Count = Field(0, description="How many free handles there should be.")
+    max_unready: Count | None = Field(
+        None, description="Maximum number of free handles that are not ready; no limit if absent."
+    )
+    min_available: Count = Field(0, description="Number of free handles to keep.")
     preference_score: float | None = Field(None, description="The score of its handles when claims choose.")
     provider: ProviderChoice | None = Field(
-        None, description="The provider that says which resources there are; excludes `resources`."
+        None, description="The provider that determines the resources; not together with `resources`."
     )
     resource_annotations: dict[str, str] = Field({}, description="Annotations for every resource of its handles.")
     resource_labels: dict[str, LabelValue] = Field({}, description="Labels for every resource of its handles.")
-    resources: tuple[PoolResource, ...] = Field((), description="The resources of each handle; excludes `provider`.")
+    resources: tuple[PoolResource, ...] = Field(
+        (), description="The resources of each handle; not together with `provider`."
+    )
     vars: JsonObject = Field({}, description="Variables of its handles' templates.")
 
 
@@ -116,14 +120,14 @@ class ResourcePoolScalingSpec(Open):
     """How many handles to make, for which pool, and when."""
 
     at: DateTime[str] = Field("", description="When to begin; at once if absent.")
-    count: Required[Count] = Field(0, description="How many handles to make on top of the pool's minimum.")
+    count: Required[Count] = Field(0, description="Number of handles to create above the pool's minimum.")
     resource_pool: Required[PoolReference] = Field(PoolReference(), description="The pool.")
 
 
 class ResourcePoolScalingStatus(Open):
     """How far it has come."""
 
-    count: int = Field(0, description="Handles made so far.")
+    count: int = Field(0, description="Handles created so far.")
     diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
     kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
     state: Annotated[str, Marker(enum=(ScalingState.WAITING, ScalingState.SCALING, ScalingState.DONE))] = Field(

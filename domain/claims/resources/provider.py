@@ -31,10 +31,10 @@ class ProviderApproval(Open):
 class ProviderLifespan(Open):
     """How long what is made by the provider lives; all but `unclaimed` may be templates."""
 
-    default: str = Field("", description="Lifespan of a claim that asks for no end.")
-    maximum: str = Field("", description="The longest lifespan, from first ready on.")
-    relative_maximum: str = Field("", description="The farthest that the end may lie ahead at any time.")
-    unclaimed: Duration = Field("", description="Lifespan of a handle that no claim takes.")
+    default: str = Field("", description="Lifespan of a claim without an end.")
+    maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
+    relative_maximum: str = Field("", description="Maximum time from now until the end.")
+    unclaimed: Duration = Field("", description="Lifespan of a handle without a claim.")
 
 
 class TemplateVariable(Open):
@@ -51,8 +51,8 @@ class LinkedProvider(Open):
     parameter_values: JsonObject = Field({}, description="Values of its parameters; strings are templates.")
     resource_name: str = Field("", description="The resource's name, by default the other provider's.")
     template_vars: tuple[TemplateVariable, ...] = Field((), description="Variables read off the linked resource.")
-    wait_for: str = Field("", description="Expression that must hold before this provider's resource is made.")
-    when: str = Field("", description="Expression that says whether the link counts; without it it does.")
+    wait_for: str = Field("", description="Expression that must be true before this provider's resource is created.")
+    when: str = Field("", description="Expression that decides whether the link applies; true if absent.")
 
 
 class Check(Open):
@@ -107,12 +107,14 @@ class ResourceProviderSpec(Open):
     """How a resource is made, checked and kept."""
 
     approval: ProviderApproval | None = Field(None, description="Whether claims must be approved of.")
-    default: JsonObject | None = Field(None, description="Merged into claims' templates once, where they say nothing.")
+    default: JsonObject | None = Field(
+        None, description="Merged once into claims' templates, where these have no value."
+    )
     disable_creation: bool = Field(False, description="True to serve claims from free handles only.")
     health_check: str = Field("", description="Expression over the resource: true if it is healthy.")
-    lifespan: ProviderLifespan | None = Field(None, description="How long what is made by the provider lives.")
+    lifespan: ProviderLifespan | None = Field(None, description="Lifespan of handles and claims of the provider.")
     linked_resource_providers: tuple[LinkedProvider, ...] = Field(
-        (), description="Providers whose resources are made along with this one's, before it."
+        (), description="Providers whose resources are created before this one's."
     )
     match: JsonObject | None = Field(None, description="Finds the provider of templates that contain this.")
     match_ignore: tuple[str, ...] = Field(

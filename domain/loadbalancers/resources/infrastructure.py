@@ -61,7 +61,7 @@ class CredentialsReference(KubeModel):
 
 
 class Infrastructure(KubeModel):
-    """What machines are made from, and in which project."""
+    """Infrastructure of the machines, and their project."""
 
     floating_net_id: str | None = Field(
         None, alias="floatingNetID", description="Deprecated: use defaultNetwork.floatingNetID."
@@ -78,7 +78,7 @@ class Infrastructure(KubeModel):
         CredentialsReference(), description="The Secret with the project's credentials."
     )
     project_id: str | None = Field(
-        None, alias="projectID", description="The project, where it is not the one of the credentials."
+        None, alias="projectID", description="The project, if it is not the credentials' own."
     )
 
     @property

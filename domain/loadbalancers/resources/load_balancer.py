@@ -62,7 +62,7 @@ class LoadBalancerOptions(KubeModel):
         False, description="True to tell backends the client by PROXY protocol, version 2."
     )
     tcp_proxy_protocol_port_filter: tuple[PortNumber, ...] = Field(
-        (), description="The ports for which it is told; all TCP ports if empty."
+        (), description="The ports for which it is sent; all TCP ports if empty."
     )
     tcp_idle_timeout: str | None = Field(None, description="When an idle connection is closed, such as 5m30s.")
     udp_idle_timeout: str | None = Field(None, description="When an idle UDP session ends, such as 5m30s.")
@@ -84,7 +84,7 @@ class LoadBalancerSpec(KubeModel):
     endpoints: tuple[Endpoint, ...] = Field((), description="The nodes that receive the traffic.")
     ports: tuple[Port, ...] = Field((), description="The ports, as the Service has them.")
     infrastructure: Required[Infrastructure] = Field(
-        Infrastructure(), description="What machines are made from, and in which project."
+        Infrastructure(), description="Infrastructure of the machines, and their project."
     )
     options: LoadBalancerOptions = Field(LoadBalancerOptions(), description="How the address is served.")
 
@@ -93,7 +93,7 @@ class LoadBalancerStatus(KubeModel):
     """What is there."""
 
     ready_replicas: int | None = Field(None, description="Machines that are ready, in all sets.")
-    replicas: int | None = Field(None, description="Machines that are wanted, in all sets.")
+    replicas: int | None = Field(None, description="Desired machines of all sets.")
     external_ip: str | None = Field(None, alias="externalIP", description="The address that clients connect to.")
     floating_id: str | None = Field(None, alias="floatingID", description="The floating IP's id.")
     floating_name: str | None = Field(None, description="The floating IP's description.")

@@ -30,7 +30,7 @@ class MachineSpec(KubeModel):
     """What the machine is made from."""
 
     infrastructure: Required[Infrastructure] = Field(
-        Infrastructure(), description="What the machine is made from, and in which project."
+        Infrastructure(), description="Infrastructure of the machine, and its project."
     )
     port_id: Required[str] = Field(
         "", alias="portID", description="The LoadBalancer's port, which has the virtual address."
@@ -65,7 +65,7 @@ class MachineStatus(KubeModel):
 
     conditions: tuple[MachineCondition, ...] = Field((), description="What the machine's agent found.")
     metrics: tuple[Metric, ...] = Field((), description="What the machine's agent measured.")
-    creation_timestamp: DateTime[str | None] = Field(None, description="When the server was made.")
+    creation_timestamp: DateTime[str | None] = Field(None, description="When the server was created.")
     last_openstack_reconcile: DateTime[str | None] = Field(
         None, description="When the cloud was last found up to date."
     )

@@ -29,17 +29,17 @@ ObservedGeneration = Annotated[int, Marker(format="int64", minimum=0)]
 
 
 class MachineTemplate(KubeModel):
-    """What the set's machines are made from."""
+    """Template of the set's machines."""
 
     labels: Required[dict[str, str]] = Field({}, description="Labels of every machine.")
-    spec: Required[MachineSpec] = Field(MachineSpec(), description="What every machine is made from.")
+    spec: Required[MachineSpec] = Field(MachineSpec(), description="Spec of every machine.")
 
 
 class SetSpec(KubeModel):
     """How many machines, and from what."""
 
     selector: Required[AtomicObject[Selector]] = Field(Selector(), description="Labels of its machines.")
-    template: Required[MachineTemplate] = Field(MachineTemplate(), description="What the set's machines are made from.")
+    template: Required[MachineTemplate] = Field(MachineTemplate(), description="Template of the set's machines.")
     replicas: Replicas = Field(1, description="How many machines.")
 
 
@@ -59,7 +59,7 @@ class SetStatus(KubeModel):
 
     available_replicas: int | None = Field(None, description="Stored, and never written.")
     ready_replicas: int | None = Field(None, description="Machines that are ready.")
-    replicas: int | None = Field(None, description="Machines that are wanted, as last observed.")
+    replicas: int | None = Field(None, description="Desired machines, as last observed.")
     conditions: tuple[SetCondition, ...] = Field((), description="Whether a machine holds the virtual address.")
 
 

@@ -29,7 +29,7 @@ class ApplicationSpec(KubeModel):
     description: Required[str] = Field("", description="What it is.")
     suspend: bool | None = Field(None, description="True to let it call nothing.")
     auth_secret_ref: LocalReference | None = Field(
-        None, description="A Secret with its credentials, read when it is made."
+        None, description="A Secret with its credentials, read when the application is created."
     )
 
 

@@ -26,7 +26,7 @@ class BackendSpec(KubeModel):
 
     name: Required[str] = Field("", description="Its name for people.")
     system_name: Annotated[str, Marker(immutable="SystemName is immutable")] = Field(
-        "", description="Its name in 3scale; made of the name if absent."
+        "", description="Its system name in 3scale; derived from the name if absent."
     )
     private_base_url: Required[Annotated[str, Marker(pattern=r"^(https?|wss?):\/\/.*$")]] = Field(
         "", alias="privateBaseURL", description="Where the gateway sends the requests."

@@ -19,7 +19,7 @@ MEMBER = "member"
 class DeveloperAccountSpec(KubeModel):
     """What should be in 3scale."""
 
-    org_name: Required[str] = Field("", description="The organisation's name.")
+    org_name: Required[str] = Field("", description="The organization's name.")
     monthly_billing_enabled: bool | None = Field(None, description="False to write no invoices; true if absent.")
     monthly_charging_enabled: bool | None = Field(None, description="False to charge nothing; true if absent.")
     provider_account_ref: LocalReference | None = Field(

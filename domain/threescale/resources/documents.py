@@ -27,7 +27,7 @@ class ActiveDocSpec(KubeModel):
 
     name: Required[str] = Field("", description="Its name for people.")
     system_name: Annotated[str, Marker(pattern=r"^[a-z0-9]+$")] = Field(
-        "", description="Its name in 3scale; made of the name if absent."
+        "", description="Its system name in 3scale; derived from the name if absent."
     )
     description: str | None = Field(None, description="What it is.")
     active_doc_open_api_ref: Required[OneDocument] = Field(
@@ -78,15 +78,17 @@ class OpenApiSpec(KubeModel):
     provider_account_ref: LocalReference | None = Field(
         None, description="The Secret with address and token of the tenant."
     )
-    product_system_name: str | None = Field(None, description="The system name of both; made of the title if absent.")
+    product_system_name: str | None = Field(
+        None, description="The system name of both; derived from the title if absent."
+    )
     private_base_url: str | None = Field(
         None, alias="privateBaseURL", description="The backend's address; the first server of the document if absent."
     )
     production_public_base_url: Url | None = Field(
-        None, alias="productionPublicBaseURL", description="The address of the gateway for everybody."
+        None, alias="productionPublicBaseURL", description="The production gateway's address."
     )
     staging_public_base_url: Url | None = Field(
-        None, alias="stagingPublicBaseURL", description="The address of the gateway for trials."
+        None, alias="stagingPublicBaseURL", description="The staging gateway's address."
     )
     prefix_matching: bool | None = Field(None, description="True for rules that fit what begins like them.")
     private_api_host_header: str | None = Field(

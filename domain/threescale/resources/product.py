@@ -34,7 +34,7 @@ class UserKey(KubeModel):
 
     auth_user_key: str | None = Field(None, description="The name of the parameter or header with the key.")
     credentials: CredentialsLocation = Field(None, description="Where callers put the key.")
-    security: Security | None = Field(None, description="What the gateway tells the backends.")
+    security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")
     gateway_response: GatewayResponse | None = Field(None, description="What the gateway answers to the refused.")
 
 
@@ -44,7 +44,7 @@ class AppKeyAppId(KubeModel):
     app_id: str | None = Field(None, alias="appID", description="The name of the parameter or header with the id.")
     app_key: str | None = Field(None, description="The name of the parameter or header with the key.")
     credentials: CredentialsLocation = Field(None, description="Where callers put id and key.")
-    security: Security | None = Field(None, description="What the gateway tells the backends.")
+    security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")
     gateway_response: GatewayResponse | None = Field(None, description="What the gateway answers to the refused.")
 
 
@@ -62,18 +62,18 @@ OneAuthentication = Annotated[Authentication | None, Marker(one_of=("userkey", "
 class Hosted(KubeModel):
     """A gateway that 3scale runs."""
 
-    authentication: OneAuthentication = Field(None, description="How callers say who they are; as it is if absent.")
+    authentication: OneAuthentication = Field(None, description="How callers authenticate; unchanged if absent.")
 
 
 class SelfManaged(KubeModel):
     """A gateway of one's own."""
 
-    authentication: OneAuthentication = Field(None, description="How callers say who they are; as it is if absent.")
+    authentication: OneAuthentication = Field(None, description="How callers authenticate; unchanged if absent.")
     staging_public_base_url: Url | None = Field(
-        None, alias="stagingPublicBaseURL", description="The address of the gateway for trials."
+        None, alias="stagingPublicBaseURL", description="The staging gateway's address."
     )
     production_public_base_url: Url | None = Field(
-        None, alias="productionPublicBaseURL", description="The address of the gateway for everybody."
+        None, alias="productionPublicBaseURL", description="The production gateway's address."
     )
 
 
@@ -94,7 +94,7 @@ class Limit(KubeModel):
     """How much an application may use."""
 
     period: Required[Annotated[str, Marker(enum=("eternity", "year", "month", "week", "day", "hour", "minute"))]] = (
-        Field("", description="In which time.")
+        Field("", description="The period of the limit.")
     )
     value: Required[int] = Field(0, description="How much.")
     metric_method_ref: Required[MetricReference] = Field(MetricReference(), description="Of what.")
@@ -125,14 +125,14 @@ class ApplicationPlan(KubeModel):
 class BackendUsage(KubeModel):
     """That the product uses a backend."""
 
-    path: Required[str] = Field("", description="The path under which it does.")
+    path: Required[str] = Field("", description="The path prefix of the backend.")
 
 
 class ProductSpec(KubeModel):
     """What should be in 3scale."""
 
     name: Required[str] = Field("", description="Its name for people.")
-    system_name: str = Field("", description="Its name in 3scale; made of the name if absent.")
+    system_name: str = Field("", description="Its system name in 3scale; derived from the name if absent.")
     description: str | None = Field(None, description="What it is.")
     deployment: Annotated[Deployment | None, Marker(one_of=("apicastHosted", "apicastSelfManaged"))] = Field(
         None, description="Where the gateway runs; as it is if absent."
@@ -158,7 +158,7 @@ class ProductStatus(SyncedStatus):
         None, description="The generation of the spec that this status describes."
     )
     latest_production_version: int | None = Field(
-        None, description="The newest version in production, where it is promoted by itself."
+        None, description="The newest version in production, if it is promoted automatically."
     )
     conditions: Conditions = Field((), description="Synced, Orphan, Invalid and Failed.")
 

@@ -33,10 +33,14 @@ Conditions = tuple[StatusCondition, ...]
 class Digests(KubeModel):
     """What was last brought to 3scale, as digests of what was wanted."""
 
-    synced: str | None = Field(None, description="Digest of all that was wanted.")
-    gateway: str | None = Field(None, description="Digest of what the staging gateway shows of it.")
-    production: str | None = Field(None, description="Digest of what production shows, where it is promoted by itself.")
-    mended: str | None = Field(None, description="When what gateways show was last mended after a change in 3scale.")
+    synced: str | None = Field(None, description="Digest of the whole desired state.")
+    gateway: str | None = Field(None, description="Digest of its staging configuration.")
+    production: str | None = Field(
+        None, description="Digest of the production configuration, if it is promoted automatically."
+    )
+    mended: str | None = Field(
+        None, description="When the gateways' configuration was last corrected after a change in 3scale."
+    )
 
 
 class SyncedStatus(KubeModel):
@@ -103,7 +107,7 @@ class MappingRule(KubeModel):
     http_method: Required[Method] = Field("", description="The requests' method.")
     pattern: Required[str] = Field("", description="The requests' path, with variables in braces.")
     metric_method_ref: Required[str] = Field("", description="The system name of the metric or method that counts.")
-    increment: Required[int] = Field(0, description="By how much a request counts.")
+    increment: Required[int] = Field(0, description="How much each request adds.")
     last: bool | None = Field(None, description="True to evaluate no later rule.")
 
 
@@ -115,7 +119,7 @@ class MetricReference(KubeModel):
 
 
 class Security(KubeModel):
-    """What the gateway tells the backends."""
+    """Headers that the gateway sends to the backends."""
 
     host_header: str | None = Field(None, description="The Host header that backends get.")
     secret_token: str | None = Field(None, description="A token by which backends know the gateway.")
@@ -151,9 +155,9 @@ class OpenIdConnect(KubeModel):
     """Callers bring a token of an issuer."""
 
     issuer_type: Required[Annotated[str, Marker(enum=("keycloak", "rest"))]] = Field(
-        "", description="How clients are told to the issuer."
+        "", description="How the issuer learns of clients."
     )
-    issuer_endpoint: str | None = Field(None, description="The issuer's address; wins over the reference.")
+    issuer_endpoint: str | None = Field(None, description="The issuer's address; takes precedence over the reference.")
     issuer_endpoint_ref: SecretReference | None = Field(
         None, description="A Secret with the issuer's address under `issuerEndpoint`."
     )
@@ -165,7 +169,7 @@ class OpenIdConnect(KubeModel):
         None, alias="jwtClaimWithClientIDType", description="How that claim is read."
     )
     credentials: CredentialsLocation = Field(None, description="Where callers put the token.")
-    security: Security | None = Field(None, description="What the gateway tells the backends.")
+    security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")
     gateway_response: GatewayResponse | None = Field(None, description="What the gateway answers to the refused.")
 
 

@@ -18,7 +18,7 @@ class TenantSpec(KubeModel):
 
     username: Required[str] = Field("", description="The first admin's name.")
     email: Required[str] = Field("", description="The first admin's address.")
-    organization_name: Required[str] = Field("", description="The organisation's name.")
+    organization_name: Required[str] = Field("", description="The organization's name.")
     system_master_url: Required[str] = Field("", description="The master's address.")
     tenant_secret_ref: Required[SecretReference] = Field(
         SecretReference(), description="The Secret that gets the tenant's address and token."
@@ -29,10 +29,10 @@ class TenantSpec(KubeModel):
     master_credentials_ref: Required[SecretReference] = Field(
         SecretReference(), description="A Secret with the master's token under `MASTER_ACCESS_TOKEN`."
     )
-    from_email: str | None = Field(None, description="From where its mail comes.")
+    from_email: str | None = Field(None, description="Sender address of its mail.")
     support_email: str | None = Field(None, description="Where its developers find help.")
     finance_support_email: str | None = Field(None, description="Where its developers find help with invoices.")
-    site_access_code: str | None = Field(None, description="What its developer portal asks visitors for.")
+    site_access_code: str | None = Field(None, description="The access code of its developer portal.")
 
 
 class TenantStatus(SyncedStatus):
@@ -40,7 +40,7 @@ class TenantStatus(SyncedStatus):
 
     tenant_id: Int64 = Field(0, description="Its id in 3scale; absent until there is one.")
     admin_id: Int64 = Field(0, description="The id of its first admin in 3scale; absent until there is one.")
-    conditions: Conditions = Field((), description="Ready, and while it is in trouble Orphan, Invalid, Failed.")
+    conditions: Conditions = Field((), description="Ready, and Orphan, Invalid or Failed while it has a problem.")
 
 
 class Tenant(CustomResource):
