@@ -39,7 +39,7 @@ from domain.refusal import Refusal
 from domain.resource import timestamp
 
 # Per object and pass: linked resources pass on values along chains, and a random template requests another change each
-# # time.
+# time.
 MOST_PATCHES = 4
 
 _SPEC = "spec"

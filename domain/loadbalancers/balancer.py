@@ -6,8 +6,8 @@
                             `---------------------------------------+---------------------- RollingOut
     any --deletion--> Deleting: sets, then the cloud, then the finalizer
 
-Blockers are independent: machines are scaled while drift in the cloud is repaired. Only a new set waits until the cloud
-is up to date, because its template contains ids of cloud objects.
+Machines are scaled while drift in the cloud is repaired. Only a new set waits until the cloud is up to date, because
+its template contains ids of cloud objects.
 """
 
 from __future__ import annotations
@@ -183,8 +183,7 @@ def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
 def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reached: bool) -> JsonPatch:
     """The finalizer, and the revision of the first set.
 
-    A new LoadBalancer whose project cannot be reached is annotated: until it is reached, no cloud object can exist for
-    it.
+    A new LoadBalancer whose project cannot be reached is annotated: until then no cloud object can exist for it.
     """
     metadata: JsonPatch = {"finalizers": [*balancer.metadata.finalizers, LOAD_BALANCER_FINALIZER]}
     if not balancer.revision and not sets:

@@ -1,7 +1,6 @@
 """The condition `Stalled` of a LoadBalancer: True while a problem needs a person.
 
-kstatus (Argo CD, Flux) reads it as "will not progress by itself". Temporary blockers, such as outages and running cloud
-operations, do not change it.
+kstatus (Argo CD, Flux) reads it as "will not progress by itself". Temporary blockers do not change it.
 """
 
 from __future__ import annotations
@@ -21,9 +20,8 @@ _REASONS = {Nature.REFUSED: REFUSED, Nature.QUOTA: QUOTA_EXCEEDED}
 
 
 def stalled_patch(balancer: LoadBalancer, problem: str, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
-    """Empty if the condition is up to date.
-
-    `problem` is empty if there is none; `hindrance` is the cloud's refusal, None if the problem is another one.
+    """Empty if the condition is up to date. `problem` is empty, and `hindrance` (the cloud's refusal) None, if there is
+    none.
     """
     if hindrance is not None and hindrance.nature not in _REASONS:
         return {}

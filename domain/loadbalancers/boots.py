@@ -1,9 +1,9 @@
 """Backoff after consecutive machines of a set that did not boot.
 
 The first failed machine is replaced at once. From the second consecutive failure on, the set pauses for one minute,
-then twice as long each time, up to half an hour; otherwise a project without quota or a broken image would cause
-endless creations and deletions. A machine that becomes ready, or another template (which is another set), resets the
-count. The set's annotations store the uids of the failed machines, so that each counts only once.
+then twice as long each time, up to half an hour: a project without quota or a broken image would cause endless
+creations. A machine that becomes ready, or another template (another set), resets the count. The set's annotations
+store the uids of the failed machines, so that each counts once.
 """
 
 from __future__ import annotations
@@ -64,9 +64,8 @@ def tried_again(token: str) -> JsonPatch:
 
 
 def forget_failures(machine_set: LoadBalancerSet, ready: Iterable[LoadBalancerMachine]) -> JsonPatch:
-    """Resets the count once a machine created after the last failure is ready; otherwise empty.
-
-    Machines that became ready earlier do not show that machines boot now.
+    """Resets the count once a machine created after the last failure is ready (an earlier one proves nothing); else
+    empty.
     """
     known = {BOOT_FAILURES_ANNOTATION, BOOT_FAILED_AT_ANNOTATION} & machine_set.metadata.annotations.keys()
     failed_at = parse_timestamp(machine_set.metadata.annotations.get(BOOT_FAILED_AT_ANNOTATION))

@@ -6,10 +6,9 @@ yawol's names: `TCP-80`, `UDP-53`.
     port 80/TCP ──► listener TCP-80: [source ranges] ──► tcp_proxy ──► cluster TCP-80 ──► nodes at the node port
     port 53/UDP ──► listener UDP-53: udp_proxy ─────────────────────► cluster UDP-53 ──► nodes at the node port
 
-An invalid port or endpoint is left out and reported, and the rest is served; yawol refuses the whole configuration and
-thus loses its machines to a bad Service. If source ranges are given and none is valid, an access rule without policies
-denies all sources; without the rule all would be allowed. Source ranges do not apply to UDP, as in yawol: there only
-the security group filters.
+An invalid port or endpoint is left out and reported; yawol refuses the whole configuration and thus loses its machines
+to a bad Service. If no given source range is valid, an access rule without policies denies all sources; without the
+rule all would be allowed. Source ranges do not apply to UDP, as in yawol: there only the security group filters.
 """
 
 from __future__ import annotations

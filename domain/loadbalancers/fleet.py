@@ -1,9 +1,9 @@
 """All machines of an installation together: if none of them reports, the machines are probably not broken.
 
-Agents report to the API server. If all stop at once, the connection is broken: replacements would be silent, too, while
-the old machines still serve. So while the whole fleet is silent, machines that have ever reported are deleted only to
-reduce replicas. Only one set (that of the machine silent for longest) creates a replacement: if it reports, the
-connection works and the others are dead. Thus an installation with a single machine recovers, too. Paused sets and
+If all agents stop reporting at once, the connection to the API server is broken: replacements would be silent, too,
+while the old machines still serve. So while the whole fleet is silent, machines that have ever reported are deleted
+only to reduce replicas. Only one set (that of the machine silent for longest) creates a replacement: if it reports, the
+connection works and the others are dead. So an installation with a single machine recovers, too. Paused sets and
 machines without a set cannot try this.
 """
 

@@ -1,7 +1,7 @@
-"""Booleans, durations and JSON as Go's standard library reads and writes them, because yawol is written in Go.
+"""Booleans, durations (in microseconds) and JSON as Go's standard library, and so yawol, reads and writes them.
 
 See https://pkg.go.dev/strconv#ParseBool, https://pkg.go.dev/time#ParseDuration,
-https://pkg.go.dev/encoding/json#Marshal. Durations have microseconds; Go has nanoseconds.
+https://pkg.go.dev/encoding/json#Marshal.
 """
 
 from __future__ import annotations

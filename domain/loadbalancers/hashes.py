@@ -1,9 +1,9 @@
 """The hashes in set names and for change detection: SHA-256 over Go's JSON, base32, 16 characters.
 
 The template hash decides whether machines are replaced: if its JSON differs from yawol's by one byte, adopting an
-installation replaces every machine. So the JSON is built here field by field, in the order of yawol's structs. Fields
-outside it (ports, endpoints, source ranges, timeouts) reach machines through their agent. It contains the server
-group's *name*, not its id: a recreated group does not create a new set.
+installation replaces every machine. So it is built field by field, in the order of yawol's structs. Fields outside it
+(ports, endpoints, source ranges, timeouts) reach machines through their agent. It contains the server group's *name*: a
+recreated group does not create a new set.
 """
 
 from __future__ import annotations

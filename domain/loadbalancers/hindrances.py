@@ -1,7 +1,7 @@
 """Blockers in the cloud, and the pauses before the next attempt.
 
-Every blocker that may pass is waited for. Each kind has a first pause; then pauses grow with the duration of the
-blocker up to a maximum. A wake causes an attempt at once.
+Every blocker that may pass is waited for, with a first pause for its kind; pauses grow with its duration up to a
+maximum. A wake causes an attempt at once.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from domain.model import Model
 from domain.notices import Notice, warning
 from domain.refusal import AREA_PAUSED, WORKER_SHUTDOWN, ErrorType, Refusal, doubled
 
-# The project's quota is exhausted; this process has reached its own limit of concurrent calls, or of calls per second,
-# # to the project.
+# The project's quota is exhausted; this process has reached its own limit of concurrent calls, or of calls per second
+# to the project.
 QUOTA = "OverQuota"
 BUSY = "ProjectBusy"
 SPENT = "ProjectBudget"

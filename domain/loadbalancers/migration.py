@@ -1,7 +1,4 @@
-"""Former field names of older yawol releases are moved to the current names, once.
-
-If the current field is already set, its value is kept and the former field removed.
-"""
+"""Former field names of older yawol releases are moved to the current names, once, unless the current field is set."""
 
 from __future__ import annotations
 

@@ -2,12 +2,11 @@
 
 A machine counts if it is neither being deleted nor condemned. A condemned machine that ever reported may still forward
 traffic: one replacement at a time is created first, and the machine is deleted once that exists; without quota it is
-deleted first. A machine that never reported, or whose server is gone, is deleted at once; the former counts as a failed
-boot.
+deleted first. A machine that never reported (a failed boot), or whose server is gone, is deleted at once.
 
 Two findings prevent replacements: the whole fleet is silent (`fleet.py`), or Envoy rejects the configuration, which a
-new machine would reject, too. A machine is replaced if another one of its set accepts the configuration, or if its
-Envoy runs but does not apply updates.
+new machine would reject, too. It is replaced if another one of its set accepts the configuration, or if its Envoy runs
+but does not apply updates.
 """
 
 from __future__ import annotations
@@ -109,9 +108,9 @@ def plan_set(
         machine_set: the set.
         machines: its machines, oldest first.
         fleet: all machines of the installation.
-        now: the current time.
+        now: the present.
         timings: timeouts.
-        quota_refused: whether quota prevented the set's last machine.
+        quota_refused: quota prevented the set's last machine.
         taken: names of machines that are not, or no longer, the set's.
         noted: the time of readiness was just recorded.
     """
@@ -224,7 +223,7 @@ def _silence(fleet: Fleet) -> str:
 def config_fault(alive: Sequence[MachineStanding], now: datetime, timings: Timings) -> str:
     """Empty if Envoy rejects nothing, or one machine accepts the configuration.
 
-    Only a rejection (NACK) counts. An Envoy that lags behind is broken, even if it happens to all.
+    Only a rejection (NACK) counts: an Envoy that lags behind is broken, even if all do.
     """
     reporting = [
         each.machine

@@ -1,8 +1,8 @@
 """The floating IP of an external LoadBalancer: its own, or an existing one of its user.
 
 Its own is created attached to the LoadBalancer's port, and recognized by that. The user's is found by its address; it
-is never created, deleted, or taken from another port. Only the description shows the owner of a detached floating IP,
-so one without our description is never deleted, even if recorded: a released address is lost for good.
+is never created, deleted, or taken from another port. A detached one without our description is never deleted, even if
+recorded: a released address is lost for good.
 """
 
 from __future__ import annotations

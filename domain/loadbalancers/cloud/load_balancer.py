@@ -3,9 +3,9 @@
     security group --> rules, port --> floating IP (external only)
     server group (with a policy only)
 
-Each plan has the steps that are possible now; later plans see their results. Drift that cannot be repaired, such as a
-different network under the port with the virtual address, is a problem, and the machines stay. Machines can be created
-once the plan is settled and the status written, because the template hash depends on both.
+Each plan has the steps that are possible now. Drift that cannot be repaired, such as a different network under the port
+with the virtual address, is a problem, and the machines stay. Machines can be created once the plan is settled and the
+status written, because the template hash depends on both.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selectio
 
 
 def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[Server]:
-    """Nova matches names by pattern, so only exact names count; an unmarked server of that name is ours.
+    """Only exact names count, because Nova matches by pattern; an unmarked server of that name is ours.
 
     yawol does not record a server's name before it creates it, and a machine's name ends in random characters.
     """

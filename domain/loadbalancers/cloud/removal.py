@@ -32,8 +32,7 @@ from domain.model import Model
 class Removal(Model):
     """The steps that are possible now.
 
-    `kept` describes objects that stay: those that a person wants to keep, and those of our name without proof of
-    ownership.
+    `kept` describes objects that stay: those that a person keeps, and those of our name without proof of ownership.
     """
 
     steps: tuple[Step, ...] = ()

@@ -1,8 +1,7 @@
 """Actions on the cloud: one call each, or one bulk call.
 
-Steps of one plan are independent and may run in parallel. A step contains everything needed to find its own earlier
-effect (name, description, mark): the first attempt relies on the plan's observation, every later one searches before it
-creates.
+Steps of one plan may run in parallel. A step contains everything needed to find its own earlier effect (name,
+description, mark): the first attempt relies on the plan's observation, every later one searches before it creates.
 
 Refusals and outages of OpenStack reach the decision at once. Temporal's server retries only operations that complete by
 themselves (a server being deleted, a token not issued yet).

@@ -1,7 +1,7 @@
 """The comparison of a whole project: objects that differ from the desired state, and orphans.
 
-It changes nothing: lifecycles of differing objects are woken, observe for themselves, and decide by the same rules.
-Only marked objects can be orphans; an unmarked object with an unknown name may be another cluster's.
+It changes nothing: lifecycles of differing objects are woken and decide by the same rules. Only marked objects can be
+orphans; an unmarked object with an unknown name may be another cluster's.
 """
 
 from __future__ import annotations
@@ -69,10 +69,7 @@ def orphans(
     servers: Iterable[Server],
     uids: Collection[str],
 ) -> tuple[Orphan, ...]:
-    """Objects with a mark of an unknown owner.
-
-    `uids` are of every known LoadBalancer and machine of *all* clusters that share the project.
-    """
+    """Objects with a mark of an unknown owner. `uids` are of *all* clusters that share the project."""
     found = [
         *(("security group", each.id, each.name, marked_for(each.description)) for each in security_groups),
         *(("port", each.id, each.name, marked_for(each.description)) for each in ports),

@@ -1,9 +1,9 @@
 """keepalived's configuration, which decides which machine holds the virtual address.
 
 A machine's priority is 50, plus 100 while its Envoy runs, plus 10 while its agent is ready *and* the machine has the
-LoadBalancer's revision. So machines of a new set win by 10 while Envoy runs on both, and a machine without Envoy never
-holds the address while another has Envoy. All LoadBalancers use the same router id: only the security group, which
-accepts VRRP only from itself, separates those on one network.
+LoadBalancer's revision. So machines of a new set win while Envoy runs on both, and none without Envoy holds the address
+while another has it. All LoadBalancers use the same router id: only the security group, which accepts VRRP only from
+itself, separates those on one network.
 """
 
 from __future__ import annotations

@@ -171,9 +171,8 @@ def _mended(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None)
 def _waiting_patch(
     machine: LoadBalancerMachine, plan: MachinePlan, hindrance: Hindrance | None, now: datetime
 ) -> JsonPatch:
-    """Record why a machine has no server yet: its boot timeout starts with its server.
-
-    A limit of this process is not an outage, because it passes within seconds.
+    """Record why a machine has no server yet: its boot timeout starts with its server. Limits of this process do not
+    count.
     """
     annotations = machine.metadata.annotations
     if hindrance is not None and hindrance.nature is Nature.QUOTA and QUOTA_ANNOTATION not in annotations:

@@ -1,8 +1,7 @@
 """The endpoints of a Service: its nodes and their addresses.
 
-Ready nodes with an address of the Service's families are endpoints. If none is ready, all nodes that are not
-terminating are: probably the kubelets cannot report. No endpoint may lack addresses: deployed agents then refuse the
-whole configuration.
+Ready nodes with an address of the Service's families are endpoints; if none is ready, all that are not terminating:
+probably the kubelets cannot report. An endpoint without addresses makes deployed agents refuse the whole configuration.
 """
 
 from __future__ import annotations

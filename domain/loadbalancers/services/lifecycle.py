@@ -2,8 +2,7 @@
 
     finalizer --> LoadBalancer --> Events, status: address and condition --deleted--> LoadBalancer gone --> finalizer
 
-`synchronization.py` plans the LoadBalancer, `standing.py` the status. Each step waits for the previous one. If the API
-server refuses a LoadBalancer as invalid, its Service shows the error.
+Each step waits for the previous one. If the API server refuses a LoadBalancer as invalid, its Service shows the error.
 """
 
 from __future__ import annotations

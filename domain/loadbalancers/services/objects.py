@@ -153,7 +153,8 @@ class Installation(Model):
         return self.wants(service) or (service.held and self.lets_go(service))
 
     def lets_go(self, service: Service) -> bool:
-        """Whether our finalizer is removed from a Service without a load balancer; it may be another installation's.
+        """Whether our finalizer, which may be another installation's, is removed from a Service without a load
+        balancer.
 
         A Service that changes its type loses the class of its spec: then no class decides.
         """

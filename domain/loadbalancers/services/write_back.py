@@ -1,7 +1,7 @@
 """The Service's address: written once a machine is ready, and compared by IP only.
 
-Kubernetes adds fields to an ingress (`ipMode: VIP` since 1.30), so comparing more than the address would write the same
-status endlessly. The address is never removed while the LoadBalancer exists.
+Kubernetes adds fields to an ingress (`ipMode: VIP` since 1.30), so comparing more would write the same status
+endlessly. The address is never removed while the LoadBalancer exists.
 """
 
 from __future__ import annotations
