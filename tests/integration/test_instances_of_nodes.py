@@ -14,14 +14,16 @@ from uuid import uuid4
 
 import pytest
 import yaml
-from product import process
+from product import perdure, process
 from service_accounts import apply, kubeconfig_of
 from waiting import eventually
 
 from domain.identity import Kind
 from domain.instances import INTERRUPTION_POLICY, NODE
-from domain.instances.constants import CORDONED_ANNOTATION, STATE_LABEL
+from domain.instances.constants import CORDONED_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.names import InstanceKey
 from domain.instances.places import place_of
+from domain.why import Why
 from engine.errors import Absent
 from engine.kube import EVENT, POD, KubeApi
 from engine.kube.json import mapping, text
@@ -122,6 +124,39 @@ async def cluster(kube: KubeApi, fleet: Fleet, namespace: str) -> AsyncIterator[
         for each in (await kube.list(kind)).items:
             if namespace in (text(each, "metadata", "name"), text(each, "metadata", "labels", "of")):
                 await kube.delete(kind, "", text(each, "metadata", "name"))
+
+
+async def test_a_node_that_spot_takes_is_labelled_and_drained_and_another_one_is_not(
+    cluster: Cluster, deployment: Deployment
+) -> None:
+    await cluster.policy(spot="drain")
+    taken = await asyncio.to_thread(cluster.fleet.launch, spot=True)
+    other = await asyncio.to_thread(cluster.fleet.launch, spot=False)
+    node, beside = await cluster.join(taken), await cluster.join(other)
+    for each in (node, beside):
+        # By EC2's answer about a Node that has just joined.
+        await cluster.labelled(each, STATE_LABEL, "running")
+    await asyncio.to_thread(cluster.fleet.announce, "spot", taken)
+    await cluster.labelled(node, INTERRUPTION_LABEL, "spot-terminate")
+    await cluster.emptied(node)
+    await eventually(lambda: _among(cluster, node, "NodeDrained"), "the drain is told")
+    assert {"InstanceInterruption", "NodeCordoned", "NodeDrained"} <= await cluster.told(node)
+
+    asked = await asyncio.to_thread(perdure, deployment, "why", "node", node, "-o", "json")
+    said = Why.model_validate_json(asked.stdout)
+    key = InstanceKey(account=PAYER_ACCOUNT_ID, region=REGION, instance_id=taken).lifecycle
+    assert (said.object, said.phase) == (key.path, "Interrupting"), asked.stderr
+    assert f"InterruptionPolicy {cluster.namespace} applies" in said.why
+
+    assert "unschedulable" not in mapping(await cluster.kube.get(NODE, "", beside), "spec")
+    await cluster.kube.get(POD, cluster.namespace, beside)
+    # An end that nobody reacts to is labelled.
+    await asyncio.to_thread(cluster.fleet.terminate, other)
+    await cluster.labelled(beside, STATE_LABEL, "terminated")
+
+
+async def _among(cluster: Cluster, node: str, reason: str) -> bool:
+    return reason in await cluster.told(node)
 
 
 async def test_the_hook_of_a_node_is_completed_once_it_is_drained(cluster: Cluster) -> None:
