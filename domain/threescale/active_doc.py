@@ -3,8 +3,7 @@
     New ─► Orphan: product or Secret is missing ─► found by its system name, or created ─► Ready ─deletion─► deleted
 
 3scale never changes a system name: a renamed document is created again, then the former one is deleted. A product of
-another tenant makes the document Invalid, a missing one an Orphan. Bodies are compared as JSON, because 3scale may
-reformat them.
+another tenant makes the document Invalid. Bodies are compared as JSON, because 3scale may reformat them.
 """
 
 from __future__ import annotations

@@ -31,9 +31,8 @@ CREDENTIALS = {
 
 
 def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:
-    """Whether it is the result of the recorded creation.
-
-    Applications that existed before, or that other objects have (`claimed`), are not.
+    """Whether it is the recorded creation's result: not one that existed before, or that other objects have
+    (`claimed`).
     """
     others = noted.get(OTHERS)
     before = others if isinstance(others, list) else []

@@ -6,8 +6,8 @@
 
 A new gateway digest makes the products that use it deploy. They may have deployed a manual change, so they also deploy
 after its correction, whose time is remembered. A metric used by a gateway is deleted after the products have deployed
-without it, which a temporary digest triggers. A deleted Backend waits until no Product uses it; meanwhile these are
-Orphans. Other uses in 3scale make the deletion fail, and it is retried.
+without it, which a temporary digest triggers. A deleted Backend waits until no Product uses it; these are Orphans
+meanwhile. Other uses in 3scale make the deletion fail, and it is retried.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Cascading deletion on request: of objects with their Tenant, of Applications with their Product.
 
 The replaced operator makes a Tenant the owner of every Product, Backend, DeveloperAccount and OpenAPI of its namespace
-and tenant. Perdure does so only if the Tenant has the annotation `perdure.dev/cascade`. A Product with the annotation
-first deletes its Applications, including those whose plan it no longer offers, because 3scale keeps plans with
-subscribers. Without it they wait, as with the replaced operator.
+and tenant. Perdure does so only if the Tenant has the annotation `perdure.dev/cascade`. A Product with it first deletes
+its Applications, including those whose plan it no longer offers, because 3scale keeps plans with subscribers. Without
+it they wait, as with the replaced operator.
 """
 
 from __future__ import annotations

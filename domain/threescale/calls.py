@@ -1,9 +1,8 @@
 """Calls of 3scale's Account Management API, as decisions request them.
 
-The pass makes the calls in sequence, and folds each response into the known state (`apply_response.py`), so that
-nothing is read after a write. After a lost response, and if a known object is absent, the state is read again. Before a
-retry, a creation is searched for by its natural key in the list at its path. Values from Secrets are inserted only in
-the request.
+The pass makes them in sequence and folds each response into the known state (`apply_response.py`), so that nothing is
+read after a write. After a lost response, and if a known object is absent, the state is read again. Before a retry, a
+creation is searched for by its natural key. Values from Secrets are inserted only in the request.
 """
 
 from __future__ import annotations

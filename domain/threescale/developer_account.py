@@ -99,7 +99,7 @@ def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str
 def _waits_there(user: DeveloperUser, account: DeveloperAccount, url: str) -> bool:
     """Whether the user does not exist in the account's tenant, or its former account is gone.
 
-    A user that moves to the tenant with its account references the same Secret.
+    One that moves to the tenant with its account references the same Secret.
     """
     host, known_id = user.status.provider_account_host, user.status.developer_user_id
     if host and same_tenant(host, url):

@@ -5,9 +5,9 @@
     objects in rotation ─► all their parts
 
 Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists show
-existence and own fields; nothing lists all metrics, rules or plans, so each sweep compares some products and backends
-completely, in turn. Users and document bodies are compared only by `retry`, or when their object is read anyway.
-Applications, documents and policies have no mark, so they are never reported as orphans.
+existence and own fields, but no metrics, rules or plans, so each sweep compares some products and backends completely,
+in turn. Users and document bodies are compared only by `retry`, or when their object is read anyway. Applications,
+documents and policies have no mark, so they are never orphans.
 """
 
 from __future__ import annotations
@@ -107,10 +107,7 @@ def differences(objects: Iterable[CustomResource], lists: Lists) -> tuple[Differ
 
 
 def in_turn(objects: Iterable[CustomResource], sweep: int, most: int) -> tuple[CustomResource, ...]:
-    """The products and backends that this sweep compares completely: at most `most` of a tenant's objects.
-
-    Consecutive `sweep` numbers reach all of them.
-    """
+    """The products and backends that this sweep compares completely: at most `most`; consecutive numbers reach all."""
     waiting = sorted(
         (each for each in objects if isinstance(each, _WITH_PARTS) and in_step(each)),
         key=lambda each: each.metadata.uid,

@@ -7,9 +7,9 @@
         any ─deletion─► Product gone ─► Backend gone ─► deleted
 
 It makes no call to 3scale: the two objects have their own lifecycles. Changes of their specs are reverted. A document
-at an address is fetched every five minutes. Names never change after the first generation, even with a new title:
-another Product would be another service without the applications. The finalizer deletes both objects even without a
-garbage collector. `--cascade=orphan` keeps them; `retain` is copied.
+at an address is fetched every five minutes. Names never change, even with a new title: another Product would be another
+service without the applications. The finalizer deletes both objects even without a garbage collector.
+`--cascade=orphan` keeps them; `retain` is copied.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Strict parsing of an OpenAPI document.
 
 The text is JSON or YAML, and untrusted: it is refused if it is too long, too deep, too large after resolving aliases,
-or if an object has a duplicate key, which parsers treat differently. References must stay within the document. YAML
-dates stay texts, as in JSON.
+or has a duplicate key, which parsers treat differently. References must stay within the document. YAML dates stay
+texts, as in JSON.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     deployed to staging ─► read the newest version of each environment ─► differ? ─► promote ─► metrics may be deleted
 
-Each deployed configuration is promoted in the same pass. A digest stores it (`digests.py`), so nothing is read while it
-stays. 3scale promotes a version only once. Without backends there is no version.
+Each deployed configuration is promoted in the same pass, and its digest stored (`digests.py`), so nothing is read while
+it stays. 3scale promotes a version only once. Without backends there is no version.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A usable referent is in 3scale, in the same tenant, and not being deleted. An unusable one makes an Orphan, which waits
 for it by name; an Invalid one makes its referrers Invalid. Faults are sorted by name, so that a status does not change
-by itself. Of two objects with one system name the younger is Invalid while the older exists.
+by itself. Of two objects with one system name the younger is Invalid.
 """
 
 from __future__ import annotations
@@ -41,10 +41,7 @@ def usable(conditions: Conditions) -> bool:
 
 
 def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
-    """Backends of the namespace and tenant by system name; the oldest of duplicates.
-
-    Backends of an unknown tenant come after those of this one.
-    """
+    """Those of the namespace and tenant by system name; the oldest of duplicates, those of an unknown tenant last."""
     there: dict[str, Backend] = {}
     for backend in sorted(backends, key=lambda each: (not _is_at(each, url), seniority(each.metadata))):
         host = backend.status.provider_account_host

@@ -165,7 +165,7 @@ def _tokens(tenant: CustomResource) -> list[str]:
 
 
 def _rank(resource: CustomResource) -> tuple[str, str, bool]:
-    """What decides among objects of one name: age, tenant, whether refused."""
+    """Age, tenant, and whether it is refused: what decides among objects of one name."""
     refused = phase_of(resource) in (Phase.INVALID, Phase.FAILED)
     return str(resource.metadata.creation_timestamp or ""), _home(resource), refused
 

@@ -1,7 +1,7 @@
 """3scale objects without parts: accounts, users, applications, documents, policies.
 
-They are found by the remembered id, otherwise by their natural key. After a response without the object (a changed
-plan, a new key) they are read again.
+They are found by the remembered id, otherwise by their natural key, and read again after a response without the object
+(a changed plan, a new key).
 """
 
 from __future__ import annotations

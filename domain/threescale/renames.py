@@ -1,7 +1,6 @@
 """Changes of unique values, one at a time: names of metrics, paths of backends.
 
-3scale refuses a value that another object still has. Changes that free a value come first; objects that swap values use
-a temporary one.
+3scale refuses a value that another object still has. Changes that free a value come first; swaps use a temporary one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Labels that link an OpenAPI and its document's Secret, as the replaced operator sets them.
 
-Perdure needs neither; people, tools, and the operator after a rollback use them. A Secret that the worker may not label
-stays unchanged.
+People, tools, and the operator after a rollback use them. A Secret that the worker may not label stays unchanged.
 """
 
 from __future__ import annotations

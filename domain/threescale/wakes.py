@@ -1,8 +1,7 @@
 """The names by which objects are referenced, and the names that they reference.
 
-A changed object wakes its referrers by its names: an Orphan is woken when its referent arrives, and a dependent
-recovers with it. An account waits for any user that names it, by the account's name; an OpenAPI waits for the objects
-that it created, by its own name.
+A changed object wakes its referrers by its names: an Orphan is woken when its referent arrives. An account waits for
+any user that names it, by the account's name; an OpenAPI waits for the objects that it created, by its own name.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def made_by(namespace: str, open_api: str) -> str:
 
 
 def called(resource: CustomResource) -> str:
-    """The name in 3scale, which must be unique in a tenant; empty if it has none yet.
+    """The name in 3scale, unique in a tenant; empty if it has none yet.
 
     A deleted or renamed object wakes those with its former name, because one of them may now have it.
     """
