@@ -76,7 +76,8 @@ async def _fill(lab: Laboratory, size: int) -> Found:
     ledger, requests = lab.emulator.ledger(), lab.requests_since(mark)
     cpu = {service: seconds - cpu_before[service] for service, seconds in lab.cpu().items()}
     clouds = cpu.pop(AWS)
-    leases = sum(count for name, count in requests.items() if name.endswith(" leases"))
+    # Neither comes with an account: leases are renewed by time, watches reopened.
+    standing = sum(n for name, n in requests.items() if name.endswith(" leases") or name.startswith("watch "))
     histories = await lab.histories()
     accounts = [len(history.events) for id_, history in histories.items() if id_.startswith("Account/")]
     everything = sum(len(history.events) for history in histories.values())
@@ -94,9 +95,9 @@ async def _fill(lab: Laboratory, size: int) -> Found:
         Figure(
             row="d",
             what="Kubernetes requests per account",
-            measured=(sum(requests.values()) - leases) / size,
+            measured=(sum(requests.values()) - standing) / size,
             goal="≤ 12",
-            note=f"upstream 11; beside them {leases} of the leaders' leases",
+            note=f"upstream 11; beside them {standing} for leases and watches",
         ),
         Figure(
             row="d",
