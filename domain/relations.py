@@ -25,9 +25,10 @@ from domain.resource import KubeModel, KubeObject
 T = TypeVar("T")
 # An object by namespace and name, or by whatever else both sides of a relation know it.
 Name = Hashable
-# Objects by their model; by their kind where they have none (`KubeObject`); or the key of a lifecycle that no
-# object stands behind.
+# Objects by their model; by their kind where they have none; `KubeObject` for objects of any kind, which referrers name
+# together with their apiVersion and kind; or the key of a lifecycle that no object stands behind.
 End = type[KubeModel] | Kind | Key
+ANY_KIND = "*"
 
 
 class On(Enum):
@@ -98,6 +99,7 @@ class News(Generic[T]):
 class Scope(Enum):
     """What is watched of objects while others refer to them."""
 
+    KIND = "all of a kind, whose apiVersion and kind the names begin with"
     NAME = "each by its name"
     NAMESPACE = "all of a namespace"
     CLUSTER = "all of the cluster"
@@ -107,17 +109,21 @@ class Scope(Enum):
 class WhileNamed:
     """That referents are watched only while objects refer to them, which do so by namespace and name.
 
-    Many names or namespaces are watched together, where rights allow a watch of the whole cluster.
+    Many names or namespaces are watched together, where rights allow a watch of the whole cluster. A name that is empty
+    stands for all objects, and requires none.
 
     Args:
         scope: what is watched.
         one: what metrics and logs call the watch of one name or namespace; that follows.
-        all: what they call the watch of the cluster.
+        all: what they call the watch of the cluster; of a kind, after its name.
+        field_manager: of the referrers' lifecycles, if these make and delete the referents and write as somebody other
+            than Perdure's other lifecycles; a deletion is then a step of the end of a referrer that is being deleted.
     """
 
     scope: Scope
     one: str = ""
     all: str = ""
+    field_manager: str = ""
 
 
 def by_name(model: Any) -> Iterable[Name]:
@@ -171,6 +177,8 @@ def kind_name(end: End) -> str:
     """The kind of the objects at an end; empty where no object stands behind the lifecycle."""
     if isinstance(end, Key):
         return ""
+    if end is KubeObject:
+        return ANY_KIND
     return end.name if isinstance(end, Kind) else str(end.kind_of.name)  # type: ignore[attr-defined]
 
 

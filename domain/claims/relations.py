@@ -1,16 +1,18 @@
 """What refers to what among claims, handles, pools and providers of one installation.
 
 ResourceClaim <──> ResourceHandle ──> ResourcePool <── ResourcePoolScaling
+  |                    ^ |
+  |                    | +──> managed objects, of any kind; their annotations name the handle
   |     claim, handle and pool ──> ResourceProvider ──> ResourceProvider ──> ...
   +──> Namespace
 
-A claim without a handle waits for any handle that is free, and for any provider: it may match now. The objects that
-handles manage are of kinds that are not known before; the watcher knows them (`starters/watch/claims.py`).
+A claim without a handle waits for any handle that is free, and for any provider: it may match now.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
@@ -22,19 +24,25 @@ from domain.claims import (
     RESOURCE_POOL_SCALING,
     RESOURCE_PROVIDER,
 )
-from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
+from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION, RESOURCE_FIELD_MANAGER
 from domain.claims.domain_names import DomainNames
+from domain.claims.linked import recorded_reference
 from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone, is_unbound
-from domain.claims.objects import paused, text_at, value_at
+from domain.claims.objects import object_at, objects_at, paused, text_at, value_at
 from domain.claims.providers import links, named_providers
 from domain.claims.references import holder_of
 from domain.identity import Kind
 from domain.levers import ABANDONED, RETRIED
-from domain.relations import Linked, News, On, Relation, Scope, WhileNamed, Whom
+from domain.relations import Linked, News, On, Relation, Scope, WhileNamed, Whom, always
 from domain.resource import KubeObject
 
 # Written by kubectl or by our own levers; no decision reads them.
 UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", RETRIED, ABANDONED})
+# Users write arbitrary text into templates: each character must match in one way only, or matching takes exponential
+# time.
+_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_API_VERSION = re.compile(rf"({_LABEL}(\.{_LABEL})*/)?v[a-z0-9]{{1,62}}")
+_KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
 
 Names = Iterable[Hashable]
 
@@ -67,6 +75,17 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         """A claim waits for the end of a handle that is left alone, which no change before that tells it of."""
         return left_alone(handle) or not is_deleting(handle.document)
 
+    def manager(managed: KubeObject) -> Names:
+        """The handle that a managed object's annotations name."""
+        annotations = managed.metadata.annotations
+        name = annotations.get(names.resource_handle_name_annotation)
+        here = annotations.get(names.resource_handle_namespace_annotation) == namespace
+        return [(namespace, name)] if name and here else []
+
+    def managed_version(managed: KubeObject) -> Hashable:
+        """Any change of a managed object: templates may read any part, and the claim's status shows all of it."""
+        return managed.metadata.resource_version if manager(managed) else ""
+
     handle_left = News(left_alone, on=frozenset({On.CHANGES, On.GOES}), linked=Linked.NEVER, counts=matters_to_claim)
     uses = Relation(
         of=(RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL),
@@ -74,7 +93,18 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         by=lambda user: [(namespace, name) for name in named_providers(user.document)],
         matters=News(_as_rendered),
     )
+    changed_by_others = News(managed_version, ours=False, as_made=always)
     return (
+        Relation(
+            of=RESOURCE_HANDLE,
+            to=KubeObject,
+            by=_managed,
+            known_as=_itself,
+            matters=changed_by_others,
+            required=True,
+            watched=WhileNamed(Scope.KIND, all="managed", field_manager=RESOURCE_FIELD_MANAGER),
+        ),
+        Relation(of=KubeObject, to=RESOURCE_HANDLE, by=manager, told=changed_by_others),
         Relation(
             of=RESOURCE_HANDLE,
             to=RESOURCE_CLAIM,
@@ -133,6 +163,23 @@ def _waiting(end: Kind, unbound: Callable[[KubeObject], bool], news: News[Any]) 
         known_as=lambda _: ["any"],
         matters=news,
     )
+
+
+def _managed(handle: KubeObject) -> Names:
+    """apiVersion, kind, namespace and name of each resource; without a record only the kind that its template has."""
+    found: dict[tuple[str, ...], None] = {}
+    for index, entry in enumerate(objects_at(handle.document, "spec", "resources")):
+        recorded = recorded_reference(handle.document, index)
+        described = recorded or object_at(entry, "template")
+        api_version, kind = text_at(described, "apiVersion"), text_at(described, "kind")
+        if _API_VERSION.fullmatch(api_version) and _KIND.fullmatch(kind):
+            found[api_version, kind, text_at(recorded, "namespace"), text_at(recorded, "name")] = None
+    return found
+
+
+def _itself(managed: KubeObject) -> Names:
+    said, meta = managed.document, managed.metadata
+    return [(text_at(said, "apiVersion"), text_at(said, "kind"), meta.namespace, meta.name)]
 
 
 def _holder(handle: KubeObject) -> Names:

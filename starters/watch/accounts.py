@@ -24,7 +24,7 @@ from domain.accounts.relations import CLOSE_BACKOFF, CONFIG, PAYER, POOL_ANNOTAT
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
 from engine.kube.json import JsonObject, at, mapping, sequence, text
 from engine.kube.store import Followed
-from starters.watch.kinds import Watched, read_nothing
+from starters.watch.kinds import Pacing, Watched, read_nothing
 from starters.watch.projection import Projection, View, chosen, generation, others_finalizers
 
 AREA = "accounts"
@@ -149,8 +149,8 @@ def claim_patience(before: Projection | None, after: Projection) -> float:
 
 WATCHED = (
     Watched(Followed(ACCOUNT_POOL), read=read_pool, relations=RELATIONS),
-    Watched(Followed(ACCOUNT), read=read_account, relations=RELATIONS, patience=account_patience),
-    Watched(Followed(ACCOUNT_CLAIM), read=read_claim, relations=RELATIONS, patience=claim_patience),
+    Watched(Followed(ACCOUNT), read=read_account, relations=RELATIONS, pacing=Pacing(account_patience)),
+    Watched(Followed(ACCOUNT_CLAIM), read=read_claim, relations=RELATIONS, pacing=Pacing(claim_patience)),
     Watched(
         Followed(
             built_in.CONFIG_MAP,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims import RESOURCE_CLAIM
 from domain.resource import parse_timestamp
 from starters.watch.index import Index
 from starters.watch.projection import Projection
@@ -35,15 +35,6 @@ def handle_ending(before: Projection | None, after: Projection | None, index: In
     claim = index.get(RESOURCE_CLAIM.name, namespace, name) if name else None
     goes = _over(after) or (claim is not None and (claim.deleting or _over(claim)))
     return after.deleting and goes and not _let_go(before, after)
-
-
-def managed_ending(before: Projection | None, after: Projection | None, index: Index, namespace: str) -> bool:
-    """Whether it is being deleted, or gone, while its handle (in `namespace`) is deleted."""
-    subject = after or before
-    if subject is None or (after is not None and not after.deleting):
-        return False
-    handle = index.get(RESOURCE_HANDLE.name, namespace, subject.fact("handle"))
-    return handle is not None and handle.deleting
 
 
 def _let_go(before: Projection | None, after: Projection) -> bool:

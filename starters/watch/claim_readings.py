@@ -3,14 +3,13 @@
 Any difference in a status counts, since people, older clients and restore tools write it; Perdure's own writes are
 recognised by their field manager (`watcher.py`). The facts are:
 
-- `handle` of a claim or managed object: its handle's name;
+- `handle` of a claim: its handle's name;
 - `unbound` of a claim: the binder has to serve it;
 - `detached` of a claim, `ignored` and `paused` also of a handle or pool: other lifecycles leave it alone;
 - `stalled` of a claim, handle or pool: its status shows a fault;
 - `claim`, `pool` of a handle: namespace and name;
 - `end` of a claim or handle: expiry, for a claim the earlier of the shown and the requested one;
 - `free` of a handle: not bound to a claim;
-- `kinds`, `references` of a handle: resources, one a line, as apiVersion and kind, or also with namespace and name;
 - `healthy`, `ready` of a claim or handle: as in the status, empty while unknown;
 - `minimum` of a pool: the wanted number of free handles.
 """
@@ -18,8 +17,7 @@ recognised by their field manager (`watcher.py`). The facts are:
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import cast
 
 from domain import levers
@@ -36,10 +34,6 @@ from starters.watch.projection import View, generation, others_finalizers
 
 # State of Poolboy's framework, which no decision reads.
 _UNREAD_STATUS = frozenset({"diffBase", "kopf"})
-# Users write arbitrary text into templates: ambiguous patterns would match in exponential time.
-_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-_API_VERSION = re.compile(rf"({_LABEL}(\.{_LABEL})*/)?v[a-z0-9]{{1,62}}")
-_KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
 _TRUE = "true"
 
 
@@ -85,7 +79,6 @@ class Readings:
             _paused(obj),
         )
         free = not (bound or ignored or _deleting(obj))
-        references = [_reference(obj, index) for index in range(len(sequence(spec, "resources")))]
         return View(
             fingerprint=self._content(obj),
             handed=(paused,),  # a pause by its own workflow concerns the claim's, which reconciles both
@@ -100,8 +93,6 @@ class Readings:
                 healthy=healthy,
                 ready=ready,
                 free=_word(free),
-                kinds=_lines(_managed_kinds(obj)),
-                references=_lines(reference for reference in references if reference),
             ),
         )
 
@@ -122,14 +113,6 @@ class Readings:
             fingerprint=self._content(obj),
             settled=text(obj, "status", "state") == "done",
         )
-
-    def managed(self, obj: JsonObject) -> View:
-        """Nothing is kept of objects without a handle. Templates may read any part of the others."""
-        annotations = mapping(obj, "metadata", "annotations")
-        handle = text(annotations, self._names.resource_handle_name_annotation)
-        if not handle or text(annotations, self._names.resource_handle_namespace_annotation) != self._namespace:
-            return View((), settled=True)
-        return View((text(obj, "metadata", "resourceVersion"),), settled=True, facts={"handle": handle})
 
     def _content(self, obj: JsonObject) -> tuple[object, ...]:
         """Everything except what Kubernetes, kubectl and former frameworks store for themselves; the generation stands
@@ -169,25 +152,6 @@ def _recorded(handle: JsonObject, index: int) -> Mapping[str, object]:
     return recorded_reference(cast("ClaimsObject", handle), index)
 
 
-def _reference(handle: JsonObject, index: int) -> str:
-    """A managed object's identity for lookups among its kind."""
-    recorded = _recorded(handle, index)
-    return f"{_kind_of(recorded)} {_path(recorded)}" if _kind_of(recorded) else ""
-
-
-def _managed_kinds(handle: JsonObject) -> Iterator[str]:
-    """Uses recorded kinds, else those of templates, before overrides."""
-    for index, entry in enumerate(sequence(handle, "spec", "resources")):
-        if kind := _kind_of(_recorded(handle, index) or mapping(entry, "template")):
-            yield kind
-
-
-def _kind_of(obj: Mapping[str, object]) -> str:
-    """Returns nothing for invalid kinds, as templates may contain anything."""
-    api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
-    return f"{api_version} {kind}" if _API_VERSION.fullmatch(api_version) and _KIND.fullmatch(kind) else ""
-
-
 def _sorted(values: Mapping[str, object], unread: frozenset[str] = frozenset()) -> tuple[tuple[str, object], ...]:
     return tuple((name, values[name]) for name in sorted(values) if name not in unread)
 
@@ -223,10 +187,6 @@ def _retry_wanted(obj: JsonObject) -> bool:
 
 def _path(reference: Mapping[str, object]) -> str:
     return f"{text(reference, 'namespace')}/{text(reference, 'name')}" if reference else ""
-
-
-def _lines(values: Iterable[str]) -> str:
-    return "\n".join(sorted({value for value in values if value}))
 
 
 def _number(obj: Mapping[str, object], *path: str) -> str:

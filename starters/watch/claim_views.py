@@ -9,16 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Iterator
 from functools import partial
+from typing import cast
 
 from domain.claims import RESOURCE_HANDLE, RESOURCE_WATCH
 from domain.claims.names import watch_name
+from domain.relations import Scope
 from engine.errors import ApiError, Conflict
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, text
 from engine.settings import Settings
 from starters.watch.duties import Duty
 from starters.watch.index import Index
+from starters.watch.projection import Projection
 
 AREA = "claims"
 
@@ -64,13 +68,20 @@ def wanted_views(index: Index) -> dict[str, JsonObject]:
     """Returns specs by name: one for each kind and namespace in which handles have resources."""
     views: dict[str, JsonObject] = {}
     for handle in index.all(RESOURCE_HANDLE.name):
-        for reference in handle.fact("references").splitlines():
-            api_version, kind, path = reference.split(" ", 2)
-            namespace = path.partition("/")[0]
+        for api_version, kind, namespace in _recorded(handle):
             spec: JsonObject = {"apiVersion": api_version, "kind": kind}
             where: JsonObject = {"namespace": namespace} if namespace else {}
             views[watch_name(api_version, kind, namespace)] = {**spec, **where}
     return views
+
+
+def _recorded(handle: Projection) -> Iterator[tuple[str, str, str]]:
+    """apiVersion, kind and namespace of the objects that a handle has recorded."""
+    for (relation, _), shown in handle.shown.items():
+        if relation.watched and relation.watched.scope is Scope.KIND:
+            for api_version, kind, namespace, name in cast(tuple[tuple[str, str, str, str], ...], shown.names):
+                if name:
+                    yield api_version, kind, namespace
 
 
 async def _existing(api: KubeApi, namespace: str) -> set[str]:

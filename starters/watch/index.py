@@ -6,15 +6,12 @@ costs a scan of all objects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
 
 from domain.identity import Key
 from engine.kube.indexer import Indexer
 from starters.watch.projection import Place, Projection
-
-# The keys that a change concerns, given the object before and after it (None if absent) and the index.
-Dependents = Callable[[Projection | None, Projection | None, "Index"], set[Key]]
 
 
 class Index:

@@ -16,7 +16,7 @@ from domain.instances.upkeep import key_of
 from engine.kube.json import JsonObject, mapping, text
 from engine.kube.store import Followed
 from engine.settings import Settings
-from starters.watch.kinds import Watched, read_nothing
+from starters.watch.kinds import Pacing, Watched, read_nothing
 from starters.watch.projection import View
 
 AREA = "instances"
@@ -83,5 +83,6 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
         INTERRUPTION_POLICY: read_nothing,
     }
     return tuple(
-        Watched(Followed(kind), read=read, relations=relations, gathers=CACHED) for kind, read in reads.items()
+        Watched(Followed(kind), read=read, relations=relations, pacing=Pacing(gathers=CACHED))
+        for kind, read in reads.items()
     )

@@ -7,22 +7,22 @@ object's work, that object is its *carrier* and gets its wakes. A carrier may ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import cast
 
 from domain.built_in_kinds import SECRET
 from domain.identity import Key, Kind, all_kinds
-from domain.relations import Relation, Scope, kind_name
+from domain.relations import ANY_KIND, Relation, Scope, WhileNamed, kind_name
 from engine.kube.api import FIELD_MANAGER
 from engine.kube.json import JsonObject
 from engine.kube.store import Followed
 from engine.settings import Settings
 from starters.watch import areas
-from starters.watch.index import Dependents, Index
-from starters.watch.projection import Projection, Read, Side, View, project
-from starters.watch.relations import missing_referents, places_of, referents, shown_by, woken
+from starters.watch.index import Index
+from starters.watch.projection import Place, Projection, Read, Side, View, project
+from starters.watch.relations import ending_with_referrer, missing_referents, places_of, referents, shown_by, woken
 
 # Seconds. Objects come and go; listing a namespace repeatedly would cost more than watching on.
 LINGERS = 300.0
@@ -45,10 +45,6 @@ def _ends_unseen(before: Projection | None, after: Projection | None, _: Index) 
     return False
 
 
-def _declares_nothing(_: Projection) -> tuple[Watched, ...]:
-    return ()
-
-
 def _carries_itself(known: Projection, _: Index) -> Key:
     return known.key
 
@@ -57,16 +53,8 @@ def _is_never_silent(_: Projection) -> float | None:
     return None
 
 
-def _concerns_nobody(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-    return set()
-
-
 def _lives_always(_known: Projection, _index: Index) -> bool:
     return True
-
-
-def _is_missed_by_nobody(_: Index) -> set[Key]:
-    return set()
 
 
 @dataclass(frozen=True)
@@ -87,6 +75,19 @@ class Carried:
 
 
 @dataclass(frozen=True)
+class Pacing:
+    """How long the wakes of a change wait.
+
+    Args:
+        patience: how long an object's own wake may wait, because another workflow does its work.
+        gathers: seconds for which wakes of other lifecycles are gathered, if one change concerns thousands.
+    """
+
+    patience: Patience = _no_patience
+    gathers: float = 0.0
+
+
+@dataclass(frozen=True)
 class Watched:
     """One kind (or a part of it) that is watched.
 
@@ -94,40 +95,26 @@ class Watched:
         followed: what is listed and watched; a declared kind may leave `plural` empty for discovery. Two entries of one
             kind need different `called` names.
         read: reads an object into the fields of its projection.
-        relations: all relations; those of the kind determine which lifecycles its changes wake.
-        dependents: the keys of further lifecycles that a change concerns.
+        relations: all relations; those of the kind determine which lifecycles its changes wake, what is watched while
+            its objects refer to it, and who is woken after the first list for an object that is missing.
         lives: which objects have a lifecycle, if most have none; an object that stops having one wakes an open
             lifecycle as if it were gone.
-        patience: how long an object's own wake may wait, because another workflow does its work.
         ending: whether a change is a step of an end in progress, whose workflow is then woken only seconds later;
             lifecycles of objects that live on are woken at once.
         carried: which workflow does the work of its objects.
-        gathers: seconds for which wakes of dependents are gathered, if one change concerns thousands.
-        missed_by: keys of objects that name missing objects of this kind, since deletions without a watcher leave no
-            event.
         silent_at: when (seconds of the epoch) an object's last report expires, if its status is a heartbeat: only a
             missed report, and the next one after it, wake lifecycles.
-        declares: further kinds to watch while this object exists.
-        writer: the field manager of the lifecycles that its changes wake; their own writes wake nothing.
-        lingers: seconds that a declared kind stays watched after its last declaring object.
-        wider: for a declared kind, the cluster-wide selection that may replace many partial watches.
+        pacing: how long the wakes wait.
     """
 
     followed: Followed
     read: Read
     relations: tuple[Relation, ...] = ()
-    dependents: Dependents = _concerns_nobody
     lives: Lives = _lives_always
-    patience: Patience = _no_patience
     ending: Ending = _ends_unseen
     carried: Carried = Carried()
-    gathers: float = 0.0
-    missed_by: Callable[[Index], set[Key]] = _is_missed_by_nobody
     silent_at: Callable[[Projection], float | None] = _is_never_silent
-    declares: Callable[[Projection], tuple[Watched, ...]] = _declares_nothing
-    writer: str = FIELD_MANAGER
-    lingers: float = 0.0
-    wider: Watched | None = None
+    pacing: Pacing = Pacing()
 
     def __post_init__(self) -> None:
         called = self.followed.called or self.kind.name
@@ -142,31 +129,39 @@ class Watched:
         """Used in metrics, logs and the index."""
         return self.followed.name
 
+    @property
+    def end(self) -> str:
+        """What relations call its objects."""
+        return self.kind.name
+
+    @property
+    def writer(self) -> str:
+        """The field manager of the lifecycles that its changes wake: their own writes wake nothing."""
+        return FIELD_MANAGER
+
     def project(self, cluster: str, obj: JsonObject) -> Projection:
-        shown = partial(shown_by, self.relations, self.kind.name, obj)
+        shown = partial(shown_by, self.relations, self.end, obj)
         return project(self.kind.name, cluster, obj, self.read, self.writer, shown)
 
     def relatives(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
         """Other lifecycles that a change concerns."""
-        return self.dependents(before, after, index) | woken(self.relations, self.kind.name, before, after, index)
+        return woken(self.relations, self.end, before, after, index)
 
     def missing(self, index: Index) -> set[Key]:
         """Lifecycles that need a missing object of this kind."""
-        return self.missed_by(index) | missing_referents(self.relations, self.kind.name, index)
+        return missing_referents(self.relations, self.end, index)
 
-    def declared(self, known: Projection) -> tuple[Watched, ...]:
-        """The further kinds to watch while this object exists."""
-        found = (_watched_while_named(*each) for each in dict.fromkeys(self._named(known)))
-        return (*self.declares(known), *found)
+    def declared(self, known: Projection) -> tuple[WatchedWhileNamed, ...]:
+        """What else is watched while this object exists."""
+        return tuple(_watched_while_named(self.relations, *each) for each in dict.fromkeys(self._named(known)))
 
-    def _named(self, known: Projection) -> Iterator[tuple[Relation, str, str]]:
-        """Returns relation, namespace and name; empty means all."""
-        for (relation, side), _ in places_of(self.relations, self.kind.name):
+    def _named(self, known: Projection) -> Iterator[tuple[Relation, tuple[str, ...]]]:
+        """What has to be watched: the relation, and what all names begin with."""
+        kept = {Scope.KIND: 2, Scope.NAME: 2, Scope.NAMESPACE: 1, Scope.CLUSTER: 0}
+        for (relation, side), _ in places_of(self.relations, self.end):
             if side is Side.REFERRER and relation.watched and (relation, side) in known.shown:
-                for each in sorted(cast(tuple[tuple[str, str], ...], known.shown[relation, side].names)):
-                    kept = {Scope.NAME: 2, Scope.NAMESPACE: 1, Scope.CLUSTER: 0}[relation.watched.scope]
-                    namespace, name = (*each[:kept], "", "")[:2]
-                    yield relation, namespace, name
+                for name in sorted(cast(tuple[tuple[str, ...], ...], known.shown[relation, side].names)):
+                    yield relation, name[: kept[relation.watched.scope]]
 
     def told_of_silence(self, known: Projection, index: Index) -> set[Key]:
         """The lifecycles that an object's reports are for."""
@@ -185,45 +180,96 @@ class Watched:
 
     @property
     def declaring(self) -> bool:
-        named = (place for place, _ in places_of(self.relations, self.kind.name) if place[0].watched)
-        return self.declares is not _declares_nothing or any(side is Side.REFERRER for _, side in named)
+        places = (place for place, _ in places_of(self.relations, self.end))
+        return any(relation.watched and side is Side.REFERRER for relation, side in places)
 
     @property
     def reporting(self) -> bool:
         return self.silent_at is not _is_never_silent
 
 
+@dataclass(frozen=True, kw_only=True)
+class WatchedWhileNamed(Watched):
+    """Objects of a relation's end that are watched while other objects refer to them.
+
+    Args:
+        relation: the relation.
+        named: what the names of all these objects begin with.
+        lingers: seconds that they stay watched after the last object that refers to them.
+        wider: the cluster-wide watch that may replace many partial ones.
+    """
+
+    relation: Relation
+    named: tuple[str, ...] = ()
+    lingers: float = 0.0
+    wider: WatchedWhileNamed | None = None
+
+    @property
+    def end(self) -> str:
+        return kind_name(self.relation.referents[0])
+
+    @property
+    def writer(self) -> str:
+        return (self.relation.watched and self.relation.watched.field_manager) or FIELD_MANAGER
+
+    def project(self, cluster: str, obj: JsonObject) -> Projection:
+        """Objects of a list may lack their kind."""
+        return super().project(cluster, {"apiVersion": self.kind.api_version, "kind": self.kind.name, **obj})
+
+    def missing(self, index: Index) -> set[Key]:
+        return missing_referents(self.relations, self.end, index, self._is_missing)
+
+    def _is_missing(self, _: Place, name: Hashable, index: Index) -> bool:
+        path = cast(tuple[str, ...], name)
+        selected = path[: len(self.named)] == self.named and bool(path[-1])
+        return selected and index.get(self.name, *path[-2:]) is None
+
+
 @cache
-def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watched:
-    """Watches an object, a namespace, or the cluster, as long as objects refer to it."""
-    end, called = relation.referents[0], relation.watched
-    if called is None or isinstance(end, Key):
+def _watched_while_named(
+    relations: tuple[Relation, ...], relation: Relation, named: tuple[str, ...]
+) -> WatchedWhileNamed:
+    """The watch of all objects whose names begin so."""
+    end, how = relation.referents[0], relation.watched
+    if how is None or isinstance(end, Key):
         raise TypeError(f"{end} is not watched while it is named")
-    if namespace:
-        whole = _watched_while_named(relation, "", "")
-        return replace(
-            whole,
-            followed=replace(
-                whole.followed,
-                called=f"{called.one} {namespace}/{name}" if name else f"{called.one} {namespace}",
-                namespace=namespace,
-                field_selector=f"metadata.name={name}" if name else whole.followed.field_selector,
-            ),
-            lingers=0.0 if name else LINGERS,
-            wider=whole,
+    if how.scope is Scope.KIND:
+        open_ended = tuple(each for each in relations if ANY_KIND in map(kind_name, (each.referrers + each.referents)))
+        return WatchedWhileNamed(
+            followed=_all_of(how, *named),
+            read=read_nothing,
+            relations=open_ended,
+            ending=partial(ending_with_referrer, open_ended, ANY_KIND) if how.field_manager else _ends_unseen,
+            relation=relation,
+            named=named,
+            lingers=LINGERS,
         )
-    return Watched(
+    if named and named[0]:
+        whole = _watched_while_named(relations, relation, ())
+        selector = f"metadata.name={named[1]}" if named[1:] else whole.followed.field_selector
+        followed = replace(
+            whole.followed, called=f"{how.one} {'/'.join(named)}", namespace=named[0], field_selector=selector
+        )
+        return replace(whole, followed=followed, named=named, lingers=0.0 if named[1:] else LINGERS, wider=whole)
+    return WatchedWhileNamed(
         followed=Followed(
             kind=end if isinstance(end, Kind) else end.kind_of,  # type: ignore[attr-defined]
             # Excludes Helm's releases, which are many and large.
             field_selector="type!=helm.sh/release.v1" if end == SECRET else "",
             metadata_only=isinstance(end, Kind),
-            called=called.all,
+            called=how.all,
         ),
         read=read_nothing,
         relations=(relation,),
-        lingers=LINGERS if called.scope is Scope.CLUSTER else 0.0,
+        relation=relation,
+        lingers=LINGERS if how.scope is Scope.CLUSTER else 0.0,
     )
+
+
+def _all_of(how: WhileNamed, api_version: str, name: str) -> Followed:
+    group, _, version = api_version.rpartition("/")
+    kind = Kind(name=name, group=group, version=version, plural="", area="", lifecycle=False)
+    return Followed(kind, called=f"{name} of {api_version}, {how.all}")
 
 
 def read_nothing(_: JsonObject) -> View:

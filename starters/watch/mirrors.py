@@ -8,7 +8,7 @@ the watcher unready:
                                             last object that declares it gone, and some minutes: stopped
 
 Declared parts of a kind, such as a single Secret, need a stream each. Many are replaced by one cluster-wide watch
-(`Watched.wider`) if the API server allows it:
+(`WatchedWhileNamed.wider`) if the API server allows it:
 
     few ──────────────► one watch for each ◄── not allowed ──┐
     many ──► may we list and watch the whole cluster's? ─────┤  asked again every five minutes
@@ -33,7 +33,7 @@ from engine.kube.reflector import OBJECTS, Changes, Reflector, Timing
 from engine.kube.store import Followed
 from starters.watch import metrics
 from starters.watch.index import Index
-from starters.watch.kinds import Watched
+from starters.watch.kinds import Watched, WatchedWhileNamed
 from starters.watch.projection import Projection
 
 FIRST_ATTEMPT = 0.2
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _Declared:
-    entry: Watched
+    entry: WatchedWhileNamed
     by: int = 0  # number of declaring objects
     trouble: str = ""  # why it is not watched
     awaited: bool = False  # it was missing: objects that name it may wait for it
@@ -65,7 +65,7 @@ class _Declared:
 
 @dataclass
 class _Parts:
-    whole: Watched
+    whole: WatchedWhileNamed
     members: dict[Followed, _Declared] = field(default_factory=dict)
     together: bool = False  # whether the cluster-wide watch has replaced them
     refused: bool = False  # whether they are many, but the cluster-wide watch is not allowed
@@ -160,7 +160,7 @@ class Mirrors:
         waiting = any(one.awaited for one in self._declared.values() if one.entry.name == entry.name)
         return waiting or bool(self._reflectors[entry.name].trouble if entry.name in self._reflectors else "")
 
-    def _join(self, entry: Watched) -> None:
+    def _join(self, entry: WatchedWhileNamed) -> None:
         declared = self._declared.get(entry.followed)
         if declared is None:
             logger.info("%s is watched from now on", entry.name)
@@ -221,7 +221,7 @@ class Mirrors:
             longest = min(LONGEST_ATTEMPT, FIRST_ATTEMPT * 2.0 ** min(failures - 1, 10))
             await asyncio.sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311
 
-    async def _resolved(self, entry: Watched) -> Watched:
+    async def _resolved(self, entry: WatchedWhileNamed) -> WatchedWhileNamed:
         if entry.kind.plural:
             return entry
         async with self._asking:
@@ -234,7 +234,7 @@ class Mirrors:
 
     # Parts of a kind, one by one or together.
 
-    def _add_part(self, whole: Watched, part: _Declared) -> None:
+    def _add_part(self, whole: WatchedWhileNamed, part: _Declared) -> None:
         parts = self._parts.get(whole.followed)
         if parts is None:
             parts = self._parts[whole.followed] = _Parts(whole)
@@ -289,7 +289,7 @@ class Mirrors:
             logger.info("whether %s may be watched is not known: %s", entry.name, error)
             return otherwise
 
-    async def _whole_is_listed(self, entry: Watched) -> bool:
+    async def _whole_is_listed(self, entry: WatchedWhileNamed) -> bool:
         """Waits up to `LISTED_WITHIN` seconds for the list."""
         if entry.followed not in self._declared:
             self._join(entry)
@@ -390,5 +390,5 @@ def _measure_no_more(name: str) -> None:
         gauge.remove(name)
 
 
-def _declarations(entry: Watched, known: Projection | None) -> dict[Followed, Watched]:
+def _declarations(entry: Watched, known: Projection | None) -> dict[Followed, WatchedWhileNamed]:
     return {each.followed: each for each in entry.declared(known)} if known is not None else {}

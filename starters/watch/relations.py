@@ -22,6 +22,8 @@ from starters.watch.index import Index
 from starters.watch.projection import Place, Projection, Shown, Side, own_write
 
 Relations = tuple[Relation, ...]
+# Whether an object of this name in a relation is known not to exist.
+Missing = Callable[[Place, Hashable, Index], bool]
 _Told = tuple[int, int, Callable[[Any], bool] | None] | None
 
 
@@ -136,16 +138,31 @@ def referents(relations: Relations, known: Projection, index: Index) -> set[Key]
     return keys
 
 
-def missing_referents(relations: Relations, kind: str, index: Index) -> set[Key]:
+def missing_referents(relations: Relations, kind: str, index: Index, is_missing: Missing | None = None) -> set[Key]:
     """The lifecycles that require an object of this kind that does not exist."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, kind):
         if place[1] is Side.REFERENT and place[0].required:
             for referrer in map(kind_name, place[0].referrers):
                 for name in index.names_at(referrer, (place[0], Side.REFERRER)):
-                    if not any(_known(end, place, name, index) for end in place[0].referents):
+                    if (is_missing or _is_missing)(place, name, index):
                         keys |= {each.key for each in index.at(referrer, (place[0], Side.REFERRER), name)}
     return keys
+
+
+def _is_missing(place: Place, name: Hashable, index: Index) -> bool:
+    return not any(_known(end, place, name, index) for end in place[0].referents)
+
+
+def ending_with_referrer(
+    relations: Relations, kind: str, before: Projection | None, after: Projection | None, index: Index
+) -> bool:
+    """Whether an object is being deleted, or gone, while an object that it concerns is being deleted."""
+    if after is not None and not after.deleting:
+        return False
+    keys = woken(relations, kind, before, after, index)
+    found = (index.get(key.kind, key.namespace, key.name) for key in keys)
+    return any(each is not None and each.deleting for each in found)
 
 
 def _news(relation: Relation, side: Side) -> News[KubeModel] | None:

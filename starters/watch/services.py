@@ -25,7 +25,7 @@ from engine.kube.json import JsonObject
 from engine.kube.store import Followed
 from engine.settings import settings
 from starters.watch.index import Index
-from starters.watch.kinds import Watched, read_nothing
+from starters.watch.kinds import Pacing, Watched, read_nothing
 from starters.watch.loadbalancer_figures import service_figures
 from starters.watch.projection import Projection, View, others_finalizers
 
@@ -72,7 +72,7 @@ class Reading:
         nodes = endpoints(self._installation)
         return (
             Watched(Followed(SERVICE), read=self.service, relations=(*RELATIONS, nodes), lives=self.lives),
-            Watched(Followed(NODE), read=read_nothing, relations=(nodes,), gathers=NODES_GATHER),
+            Watched(Followed(NODE), read=read_nothing, relations=(nodes,), pacing=Pacing(gathers=NODES_GATHER)),
             Watched(
                 Followed(
                     EVENT,

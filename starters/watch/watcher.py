@@ -236,14 +236,14 @@ class Watcher:
 
     def _wake_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         keys = self._carriers.of_all(watched.relatives(before, after, self.index))
-        if watched.gathers and keys:
-            self.queue.gather(keys, watched.gathers)
+        if watched.pacing.gathers and keys:
+            self.queue.gather(keys, watched.pacing.gathers)
         else:
             self.queue.put_all(keys)
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
         """Wakes at once, unless another workflow does its work; a restarted watcher cannot know that."""
-        patience = watched.patience(before, after) if after is not None and self._adopted else 0.0
+        patience = watched.pacing.patience(before, after) if after is not None and self._adopted else 0.0
         if patience:
             self.queue.hold(key, patience)
         else:

@@ -106,4 +106,4 @@ def test_without_an_area_what_this_installation_serves_is_audited(areas: tuple[s
 def test_the_report_wakes_nobody() -> None:
     (watched,) = watched_for(Settings())
     assert (watched.name, watched.has_workflow) == (NAME, False)
-    assert watched.dependents(None, None, Index()) == set()
+    assert not watched.relations

@@ -35,7 +35,7 @@ from domain.operator_domain import DEFAULT, PLACEHOLDER
 from engine.kube import KubeApi
 from engine.kube.connection import Connection
 from engine.settings import Settings
-from starters.watch.claims import ClaimsWatch
+from starters.watch.claims import watched_for
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("domain", "engine", "workflows", "activities", "workers", "starters", "localcloud", "yawollet")
@@ -108,7 +108,7 @@ def test_a_label_of_another_domain_says_nothing() -> None:
     ignored["metadata"]["labels"] = {ONE.ignore_label: ""}
     assert free_handle(ONE, ignored) is None
     assert free_handle(TWO, ignored) is not None
-    views = [ClaimsWatch(Settings(claims_domain=names.domain)).watched()[1].read(ignored) for names in (ONE, TWO)]
+    views = [watched_for(Settings(claims_domain=names.domain))[1].read(ignored) for names in (ONE, TWO)]
     assert [view.facts.get("ignored", "") for view in views] == ["true", ""]
 
 

@@ -300,7 +300,7 @@ def test_how_far_an_account_has_progressed_is_nothing_to_its_pool(world: World, 
 
 
 def patience(kind: Kind, before: Obj | None, after: Obj) -> float:
-    return BY_NAME[kind.name].patience(read(kind, before) if before else None, read(kind, after))
+    return BY_NAME[kind.name].pacing.patience(read(kind, before) if before else None, read(kind, after))
 
 
 SECRET = {"name": "aws", "namespace": "tenant"}

@@ -17,7 +17,7 @@ from domain.levers import PAUSED
 from engine.kube.api import KubeApi
 from engine.settings import Settings
 from starters.watch.claim_views import wanted_views
-from starters.watch.claims import ClaimsWatch
+from starters.watch.claims import watched_for
 from starters.watch.gauges import _families
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
@@ -26,15 +26,22 @@ from starters.watch.watcher import Watcher
 
 Obj = dict[str, Any]
 
-WATCH = ClaimsWatch(Settings())
-WATCHED = WATCH.watched()
-ENTRIES = {each.kind.name: each for each in (*WATCHED, WATCH.managed("v1 ConfigMap"))}
+WATCHED = watched_for(Settings())
+ENTRIES = {each.kind.name: each for each in WATCHED}
 SERVED = {"resourceHandle": {"name": "guid-b7k2q"}, "lifespan": {"start": "2026-11-21T12:00:00Z"}}
 NUMBERS = ("min_available", "available", "ready", "unready")
 READY = {"healthy": True, "ready": True}
 # Named by the first claim.
 NAMESPACES = ENTRIES["ResourceClaim"].declared(ENTRIES["ResourceClaim"].project("", claim()))[0]
 ENTRIES["Namespace"] = NAMESPACES
+
+
+def declared(each: Obj) -> tuple[Watched, ...]:
+    entry = ENTRIES["ResourceHandle"]
+    return entry.declared(entry.project("", each))
+
+
+(ENTRIES["ConfigMap"],) = declared(handle(entry("base", template=config_map("x"))))
 
 
 class Scene:
@@ -457,22 +464,34 @@ def test_a_handle_that_waits_for_anothers_object_learns_that_it_is_gone() -> Non
     assert Scene(waits).changed(None, resource(of="")) == {"ResourceHandle/guid-waits"}
 
 
-def test_objects_that_are_nobodys_are_no_news_and_cost_no_facts() -> None:
+def test_objects_that_are_nobodys_are_no_news() -> None:
     assert Scene(handle()).changed(resource("1", of=""), resource("2", of="")) == set()
-    assert Scene().seen(resource(of="")).facts == {}
+    known = [Scene().seen(resource(version, of="")).fingerprint for version in "12"]
+    assert known[0] == known[1], "nothing is looked up for the changes of the many objects that belong to no handle"
 
 
 def test_objects_of_another_installation_are_nobodys() -> None:
-    others = annotated(resource(), **{NAMES.resource_handle_namespace_annotation: "poolboy-dev"})
-    assert Scene(handle()).seen(others).facts == {}
+    others = [
+        annotated(resource(version), **{NAMES.resource_handle_namespace_annotation: "poolboy-dev"}) for version in "12"
+    ]
+    assert Scene(handle()).changed(others[0], others[1]) == set()
+    assert Scene(handle()).changed(None, others[0]) == set()
+
+
+async def test_an_object_deleted_with_its_handle_wakes_the_handle_only_seconds_later() -> None:
+    for going in (None, deleting(resource("2"))):
+        scene = Scene(deleting(handle()))
+        assert scene.changed(resource("1"), going) == set()
+        assert [key.name for key in scene.watcher.queue._held] == ["guid-b7k2q"]
+    assert Scene(handle()).changed(resource("1"), None) == {"ResourceHandle/guid-b7k2q"}, "it goes on"
 
 
 def test_a_handle_declares_the_kinds_that_its_resources_are() -> None:
     recorded = {"apiVersion": "example.com/v1", "kind": "Thing", "namespace": "things", "name": "a"}
-    seen = Scene().seen(handle(entry("base", template=config_map("x")), entry("base", reference=recorded)))
-    names = {each.name for each in ENTRIES["ResourceHandle"].declares(seen)}
-    assert names == {"ConfigMap of v1, managed", "Thing of example.com/v1, managed"}
-    assert seen.fact("references") == "example.com/v1 Thing things/a"
+    entries = [entry("base", template=config_map(name)) for name in "xy"]
+    found = declared(handle(*entries, entry("base", reference=recorded)))
+    assert [each.name for each in found] == ["Thing of example.com/v1, managed", "ConfigMap of v1, managed"]
+    assert [each.kind.api_version for each in found] == ["example.com/v1", "v1"]
 
 
 def test_namespaces_are_watched_while_there_are_claims() -> None:
@@ -493,16 +512,20 @@ def test_namespaces_are_watched_while_there_are_claims() -> None:
     ],
 )
 def test_what_can_be_no_kind_is_not_looked_for(odd: Obj) -> None:
-    assert not ENTRIES["ResourceHandle"].declares(Scene().seen(handle(entry("base", template=odd))))
+    assert not declared(handle(entry("base", template=odd)))
 
 
 def test_a_handle_whose_object_was_deleted_while_nobody_watched_is_woken() -> None:
-    recorded = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things", "name": "thing"}
-    scene = Scene(handle(entry("base", reference=recorded)))
-    missed_by = ENTRIES["ConfigMap"].missed_by
-    assert {key.name for key in missed_by(scene.watcher.index)} == {"guid-b7k2q"}
+    thing = {"namespace": "things", "name": "thing"}
+    recorded = {"apiVersion": "v1", "kind": "ConfigMap", **thing}
+    others = [{**recorded, "apiVersion": "example.com/v1"}, {**recorded, "kind": "Secret"}]
+    entries = [entry("base", reference=each) for each in others]
+    not_made = edited(handle(*entries, entry("base", template=config_map("x"))), "metadata.name", "guid-other")
+    scene = Scene(handle(entry("base", reference=recorded)), not_made)
+    missing = ENTRIES["ConfigMap"].missing
+    assert {key.name for key in missing(scene.watcher.index)} == {"guid-b7k2q"}
     scene.know(resource())
-    assert missed_by(scene.watcher.index) == set()
+    assert missing(scene.watcher.index) == set()
 
 
 # After a start.

@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from domain.identity import Key, Kind
+from domain.relations import News, Relation
 from domain.resource import timestamp
 from engine.kube.api import KubeApi
 from engine.kube.reflector import newer
@@ -19,25 +20,23 @@ from starters.watch.adoption import key_of
 from starters.watch.checkpoint import Checkpoint
 from starters.watch.index import Index
 from starters.watch.kinds import Carried, Watched
-from starters.watch.projection import Projection, View
+from starters.watch.projection import Projection, Shown, Side, View
 from starters.watch.watcher import Watcher
 
 KIND = Kind(name="Thing", group="example.com", version="v1", plural="things", area="")
 RELATIVE = Key(kind="Other", namespace="n", name="relative", uid="r")
 
 
-def relatives(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-    """One relative, which cares about the fact `seen`."""
-    seen = [side.fact("seen") if side else None for side in (before, after)]
-    return {RELATIVE} if seen[0] != seen[1] else set()
-
-
-THINGS = Watched(Followed(KIND), read=lambda _: View(()), dependents=relatives)
+# One relative, which cares about the fact `seen`.
+TELLS = Relation(of=KIND, to=(), told=News())
+THINGS = Watched(Followed(KIND), read=lambda _: View(()), relations=(TELLS,))
 
 
 def thing(name: str = "a", version: str = "10", **fields: Any) -> Projection:
     values = {"fingerprint": 1, "handed": 1, "settled": True, "ours": False, "deleting": False, **fields}
     uid = values.pop("uid", f"uid-{name}")
+    seen = hash(values.get("facts", {}).get("seen"))
+    values.setdefault("shown", {(TELLS, Side.REFERRER): Shown((RELATIVE,), (seen,))})
     return Projection(key=Key(kind="Thing", namespace="n", name=name, uid=uid), resource_version=version, **values)
 
 
@@ -360,14 +359,15 @@ async def test_what_ends_before_its_turn_would_come_is_adopted_at_once(monkeypat
 
 
 def test_who_names_what_is_not_there_is_woken_after_the_first_list() -> None:
-    missing = replace(THINGS, missed_by=lambda index: set() if index.get("Thing", "n", "a") else {RELATIVE})
-    subject = watcher()
-    subject.started(missing, [])
-    assert waiting(subject) == {"relative"}
-    subject = watcher()
-    subject.index.of("Thing")["n", "a"] = thing()
-    subject.started(missing, [thing()])
-    assert waiting(subject) == set()
+    needs = Relation(of=KIND, to=KIND, required=True)
+    entry = replace(THINGS, relations=(needs,))
+    for there in ([], [thing()]):
+        subject = watcher()
+        needing = thing("b", shown={(needs, Side.REFERRER): Shown((("n", "a"),), ())})
+        for each in (needing, *there):
+            subject.index.of("Thing")[each.name] = each
+        subject.started(entry, there)
+        assert waiting(subject) == (set() if there else {"b"})
 
 
 def test_objects_are_found_by_any_value_of_a_fact() -> None:

@@ -20,6 +20,7 @@ from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_WATCH
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.claims.names import watch_name
 from domain.identity import Key, Kind
+from domain.relations import Scope
 from engine.errors import Absent
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.discovery import LOOK_AGAIN, Discovery
@@ -30,7 +31,7 @@ from localcloud.deployment import Deployment
 from starters.watch import claim_views
 from starters.watch.claims import watched_for
 from starters.watch.index import Index
-from starters.watch.projection import Projection
+from starters.watch.projection import Projection, Shown, Side
 from starters.watch.watcher import Watcher
 
 pytestmark = pytest.mark.integration
@@ -39,6 +40,7 @@ SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="se
 SETTINGS = Settings()
 OPERATOR_NAMESPACE = SETTINGS.claims_namespace
 WATCHED_HERE = [each for each in watched_for(SETTINGS) if each.kind in (RESOURCE_CLAIM, RESOURCE_HANDLE)]
+(MANAGED,) = (each for each in WATCHED_HERE[1].relations if each.watched and each.watched.scope is Scope.KIND)
 
 
 class Woken:
@@ -257,6 +259,7 @@ async def test_views_of_what_is_watched_are_made_and_others_are_left_alone(
     monkeypatch.setattr(claim_views, "ROUND", 0.1)
     tag = uuid4().hex[:8]
     first, second = f"one-{tag}", f"two-{tag}"
+    named = [("v1", "ConfigMap", each, "a") for each in (first, second)]
     index = Index()
     index.of(RESOURCE_HANDLE.name)["poolboy", "guid-x"] = Projection(
         key=Key(kind=RESOURCE_HANDLE.name, namespace="poolboy", name="guid-x", uid="x"),
@@ -266,7 +269,7 @@ async def test_views_of_what_is_watched_are_made_and_others_are_left_alone(
         settled=True,
         ours=True,
         deleting=False,
-        facts={"references": f"v1 ConfigMap {first}/a\nv1 ConfigMap {second}/a"},
+        shown={(MANAGED, Side.REFERRER): Shown((*named, ("v1", "ConfigMap", "", "")), ())},
     )
     taken, missing = (watch_name("v1", "ConfigMap", name) for name in (first, second))
     for name in (taken, missing):

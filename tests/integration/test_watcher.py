@@ -28,6 +28,7 @@ from domain import built_in_kinds
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.identity import Key, Kind
+from domain.relations import Relation, Scope, WhileNamed
 from domain.resource import parse_timestamp
 from engine.errors import Absent, ApiError
 from engine.kube import LEASE, KubeApi
@@ -37,11 +38,11 @@ from engine.kube.store import Followed
 from engine.settings import Settings
 from engine.temporal import connect, wake
 from localcloud.deployment import Deployment
+from starters.watch import kinds
 from starters.watch.adoption import unmatched
 from starters.watch.checkpoint import CHECKPOINT
-from starters.watch.index import Index
 from starters.watch.kinds import Watched
-from starters.watch.projection import Projection, View
+from starters.watch.projection import View
 from starters.watch.watcher import Watcher
 
 pytestmark = pytest.mark.integration
@@ -94,16 +95,11 @@ async def version_of(kube: KubeApi, kind: Kind, key: Key) -> str:
     return text(metadata, "resourceVersion") if text(metadata, "uid") == key.uid else "gone"
 
 
-def nobody(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-    return set()
-
-
 def config_maps(namespace: str, *, settled: bool = False) -> Watched:
     """ConfigMaps; every write of their data is of interest."""
     return Watched(
         Followed(CONFIG_MAP, namespace, label_selector="test=watcher"),
         read=lambda obj: View(tuple(sorted(mapping(obj, "data").items())), settled=settled),
-        dependents=nobody,
     )
 
 
@@ -347,11 +343,7 @@ async def test_readiness_waits_for_the_first_wakes(kube: KubeApi, namespace: str
 
 
 async def test_a_watcher_that_may_not_list_a_kind_is_not_ready(kube: KubeApi, tmp_path: Path) -> None:
-    refused = Watched(
-        Followed(CONFIG_MAP, field_selector="no.such.field=x", called="bad"),
-        read=lambda _: View(()),
-        dependents=nobody,
-    )
+    refused = Watched(Followed(CONFIG_MAP, field_selector="no.such.field=x", called="bad"), read=lambda _: View(()))
     watcher = Watcher(kube, Recorder(kube).wake, [refused], timing=TIMING)
     async with running(watcher):
         await eventually(lambda: any("bad is not listed: list ConfigMap: 4" in line for line in watcher.unready()))
@@ -381,7 +373,10 @@ async def test_a_kind_that_is_not_installed_holds_nobody_up_and_is_found_when_it
             await eventually(lambda: not watcher._notes())
 
 
-async def test_kinds_that_objects_declare_are_watched_while_they_do(kube: KubeApi, namespace: str) -> None:
+async def test_kinds_that_objects_declare_are_watched_while_they_do(
+    kube: KubeApi, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kinds, "LINGERS", 0.0)
     gadget = gadget_kind()
     recorder = Recorder(kube)
     watcher = Watcher(kube, recorder.wake, [declaring(gadget, namespace)], timing=TIMING)
@@ -394,6 +389,7 @@ async def test_kinds_that_objects_declare_are_watched_while_they_do(kube: KubeAp
         await eventually(lambda: recorder.wakes["late"] >= 1)
         await kube.delete(CONFIG_MAP, namespace, "provider")
         await eventually(lambda: recorder.wakes["provider"] == 2)
+        await eventually(lambda: gadget.name not in watcher._mirrors.names())
         await create_gadget(kube, gadget, namespace, "unseen")
         await kube.create(CONFIG_MAP, config_map("provider"), namespace)
         await eventually(lambda: recorder.wakes["unseen"] >= 1)
@@ -419,13 +415,14 @@ async def test_a_declared_kind_that_is_not_there_is_warned_of_once_and_found_whe
 
 def of_namespace(kind: Kind, namespace: str) -> Watched:
     """The kind's objects, of which nothing but their being there is of interest."""
-    return Watched(Followed(kind, namespace), read=lambda _: View(()), dependents=nobody)
+    return Watched(Followed(kind, namespace), read=lambda _: View(()))
 
 
 def declaring(kind: Kind, namespace: str) -> Watched:
-    """ConfigMaps each of which declares the kind."""
-    declared = of_namespace(kind, namespace)
-    return replace(config_maps(namespace), read=lambda _: View(()), declares=lambda _: (declared,))
+    """ConfigMaps each of which refers to the kind."""
+    watched = WhileNamed(Scope.CLUSTER, all=kind.name)
+    refers = Relation(of=CONFIG_MAP, to=kind, by=lambda _: [("", "")], watched=watched)
+    return replace(config_maps(namespace), read=lambda _: View(()), relations=(refers,))
 
 
 def gadget_kind() -> Kind:
