@@ -17,7 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import SkipValidation, model_validator
 
 from domain.identity import Key, Kind
 from domain.resource import KubeModel, KubeObject
@@ -25,10 +27,23 @@ from domain.resource import KubeModel, KubeObject
 T = TypeVar("T")
 # An object by namespace and name, or by whatever else both sides of a relation know it.
 Name = Hashable
-# Objects by their model; by their kind where they have none; `KubeObject` for objects of any kind, which referrers name
-# together with their apiVersion and kind; or the key of a lifecycle that no object stands behind.
+# Objects by their model; by their kind where they have none; or the key of a lifecycle that no object stands behind.
 End = type[KubeModel] | Kind | Key
 ANY_KIND = "*"
+
+
+class AnyObject(KubeModel):
+    """An object of any kind; referrers name its apiVersion and kind before namespace and name.
+
+    Most objects of such a kind refer to nothing, so nothing is parsed.
+    """
+
+    document: Annotated[dict[str, Any], SkipValidation] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep(cls, value: dict[str, Any]) -> dict[str, Any]:
+        return {"document": value}
 
 
 class On(Enum):
@@ -177,7 +192,7 @@ def kind_name(end: End) -> str:
     """The kind of the objects at an end; empty where no object stands behind the lifecycle."""
     if isinstance(end, Key):
         return ""
-    if end is KubeObject:
+    if end is AnyObject:
         return ANY_KIND
     return end.name if isinstance(end, Kind) else str(end.kind_of.name)  # type: ignore[attr-defined]
 

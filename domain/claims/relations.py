@@ -33,7 +33,7 @@ from domain.claims.providers import links, named_providers
 from domain.claims.references import holder_of
 from domain.identity import Kind
 from domain.levers import ABANDONED, RETRIED
-from domain.relations import Linked, News, On, Relation, Scope, WhileNamed, Whom, always
+from domain.relations import AnyObject, Linked, News, On, Relation, Scope, WhileNamed, Whom, always
 from domain.resource import KubeObject
 
 # Written by kubectl or by our own levers; no decision reads them.
@@ -75,16 +75,16 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         """A claim waits for the end of a handle that is left alone, which no change before that tells it of."""
         return left_alone(handle) or not is_deleting(handle.document)
 
-    def manager(managed: KubeObject) -> Names:
+    def manager(managed: AnyObject) -> Names:
         """The handle that a managed object's annotations name."""
-        annotations = managed.metadata.annotations
-        name = annotations.get(names.resource_handle_name_annotation)
-        here = annotations.get(names.resource_handle_namespace_annotation) == namespace
+        annotations = object_at(managed.document, "metadata", "annotations")
+        name = text_at(annotations, names.resource_handle_name_annotation)
+        here = text_at(annotations, names.resource_handle_namespace_annotation) == namespace
         return [(namespace, name)] if name and here else []
 
-    def managed_version(managed: KubeObject) -> Hashable:
+    def managed_version(managed: AnyObject) -> Hashable:
         """Any change of a managed object: templates may read any part, and the claim's status shows all of it."""
-        return managed.metadata.resource_version if manager(managed) else ""
+        return text_at(managed.document, "metadata", "resourceVersion") if manager(managed) else ""
 
     handle_left = News(left_alone, on=frozenset({On.CHANGES, On.GOES}), linked=Linked.NEVER, counts=matters_to_claim)
     uses = Relation(
@@ -97,14 +97,14 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
     return (
         Relation(
             of=RESOURCE_HANDLE,
-            to=KubeObject,
+            to=AnyObject,
             by=_managed,
             known_as=_itself,
             matters=changed_by_others,
             required=True,
             watched=WhileNamed(Scope.KIND, all="managed", field_manager=RESOURCE_FIELD_MANAGER),
         ),
-        Relation(of=KubeObject, to=RESOURCE_HANDLE, by=manager, told=changed_by_others),
+        Relation(of=AnyObject, to=RESOURCE_HANDLE, by=manager, told=changed_by_others),
         Relation(
             of=RESOURCE_HANDLE,
             to=RESOURCE_CLAIM,
@@ -177,9 +177,9 @@ def _managed(handle: KubeObject) -> Names:
     return found
 
 
-def _itself(managed: KubeObject) -> Names:
-    said, meta = managed.document, managed.metadata
-    return [(text_at(said, "apiVersion"), text_at(said, "kind"), meta.namespace, meta.name)]
+def _itself(managed: AnyObject) -> Names:
+    said, meta = managed.document, object_at(managed.document, "metadata")
+    return [(text_at(said, "apiVersion"), text_at(said, "kind"), text_at(meta, "namespace"), text_at(meta, "name"))]
 
 
 def _holder(handle: KubeObject) -> Names:
