@@ -11,8 +11,9 @@ from domain.accounts import ACCOUNT
 from domain.accounts.resources import Account
 from domain.built_in_kinds import CONFIG_MAP, SECRET
 from domain.identity import Key, Kind
-from domain.relations import Linked, News, On, Relation, Scope, WhileNamed, Whom, version
+from domain.relations import AnyObject, Linked, News, On, Relation, Scope, WhileNamed, Whom, version
 from domain.resource import KubeModel, ObjectMeta
+from engine.kube.api import FIELD_MANAGER
 from engine.kube.store import Followed
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
@@ -262,6 +263,36 @@ def test_what_is_named_may_be_watched_by_namespace_or_in_the_whole_cluster() -> 
         world = World(named(scope))
         assert world.declared(world.seen(BOOK, "b", key="kl")) == names
         assert world.declared(world.seen(BOOK, "b")) == []
+
+
+def test_objects_of_any_kind_may_be_named_with_their_kind() -> None:
+    def name(named: AnyObject) -> list[tuple[str, ...]]:
+        document = named.document
+        return [(document["apiVersion"], document["kind"], "n", document["metadata"]["name"])]
+
+    lent = Relation(
+        of=Book,
+        to=AnyObject,
+        by=lambda book: [(f"example.com/{book.shelf}", "Reader", "n", book.key)] if book.shelf else [],
+        known_as=name,
+        matters=News(on=frozenset({On.GOES})),
+        required=True,
+        watched=WhileNamed(Scope.KIND, all="of books", field_manager="librarian"),
+    )
+    entry = Watched(Followed(BOOK), read=lambda _: View(()), relations=(stands_on(), lent))
+    index = Index()
+    for shelf, key in (("v1", "a"), ("v1", "b"), ("v1", ""), ("v2", "a")):
+        meta = {"name": f"{shelf} {key}", "namespace": "n", "uid": f"{shelf} {key}"}
+        known = entry.project("", {"metadata": meta, "shelf": shelf, "key": key})
+        index.of(BOOK.name)[known.name] = known
+    readers, others = (entry.declared(index.of(BOOK.name)["n", f"{each} a"])[0] for each in ("v1", "v2"))
+    assert (readers.name, readers.kind.api_version) == ("Reader of example.com/v1, of books", "example.com/v1")
+    reader = readers.project("", {"metadata": {"name": "a", "namespace": "n", "uid": "r"}})
+    index.of(readers.name)[reader.name] = reader
+    assert {key.name for key in readers.missing(index)} == {"v1 b"}, "an empty name requires nothing"
+    assert {key.name for key in others.missing(index)} == {"v2 a"}
+    assert {key.name for key in readers.relatives(reader, None, index)} == {"v1 a"}
+    assert (readers.writer, entry.writer) == ("librarian", FIELD_MANAGER)
 
 
 def test_of_those_concerned_only_some_may_be_woken_by_how_they_compare() -> None:
