@@ -6,8 +6,8 @@ until its pass. Workers report events (`activities/claims/metrics.py`).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
@@ -17,18 +17,25 @@ from starters.watch.gauges import lifecycles
 from starters.watch.index import Index
 from starters.watch.projection import Projection
 
+# Pools, each with its free handles.
+Pools = Sequence[tuple[Projection, list[Projection]]]
+
 
 def claim_gauges(index: Index) -> Iterator[Metric]:
     claims, handles = list(index.all(RESOURCE_CLAIM.name)), list(index.all(RESOURCE_HANDLE.name))
-    pools = list(index.all(RESOURCE_POOL.name))
-    yield _lifecycles(claims, handles, pools, index)
-    yield from _pools(pools, index)
+    free: defaultdict[str, list[Projection]] = defaultdict(list)
+    for handle in handles:
+        if handle.fact("free"):
+            free[handle.fact("pool")].append(handle)
+    pools = [(pool, free["/".join(pool.name)]) for pool in index.all(RESOURCE_POOL.name)]
+    yield _lifecycles(claims, handles, pools)
+    yield from _pools(pools)
 
 
 GAUGES = claim_gauges
 
 
-def _pools(pools: Iterable[Projection], index: Index) -> Iterator[Metric]:
+def _pools(pools: Pools) -> Iterator[Metric]:
     meanings = {
         "min_available": "Free handles that the pool should have.",
         "available": "Free handles of the pool, in whatever state.",
@@ -39,8 +46,7 @@ def _pools(pools: Iterable[Projection], index: Index) -> Iterator[Metric]:
         name: GaugeMetricFamily(f"perdure_pool_{name}", meaning, labels=["namespace", "pool_name"])
         for name, meaning in meanings.items()
     }
-    for pool in pools:
-        free = _free(pool, index)
+    for pool, free in pools:
         ready = sum(handle.fact("ready") == "true" for handle in free)
         numbers = (int(pool.fact("minimum") or 0), len(free), ready, len(free) - ready)
         for family, number in zip(families.values(), numbers, strict=True):
@@ -48,17 +54,10 @@ def _pools(pools: Iterable[Projection], index: Index) -> Iterator[Metric]:
     yield from families.values()
 
 
-def _free(pool: Projection, index: Index) -> list[Projection]:
-    handles = index.find(RESOURCE_HANDLE.name, "pool", "/".join(pool.name))
-    return [handle for handle in handles if handle.fact("free")]
-
-
-def _lifecycles(
-    claims: Iterable[Projection], handles: Iterable[Projection], pools: Iterable[Projection], index: Index
-) -> Metric:
+def _lifecycles(claims: Iterable[Projection], handles: Iterable[Projection], pools: Pools) -> Metric:
     phases = Counter((RESOURCE_CLAIM.name, _phase(claim, _of_claim(claim))) for claim in claims)
     phases.update((RESOURCE_HANDLE.name, _phase(handle, _of_handle(handle))) for handle in handles)
-    phases.update((RESOURCE_POOL.name, _phase(pool, _of_pool(pool, index))) for pool in pools)
+    phases.update((RESOURCE_POOL.name, _phase(pool, _of_pool(pool, len(free)))) for pool, free in pools)
     return lifecycles(phases)
 
 
@@ -82,8 +81,8 @@ def _of_handle(handle: Projection) -> str:
     return f"{'Free' if handle.fact('free') else 'Bound'}{_state(handle)}"
 
 
-def _of_pool(pool: Projection, index: Index) -> str:
-    return "Full" if len(_free(pool, index)) >= int(pool.fact("minimum") or 0) else "Filling"
+def _of_pool(pool: Projection, free: int) -> str:
+    return "Full" if free >= int(pool.fact("minimum") or 0) else "Filling"
 
 
 def _state(known: Projection) -> str:

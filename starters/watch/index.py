@@ -1,15 +1,13 @@
 """All projections by kind and name, to find the objects that a change of another object concerns.
 
-It is built from lists and events and lives in memory. Relatives are found by their facts (`find`), so that no change
-costs a scan of all objects.
+It is built from lists and events and lives in memory. Relatives are found by their names in relations, so that no
+change costs a scan of all objects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from functools import partial
 
-from domain.identity import Key
 from engine.kube.indexer import Indexer
 from starters.watch.projection import Place, Projection
 
@@ -25,13 +23,6 @@ class Index:
     def get(self, kind: str, namespace: str, name: str) -> Projection | None:
         return self.of(kind).get((namespace, name))
 
-    def find(self, kind: str, fact: str, value: str) -> list[Projection]:
-        """A fact may have several values, one a line."""
-        objects = self.of(kind)
-        if not objects.has_index(fact):
-            objects.add_index(fact, partial(_values, fact))
-        return objects.find(fact, value)
-
     def at(self, kind: str, place: Place, name: Hashable) -> list[Projection]:
         """The objects that have this name in a relation."""
         return self._indexed(kind, place).find(place, name)
@@ -46,15 +37,5 @@ class Index:
             objects.add_index(place, lambda known: known.shown[place].names if place in known.shown else ())
         return objects
 
-    def keys(self, kind: str, namespace: str, names: Iterable[str]) -> Iterator[Key]:
-        """Skips objects that do not exist."""
-        for name in names:
-            if found := self.get(kind, namespace, name):
-                yield found.key
-
     def all(self, kind: str) -> Iterator[Projection]:
         return iter(tuple(self.of(kind).values()))
-
-
-def _values(fact: str, known: Projection) -> list[str]:
-    return known.fact(fact).splitlines()

@@ -206,7 +206,7 @@ async def arrival(subject: Watcher) -> None:
     await subject.queue._arrived.wait()
 
 
-# Objects that others carry, lists that wait for each other, facts.
+# Objects that others carry, lists that wait for each other.
 
 CARRIER = Key(kind="Carrier", namespace="n", name="carrier", uid="c")
 
@@ -368,15 +368,6 @@ def test_who_names_what_is_not_there_is_woken_after_the_first_list() -> None:
             subject.index.of("Thing")[each.name] = each
         subject.started(entry, there)
         assert waiting(subject) == (set() if there else {"b"})
-
-
-def test_objects_are_found_by_any_value_of_a_fact() -> None:
-    known = Index()
-    known.of("Thing")["n", "a"] = thing("a", facts={"uses": "x\ny"})
-    assert [each.key.name for each in known.find("Thing", "uses", "y")] == ["a"]
-    known.of("Thing")["n", "b"] = thing("b", facts={"uses": "y"})
-    known.of("Thing")["n", "a"] = thing("a", facts={"uses": "z"})
-    assert [each.key.name for each in known.find("Thing", "uses", "y")] == ["b"]
 
 
 # Who is started, and who only told.
