@@ -14,6 +14,7 @@ import httpx
 from domain.threescale import CUSTOM_KINDS
 from localcloud.deployment import Deployment
 from localcloud.kubernetes.certificates import Certificates
+from tests.running.temporal_client import temporal_http
 
 ACCOUNTS = "/apis/aws.managed.openshift.io/v1alpha1"
 CLAIMS = "/apis/poolboy.gpte.redhat.com/v1"
@@ -122,9 +123,7 @@ class Workflows:
     """Temporal's list of workflows, over its HTTP API."""
 
     def __init__(self, deployment: Deployment) -> None:
-        self._http = httpx.Client(
-            base_url=f"http://127.0.0.1:{deployment.state.ports()['temporal-http']}", verify=False, timeout=10
-        )
+        self._http = temporal_http(deployment)
 
     def close(self) -> None:
         """Close the connection."""

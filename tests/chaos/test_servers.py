@@ -22,6 +22,7 @@ from chaos_proxy import Break
 
 from localcloud import services
 from localcloud.aws.contract import FaultKind
+from localcloud.temporal import choice
 from workers.roster import actions
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(500)]
@@ -35,6 +36,8 @@ DEATHS: dict[str, dict[str, Break]] = {
     "watch": {"at work": Break.DELAYED},
     "etcd": {"before the effect": Break.PARKED, "after the effect": Break.DELAYED},
     "kube-apiserver": {"before the effect": Break.PARKED, "after the effect": Break.AFTER},
+    # Only where the sweep runs on a production Temporal (PERDURE_LOCAL_TEMPORAL).
+    **({"postgres": {"at work": Break.DELAYED}} if choice.chosen(None) == choice.POSTGRES else {}),
 }
 # The rows of each kind of turn, and among how many cases they are dealt out.
 TURNS: dict[str, tuple[tuple[Row, ...], int]] = {
