@@ -13,6 +13,9 @@ from chaos_effects import AwsCall, Effect
 from chaos_lab import Lab
 from chaos_proxy import LATE_SECONDS, Break
 
+from domain.writes import RecordEvents
+from workers.roster import actions
+
 Row = tuple[Effect, ...]
 MODES = {
     Break.AFTER: "worker killed after the effect",
@@ -21,6 +24,12 @@ MODES = {
 }
 # Beside these: what is on its way when the worker dies, however long before, and comes when the next one is at work.
 FAULTS = {**MODES, Break.PARKED: MODES[Break.LATE]}
+
+
+def activities_of_accounts() -> set[str]:
+    """Those at which the sweeps of accounts break. None of their rows records an Event: nothing goes wrong in these."""
+    families = {name for name in actions() if name.split(".")[0] in {"accounts", "aws", "kube"}}
+    return families - {RecordEvents.activity}
 
 
 def _mutates(effect: Effect) -> bool:

@@ -19,13 +19,12 @@ from chaos_effects import (
     effects,
 )
 from chaos_federated_effects import federated_effects
-from chaos_kills import MODES, Death, Row, cases, kill_at
+from chaos_kills import MODES, Death, Row, activities_of_accounts, cases, kill_at
 from chaos_lab import Lab, Record
 from chaos_proxy import Break
 from chaos_regions import regions_effects
 
 from localcloud.aws.contract import FaultKind
-from workers.roster import actions
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
@@ -120,14 +119,9 @@ def test_nobody_is_asked_for_a_deleted_account_although_the_worker_dies(lab: Lab
     assert [case.status for case in lab.emulator.world().cases if case.id == case_id] == ["resolved"]
 
 
-# The families of actions that an account's life uses; claims have a sweep of their own, load balancers none yet.
-SWEPT = {"accounts", "aws", "kube"}
-
-
 def test_every_type_of_action_has_its_moment() -> None:
-    of_accounts = {name for name in actions() if name.split(".")[0] in SWEPT}
     swept = (*effects(), *federated_effects(), *regions_effects(), *customer_effects())
-    assert {effect.activity for effect in swept} == of_accounts
+    assert {effect.activity for effect in swept} == activities_of_accounts()
 
 
 def test_a_key_that_was_made_when_the_worker_died_is_not_left_alive(lab: Lab) -> None:

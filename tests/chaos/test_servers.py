@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import pytest
 from chaos_cluster import until
-from chaos_effects import DISCARDING, FINISHING, OBSERVING, QUEUEING, RETURNING, TAKING, AwsCall
+from chaos_effects import DISCARDING, FINISHING, FORGETTING, OBSERVING, QUEUEING, RETURNING, TAKING, AwsCall, effects
 from chaos_holds import Holds, Row
 from chaos_lab import Lab, Process, Record
 from chaos_proxy import Break
@@ -23,7 +23,6 @@ from chaos_proxy import Break
 from localcloud import services
 from localcloud.aws.contract import FaultKind
 from localcloud.temporal import choice
-from workers.roster import actions
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(500)]
 
@@ -95,8 +94,9 @@ def test_work_goes_on_although_a_server_dies_at_each_action(
     lab.dismiss_who_queued()
 
 
-def test_each_server_dies_at_every_type_of_action() -> None:
-    of_accounts = {name for name in actions() if name.split(".")[0] in {"accounts", "aws", "kube"}}
+def test_each_server_dies_at_every_type_of_action_of_an_account() -> None:
+    # An account that is deleted while its support case is open takes a turn of its own (test_kills).
+    of_accounts = {effect.activity for effect in effects()} - {FORGETTING.activity}
     for server, moments in DEATHS.items():
         for moment in moments:
             swept = [each for each in SWEEP if (each.server, each.moment) == (server, moment)]
