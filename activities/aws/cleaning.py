@@ -5,7 +5,7 @@ versions and uploads before buckets, records before zones. An interrupted clean-
 count as done. An object that cannot be deleted does not stop the others; at the end the activity fails with the list of
 what is left, as *unavailable* if all of it may pass by itself, else as a conflict (`NotClean`).
 
-Everything of these kinds is deleted, whoever made it: the next tenant must not find it. First AWS is asked which
+Everything of these kinds is deleted, whatever its origin: the next tenant must not find it. First AWS is asked which
 account this is; payer and protected accounts are never entered.
 """
 

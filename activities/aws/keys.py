@@ -105,7 +105,7 @@ def known(found: Mapping[str, object]) -> KeySecret:
 
 
 def known_ids(secret: Mapping[str, object]) -> frozenset[str]:
-    """The ids of the key in an account's Secret and of those that it replaced."""
+    """The ids of the key in an account's Secret and of the keys before it."""
     its = known(secret)
     return frozenset({its.access_key_id, *its.former_keys} - {""})
 

@@ -18,7 +18,7 @@ _THERE_ALREADY = "DuplicateAccountException"
 
 
 def misplaced(sessions: Sessions, wanted: Mapping[str, str]) -> dict[str, str | ApiError]:
-    """By account: the actual parent of those that are elsewhere than wanted, or the error."""
+    """By account: the actual parent where it is not the desired one, or the error."""
     payer, found = sessions.payer(), dict[str, str | ApiError]()
     by_parent: defaultdict[str, list[str]] = defaultdict(list)
     for account_id, parent in wanted.items():

@@ -1,7 +1,7 @@
 """The places of the clusters in this Kubernetes cluster, for settings that name `clusters`.
 
 A process knows its places from its start on, as it knows its other settings. When its clusters come to live elsewhere
-it ends, and whoever keeps it running starts it again with the new ones.
+it ends, and its supervisor, such as Kubernetes, starts it again with the new ones.
 """
 
 from __future__ import annotations
@@ -120,8 +120,6 @@ async def resolved(settings: Settings, api: KubeApi) -> Settings:
         ApiError: the clusters cannot be listed, or AWS does not say whose the process's own credentials are.
     """
     others, entries = cluster_entries(settings.instances_queues)
-    if not entries:
-        return settings
     async with Store(api) as store:
         clusters = ClusterPlaces(store, entries, _callers(settings))
         try:
@@ -136,7 +134,7 @@ async def resolved(settings: Settings, api: KubeApi) -> Settings:
 async def run_with_cluster_places(
     settings: Settings, process: str, run: Callable[[Settings], Awaitable[None]], end: Callable[[], None]
 ) -> None:
-    """Run a process with the places of the clusters among its settings, if these have entries `clusters`.
+    """Run a process whose settings have entries `clusters` with the places of the clusters in their stead.
 
     Args:
         settings: of the process.
@@ -145,9 +143,6 @@ async def run_with_cluster_places(
         end: asks it to end; called once when the clusters have come to live elsewhere.
     """
     others, entries = cluster_entries(settings.instances_queues)
-    if not entries:
-        await run(settings)
-        return
     async with await KubeApi.open(settings, process) as api, Store(api) as store:
         clusters = ClusterPlaces(store, entries, _callers(settings))
         found = await _first(clusters)

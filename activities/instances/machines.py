@@ -244,7 +244,7 @@ class MachineActivities(Activities):
                 await self._kube.delete(MACHINE, meta.namespace, meta.name, uid=meta.uid)
 
     async def _annotate(self, machine: Machine, value: str | None) -> None:
-        """Set Cluster API's annotation unless somebody has, or remove ours; a Machine that is gone needs none."""
+        """Set Cluster API's annotation unless it is set, or remove ours; a Machine that is gone needs none."""
         meta = machine.metadata
         if value is not None and DELETE_FIRST_ANNOTATION in meta.annotations:
             return

@@ -104,12 +104,20 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
 def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     """`execute`, with the places of the AWS provider's clusters where the settings ask for these."""
-    from activities.instances.cluster_places import run_with_cluster_places
+    from domain.instances.cluster_places import cluster_entries
 
     def end() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
-    execute(name, lambda settings: run_with_cluster_places(settings, name, process, end))
+    def run(settings: Settings) -> Awaitable[None]:
+        if not cluster_entries(settings.instances_queues)[1]:
+            return process(settings)
+        # It loads boto3, which the watcher does not need otherwise.
+        from activities.instances.cluster_places import run_with_cluster_places
+
+        return run_with_cluster_places(settings, name, process, end)
+
+    execute(name, run)
 
 
 async def _watching(settings: Settings) -> None:
