@@ -183,8 +183,7 @@ class State(Generic[W]):
             ending: the driver's run ends, so observations that can be renewed are given up.
             dry_run: nothing may be changed, as if the world were held.
             in_order: each action builds on those before it. One that waits after a refusal holds up all that follow,
-                and so
-                does a second one of its slot until the next decision.
+                and so does a second one of its slot until the next decision.
         """
         decision = decide(self.world, now)
         if OBSERVE in self.world.refusals:

@@ -16,6 +16,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from kube_fault_proxy import FaultProxy
 from rich.console import Console
 
 from engine.kube import NAMESPACE, KubeApi
@@ -71,6 +72,20 @@ def fresh(tmp_path: Path) -> Iterator[Deployment]:
 async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
     """Its Kubernetes API, for whoever may do anything."""
     async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as api:
+        yield api
+
+
+@pytest.fixture
+async def proxy(deployment: Deployment) -> AsyncIterator[FaultProxy]:
+    """A proxy before the API server, which breaks what a test says."""
+    async with FaultProxy.running(deployment.env()["KUBECONFIG"]) as running:
+        yield running
+
+
+@pytest.fixture
+async def proxied(proxy: FaultProxy, tmp_path: Path) -> AsyncIterator[KubeApi]:
+    """A client that reaches the API server by the proxy."""
+    async with await KubeApi.open(Settings(), "tests", proxy.write_kubeconfig(tmp_path / "proxied")) as api:
         yield api
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from kube_fault_proxy import FaultProxy
@@ -18,29 +17,10 @@ from engine.kube import JsonObject, KubeApi
 from engine.kube.json import text
 from engine.kube.store import Store
 from engine.settings import Settings
-from localcloud.deployment import Deployment
 
 pytestmark = pytest.mark.integration
 
 LISTED = ("GET", "accounts")
-
-
-@pytest.fixture
-async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
-    async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as api:
-        yield api
-
-
-@pytest.fixture
-async def proxy(deployment: Deployment) -> AsyncIterator[FaultProxy]:
-    async with FaultProxy.running(deployment.env()["KUBECONFIG"]) as running:
-        yield running
-
-
-@pytest.fixture
-async def proxied(proxy: FaultProxy, tmp_path: Path) -> AsyncIterator[KubeApi]:
-    async with await KubeApi.open(Settings(), "tests", proxy.write_kubeconfig(tmp_path / "proxied")) as api:
-        yield api
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from accounts_lab import Lab, laboratory
@@ -28,18 +27,6 @@ OPTED = "opt-in-regions"
 async def lab(deployment: Deployment) -> AsyncIterator[Lab]:
     async with laboratory(deployment) as found:
         yield found
-
-
-@pytest.fixture
-async def proxy(deployment: Deployment) -> AsyncIterator[FaultProxy]:
-    async with FaultProxy.running(deployment.env()["KUBECONFIG"]) as running:
-        yield running
-
-
-@pytest.fixture
-async def proxied(proxy: FaultProxy, tmp_path: Path) -> AsyncIterator[KubeApi]:
-    async with await KubeApi.open(Settings(), "tests", proxy.write_kubeconfig(tmp_path / "proxied")) as api:
-        yield api
 
 
 async def test_a_look_is_no_older_than_what_has_woken_it_and_costs_no_request(

@@ -55,12 +55,6 @@ TIMING = Timing(duration=timedelta(seconds=10), silence=timedelta(seconds=1))
 
 
 @pytest.fixture
-async def proxy(deployment: Deployment) -> AsyncIterator[FaultProxy]:
-    async with FaultProxy.running(deployment.env()["KUBECONFIG"]) as running:
-        yield running
-
-
-@pytest.fixture
 async def through(proxy: FaultProxy, tmp_path: Path) -> AsyncIterator[KubeApi]:
     """The client that sees the faults."""
     async with await KubeApi.open(Settings(), "tests", kubeconfig=proxy.write_kubeconfig(tmp_path / "proxied")) as api:
