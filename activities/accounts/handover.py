@@ -35,7 +35,7 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
 from domain.accounts.claim import NOT_MOVED, decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
-from domain.accounts.letting_go import LET_GO, UNCLEANED, told_to
+from domain.accounts.force_release import LET_GO, UNCLEANED, told_to
 from domain.accounts.observations import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account, AccountClaim
 from domain.accounts.status import release_failed, released

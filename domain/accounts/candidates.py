@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import chain
 
-from domain.accounts.letting_go import UNCLEANED
+from domain.accounts.force_release import UNCLEANED
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, AccountState
 from domain.levers import paused
 from domain.resource import timestamp

@@ -19,7 +19,7 @@ from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.closing import closing, has_begun, why_freed
-from domain.accounts.letting_go import told_to
+from domain.accounts.force_release import told_to
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.present_conditions import secret_told, told_by_claim
 from domain.accounts.resources import Account, ClaimState

@@ -17,7 +17,7 @@ from domain.accounts.actions.handover import MakeCustomerAccount
 from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import customers_account
 from domain.accounts.customer_account import TROUBLE
-from domain.accounts.letting_go import LET_GO, patience_ends, told_to
+from domain.accounts.force_release import LET_GO, patience_ends, told_to
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, AccountState, ClaimState
 from domain.accounts.status import TRUE, failure_of, lifted, with_claim_state, with_latest

@@ -4,7 +4,7 @@
             --> an unanswered support case is resolved --> interrupted launches are terminated
             --> our IAM users and roles are deleted --> finalizer dropped
 
-The AWS account is not closed. Refusals are retried until a person forces the release (`letting_go.py`), and shown as
+The AWS account is not closed. Refusals are retried until a person forces the release (`force_release.py`), and shown as
 Failed after a few. Payer and protected accounts are not touched. In a customer's account the customer's key and the
 support role are used alternately, because a role that deletes itself loses its permissions midway. If neither works any
 more, the release is forced by a person or after a day; at once if the account was never accessed.
@@ -20,8 +20,8 @@ from domain.accounts.actions.identities import DeleteIdentities
 from domain.accounts.actions.member import Access
 from domain.accounts.actions.regions import EndLaunches
 from domain.accounts.constants import NO_ACCOUNT_ID, PROTECTED
+from domain.accounts.force_release import patience_ends, told_to
 from domain.accounts.initialization import entered_at, wanted_regions
-from domain.accounts.letting_go import patience_ends, told_to
 from domain.accounts.naming import email_of
 from domain.accounts.resources import AccountState
 from domain.accounts.verification import case_to_resolve

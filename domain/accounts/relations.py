@@ -27,7 +27,7 @@ from domain.accounts.constants import (
 from domain.accounts.customer_account import TROUBLE
 from domain.accounts.federated import relations as federated
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
-from domain.accounts.letting_go import LET_GO
+from domain.accounts.force_release import LET_GO
 from domain.accounts.organization import BUDGET_SINCE, ORGANIZATION
 from domain.accounts.resources import (
     FAILED_STATES,

@@ -48,7 +48,7 @@ def release(
     """
     from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
     from domain.accounts.constants import OPERATOR_NAMESPACE
-    from domain.accounts.letting_go import LET_GO
+    from domain.accounts.force_release import LET_GO
     from domain.accounts.resources import Account
     from domain.identity import Key
     from engine.kube.json import text

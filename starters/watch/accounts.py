@@ -19,7 +19,7 @@ from domain.accounts.constants import (
     PAUSE_ANNOTATION,
     PAYER_SECRET,
 )
-from domain.accounts.letting_go import LET_GO
+from domain.accounts.force_release import LET_GO
 from domain.accounts.relations import CLOSE_BACKOFF, CONFIG, PAYER, POOL_ANNOTATIONS, RELATIONS, is_settled
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
 from engine.kube.json import JsonObject, at, mapping, sequence, text

@@ -34,7 +34,7 @@ from domain.accounts.actions.creation import TagAccount
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.regions import EndLaunches, InitializeRegion
 from domain.accounts.constants import PROTECTED
-from domain.accounts.letting_go import LET_GO
+from domain.accounts.force_release import LET_GO
 from domain.accounts.resources import Account
 from domain.accounts.worlds import AccountWorld, Permit, RegionOutcome, Verdict
 from domain.decision import Outcome

@@ -24,7 +24,7 @@ from domain.accounts.actions.claim_secrets import DeliverCredentials, LetSecrets
 from domain.accounts.actions.handover import MakeCustomerAccount
 from domain.accounts.claim import decide
 from domain.accounts.constants import FINALIZER
-from domain.accounts.letting_go import LET_GO
+from domain.accounts.force_release import LET_GO
 from domain.accounts.resources import Account
 from domain.accounts.worlds import ClaimWorld, InputSecret
 from domain.decision import Outcome

@@ -27,7 +27,7 @@ from account_objects import (
 from domain.accounts.account import decide
 from domain.accounts.actions.identities import DeleteIdentities, EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions
-from domain.accounts.letting_go import LET_GO
+from domain.accounts.force_release import LET_GO
 from domain.accounts.resources import Account
 from domain.accounts.worlds import AccountWorld, InputSecret
 from domain.decision import Outcome

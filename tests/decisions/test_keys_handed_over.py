@@ -27,7 +27,7 @@ from domain.accounts.actions.claim_secrets import (
 )
 from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.constants import HOLDER_ANNOTATION, OPERATOR_NAMESPACE, SECRET_NOT_OURS
-from domain.accounts.letting_go import LET_GO, UNCLEANED
+from domain.accounts.force_release import LET_GO, UNCLEANED
 from domain.accounts.resources import LegalEntity
 from domain.identity import Key
 from engine.errors import Denied, Invalid

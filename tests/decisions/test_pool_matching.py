@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from domain.accounts import candidates
 from domain.accounts.constants import CLAIM_UID_ANNOTATION
-from domain.accounts.letting_go import UNCLEANED
+from domain.accounts.force_release import UNCLEANED
 from domain.accounts.pool import PoolView, bind, has_free, offered
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim
 from domain.levers import paused

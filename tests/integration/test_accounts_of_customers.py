@@ -13,7 +13,7 @@ from accounts_lab import CREDENTIALS, POOL, REGION, Lab, laboratory, product
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
-from domain.accounts.letting_go import LET_GO
+from domain.accounts.force_release import LET_GO
 from domain.accounts.resources import Account, AccountClaim
 from domain.resource import condition_of
 from engine.kube import NAMESPACE, SECRET

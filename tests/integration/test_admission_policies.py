@@ -18,7 +18,7 @@ from service_accounts import KINDS, RBAC_GROUP, apply, kubeconfig_of
 from waiting import eventually
 
 from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS
-from domain.accounts.letting_go import LET_GO
+from domain.accounts.force_release import LET_GO
 from domain.identity import Kind
 from domain.levers import PAUSED, RETRY
 from domain.loadbalancers import LOAD_BALANCER_MACHINE

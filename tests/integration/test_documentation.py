@@ -72,7 +72,7 @@ def type_in(home: Path, lines: list[tuple[str, str]]) -> list[Typed]:
     """Type commands, each with its place, into one shell; nothing stops at a failure."""
     script = [PRELUDE, ". ~/.local/state/perdure/local/env"]
     for at, (_, text) in enumerate(lines):
-        script += [f"echo '@@{at}'", text, 'echo "@@="$?']
+        script += [f"echo '{at}'", text, 'echo "="$?']
     environ = {"HOME": str(home), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
     ran = subprocess.run(
         ["bash", "-c", "exec 2>&1\n" + "\n".join(script)],
@@ -84,7 +84,7 @@ def type_in(home: Path, lines: list[tuple[str, str]]) -> list[Typed]:
         timeout=200,
         check=False,
     )
-    found = re.findall(r"^@@(\d+)\n(.*?)@@=(\d+)$", ran.stdout, re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^(\d+)\n(.*?)=(\d+)$", ran.stdout, re.MULTILINE | re.DOTALL)
     assert len(found) == len(lines), ran.stdout
     return [Typed(*lines[int(at)], int(code), said) for at, said, code in found]
 
