@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 
 from domain.accounts.config import OperatorConfig, parse_tags
 from domain.accounts.constants import DEVELOPMENT_ACCOUNT, PROTECTED
+from domain.accounts.pending_status import still_unwritten
 from domain.accounts.resources import (
     Account,
     AccountClaim,
@@ -19,7 +20,6 @@ from domain.accounts.resources import (
     ServiceQuota,
 )
 from domain.accounts.status import with_account_state, with_claim_state, with_condition, with_failure
-from domain.accounts.unwritten import still_unwritten
 from domain.decision import Action, Decision
 from domain.levers import paused
 from domain.model import Model
