@@ -43,9 +43,9 @@ from domain.accounts.observations import (
     UnitsRequest,
 )
 from domain.accounts.observations import decide as decide_organization
+from domain.accounts.observed import AccountWorld, ClaimWorld, Permit
 from domain.accounts.pool import Room
 from domain.accounts.validation import PassValidation, ValidationWorld
-from domain.accounts.worlds import AccountWorld, ClaimWorld, Permit
 from domain.decision import Action
 from domain.identity import Key
 from domain.runner import OBSERVE

@@ -41,10 +41,10 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, KINDS
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.constants import FINALIZER
+from domain.accounts.observed import entering
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
-from domain.accounts.worlds import entering
 from domain.resource import Condition, condition_of, parse_timestamp
 from domain.writes import Patch
 from engine import clock, metrics

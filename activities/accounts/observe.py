@@ -12,9 +12,9 @@ from domain.accounts.candidates import Rejections
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.federated.resources import AWSFederatedAccountAccess
 from domain.accounts.observations import ObserveAccount, ObserveClaim
+from domain.accounts.observed import AccountWorld, ClaimWorld, InputSecret
 from domain.accounts.pool import offered
 from domain.accounts.resources import Account, AccountClaim, AccountPool
-from domain.accounts.worlds import AccountWorld, ClaimWorld, InputSecret
 from engine.errors import Absent, Denied
 from engine.kube import NAMESPACE, SECRET, JsonObject
 from engine.kube.json import mapping, sequence, text

@@ -24,6 +24,7 @@ from activities.defined import Activities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
 from domain.accounts.observations import PassPool, PoolKnown, PoolWorld
+from domain.accounts.observed import ClaimWorld
 from domain.accounts.organization import BUDGET_SINCE
 from domain.accounts.pool import (
     Binding,
@@ -41,7 +42,6 @@ from domain.accounts.pool import (
     waits,
 )
 from domain.accounts.resources import Account, AccountClaim, AccountPool
-from domain.accounts.worlds import ClaimWorld
 from domain.decision import Decision, Outcome, earliest
 from domain.levers import RETRIED, retry_wanted
 from domain.resource import timestamp

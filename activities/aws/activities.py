@@ -29,7 +29,7 @@ from domain.accounts.actions.identities import (
 from domain.accounts.actions.opt_in import EnableRegions
 from domain.accounts.actions.quotas import RaiseQuotas
 from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions
-from domain.accounts.worlds import RegionOutcome
+from domain.accounts.observed import RegionOutcome
 from domain.decision import Action
 
 A = TypeVar("A", bound=Action)

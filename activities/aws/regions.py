@@ -38,7 +38,7 @@ from activities.aws.quotas import ask_for_vcpus
 from activities.aws.session import Member, Sessions
 from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions, Regions
 from domain.accounts.constants import REGION_INIT_TAG_NAME
-from domain.accounts.worlds import RegionOutcome
+from domain.accounts.observed import RegionOutcome
 from domain.refusal import WORKER_SHUTDOWN
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 

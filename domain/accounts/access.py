@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from domain.accounts.actions.member import Access
 from domain.accounts.constants import SUPPORT_ROLE_PREFIX
-from domain.accounts.worlds import AccountWorld
+from domain.accounts.observed import AccountWorld
 
 
 def access_to(world: AccountWorld) -> Access | None:

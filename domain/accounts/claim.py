@@ -21,10 +21,10 @@ from domain.accounts.claim_validation import spec_fault
 from domain.accounts.closing import closing, has_begun, why_freed
 from domain.accounts.force_release import told_to
 from domain.accounts.naming import secret_of, support_role_arn
+from domain.accounts.observed import ClaimWorld
 from domain.accounts.present_conditions import secret_told, told_by_claim
 from domain.accounts.resources import Account, ClaimState
 from domain.accounts.status import with_claim_state
-from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType
 from domain.resource import condition_of

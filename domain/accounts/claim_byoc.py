@@ -19,9 +19,9 @@ from domain.accounts.claim_validation import customers_account
 from domain.accounts.customer_account import TROUBLE
 from domain.accounts.force_release import LET_GO, patience_ends, told_to
 from domain.accounts.naming import secret_of, support_role_arn
+from domain.accounts.observed import ClaimWorld, key_fault
 from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, AccountState, ClaimState
 from domain.accounts.status import TRUE, failure_of, lifted, with_claim_state, with_latest
-from domain.accounts.worlds import ClaimWorld, key_fault
 from domain.decision import Action, Decision
 from domain.resource import condition_of
 from domain.writes import Delete

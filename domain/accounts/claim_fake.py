@@ -10,8 +10,8 @@ from datetime import datetime
 from domain.accounts.actions.claim_secrets import FakeSecret
 from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import spec_fault
+from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import ClaimState
-from domain.accounts.worlds import ClaimWorld
 from domain.decision import Decision
 
 FULFILLED = "Fake ccount claim fulfilled"  # the replaced operator's spelling, which clients may compare

@@ -12,8 +12,8 @@ from domain.accounts.actions.claim_secrets import DeliverRole
 from domain.accounts.actions.identities import DeleteFleetRole, EnsureFleetRole
 from domain.accounts.config import parse_tags
 from domain.accounts.constants import FLEET_ROLE
+from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account
-from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision
 
 

@@ -5,9 +5,9 @@ from datetime import datetime
 from domain.accounts.actions.handover import PatchAccount
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER
+from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account, AccountClaim, ClaimState
 from domain.accounts.status import with_claim_state
-from domain.accounts.worlds import ClaimWorld
 from domain.decision import Decision
 from domain.levers import paused, retry_wanted
 from domain.writes import JsonPatch

@@ -25,8 +25,8 @@ from domain.accounts.constants import (
     FIRST_CLOSE_BACKOFF,
     LONGEST_CLOSE_BACKOFF,
 )
+from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account
-from domain.accounts.worlds import ClaimWorld
 from domain.decision import Decision
 from domain.refusal import ErrorType
 from domain.resource import parse_timestamp, timestamp

@@ -26,9 +26,9 @@ from domain.accounts.initialization import (
     support_role,
     wanted_regions,
 )
+from domain.accounts.observed import AccountWorld, key_fault
 from domain.accounts.resources import AccountClaim, AccountState
 from domain.accounts.status import lifted, with_latest
-from domain.accounts.worlds import AccountWorld, key_fault
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType, Refusal
 

@@ -15,8 +15,8 @@ from domain.accounts.actions.member import Access
 from domain.accounts.actions.regions import InitializeRegion, ListRegions
 from domain.accounts.constants import REGION_INITIALIZATION_TIMEOUT
 from domain.accounts.naming import secret_of
+from domain.accounts.observed import AccountWorld
 from domain.accounts.resources import Account, AccountState
-from domain.accounts.worlds import AccountWorld
 from domain.decision import Decision
 from domain.refusal import ErrorType
 from domain.resource import condition_of, parse_timestamp

@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from domain.accounts.observed import AccountWorld, ClaimWorld
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.pool import Deaths, Room
-from domain.accounts.worlds import AccountWorld, ClaimWorld
 from domain.decision import Action, Decision, Queue, World
 from domain.identity import Key
 from domain.model import Model

@@ -16,10 +16,10 @@ from datetime import datetime
 
 from domain.accounts.actions.opt_in import AskToOptIn, EnableRegions
 from domain.accounts.config import OperatorConfig
+from domain.accounts.observed import AccountWorld
 from domain.accounts.pending_status import with_news
 from domain.accounts.resources import Account, AccountState, AccountStatus, OptInRegion
 from domain.accounts.status import with_condition
-from domain.accounts.worlds import AccountWorld
 from domain.decision import Decision
 from domain.levers import paused
 

@@ -20,9 +20,9 @@ from types import MappingProxyType
 from domain.accounts import THE_ORGANIZATION
 from domain.accounts.config import OperatorConfig
 from domain.accounts.naming import email_of
+from domain.accounts.observed import Permit, Verdict
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool, AccountState
-from domain.accounts.worlds import Permit, Verdict
 from domain.decision import earliest
 from domain.identity import Key
 from domain.levers import paused

@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.constants import SECRET_NOT_OURS, SECRET_OF_THE_OPERATOR
+from domain.accounts.observed import AccountWorld, ClaimWorld
 from domain.accounts.resources import AccountState
 from domain.accounts.status import with_trouble
-from domain.accounts.worlds import AccountWorld, ClaimWorld
 from domain.decision import Decision
 from domain.resource import Condition
 

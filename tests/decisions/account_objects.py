@@ -20,9 +20,9 @@ from domain.accounts.actions.regions import Regions
 from domain.accounts.claim import decide as decide_claim
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.observed import AccountKnown, AccountWorld, ClaimKnown, ClaimWorld, Permit, RegionOutcome, Verdict
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.accounts.status import release_failed, released
-from domain.accounts.worlds import AccountKnown, AccountWorld, ClaimKnown, ClaimWorld, Permit, RegionOutcome, Verdict
 from domain.decision import Action, Decision, World
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal

@@ -14,8 +14,8 @@ from domain.accounts.claim import decide
 from domain.accounts.closing import back_off
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import CLOSE_BACKOFF_SECONDS, CLOSE_LIMITED_UNTIL, CLOSING_FOR
+from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account
-from domain.accounts.worlds import ClaimWorld
 from domain.decision import Decision, Outcome
 from domain.refusal import ErrorType
 from domain.resource import parse_timestamp, timestamp

@@ -29,7 +29,7 @@ from account_objects import (
 from domain.accounts.account import decide
 from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreateRequest
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
-from domain.accounts.worlds import AccountKnown, Permit, Verdict
+from domain.accounts.observed import AccountKnown, Permit, Verdict
 from domain.decision import Outcome
 from domain.refusal import ErrorType
 from domain.resource import timestamp

@@ -10,8 +10,8 @@ from account_objects import AWS_ID, NAME, NOW, activities, ago, claim, claim_wor
 from domain.accounts.actions.handover import PatchAccount
 from domain.accounts.claim import decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION
+from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account
-from domain.accounts.worlds import ClaimWorld
 from domain.decision import Outcome
 from domain.levers import PAUSED
 from domain.writes import Written

@@ -35,8 +35,8 @@ from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRol
 from domain.accounts.actions.regions import EndLaunches, InitializeRegion
 from domain.accounts.constants import PROTECTED
 from domain.accounts.force_release import LET_GO
+from domain.accounts.observed import AccountWorld, Permit, RegionOutcome, Verdict
 from domain.accounts.resources import Account
-from domain.accounts.worlds import AccountWorld, Permit, RegionOutcome, Verdict
 from domain.decision import Outcome
 from domain.refusal import ErrorType, Refusal
 from domain.resource import parse_timestamp

@@ -29,11 +29,11 @@ from activities.accounts.reading import Reader
 from domain.accounts.account import decide
 from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
 from domain.accounts.config import OperatorConfig
+from domain.accounts.observed import AccountWorld
 from domain.accounts.opt_in import is_opting_in, regions_of, wants_to_opt_in
 from domain.accounts.opt_in_permits import NOT_OFFERED_AGAIN, PERMIT_LIFETIME, turns, turns_age
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.resources import Account
-from domain.accounts.worlds import AccountWorld
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.resource import timestamp

@@ -39,11 +39,11 @@ from domain.accounts.actions.creation import CreateAccount
 from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.constants import FINALIZER
 from domain.accounts.naming import email_of
+from domain.accounts.observed import AccountKnown, AccountWorld, ClaimKnown, ClaimWorld, Permit, RegionOutcome, Verdict
 from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, judge
 from domain.accounts.pool import PoolView, Room, count, supply, waits
 from domain.accounts.pool import decide as decide_pool
 from domain.accounts.resources import Account, AccountClaim
-from domain.accounts.worlds import AccountKnown, AccountWorld, ClaimKnown, ClaimWorld, Permit, RegionOutcome, Verdict
 from domain.decision import Outcome, World
 from domain.refusal import ErrorType, Refusal
 from domain.resource import timestamp

@@ -35,9 +35,9 @@ from account_objects import (
 from domain.accounts.account import decide
 from domain.accounts.config import parse_config
 from domain.accounts.constants import FINALIZER
+from domain.accounts.observed import AccountWorld
 from domain.accounts.pool import PoolView, bind, count
 from domain.accounts.resources import Account, AccountClaim
-from domain.accounts.worlds import AccountWorld
 from domain.decision import Action, Outcome
 from domain.refusal import ErrorType, Refusal
 from domain.resource import condition_of

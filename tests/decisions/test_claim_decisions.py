@@ -38,8 +38,8 @@ from domain.accounts.constants import (
     OPERATOR_NAMESPACE,
     PAUSE_ANNOTATION,
 )
+from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import AccountClaim
-from domain.accounts.worlds import ClaimWorld
 from domain.decision import Outcome
 from domain.levers import PAUSED
 from domain.refusal import ErrorType

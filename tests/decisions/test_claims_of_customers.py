@@ -25,8 +25,8 @@ from domain.accounts.actions.handover import MakeCustomerAccount
 from domain.accounts.claim import decide
 from domain.accounts.constants import FINALIZER
 from domain.accounts.force_release import LET_GO
+from domain.accounts.observed import ClaimWorld, InputSecret
 from domain.accounts.resources import Account
-from domain.accounts.worlds import ClaimWorld, InputSecret
 from domain.decision import Outcome
 from domain.levers import PAUSED as PAUSE
 from domain.writes import Delete, Patch

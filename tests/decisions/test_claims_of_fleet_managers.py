@@ -24,8 +24,8 @@ from domain.accounts.actions.claim_secrets import DeliverRole
 from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.actions.identities import EnsureFleetRole
 from domain.accounts.claim import decide
+from domain.accounts.observed import ClaimWorld
 from domain.accounts.pool import waits
-from domain.accounts.worlds import ClaimWorld
 from domain.levers import PAUSED
 from domain.resource import timestamp
 

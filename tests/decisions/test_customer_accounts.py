@@ -28,8 +28,8 @@ from domain.accounts.account import decide
 from domain.accounts.actions.identities import DeleteIdentities, EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions
 from domain.accounts.force_release import LET_GO
+from domain.accounts.observed import AccountWorld, InputSecret
 from domain.accounts.resources import Account
-from domain.accounts.worlds import AccountWorld, InputSecret
 from domain.decision import Outcome
 from domain.refusal import ErrorType
 from domain.resource import condition_of

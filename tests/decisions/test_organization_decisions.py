@@ -12,6 +12,7 @@ from account_objects import AWS_ID, CONFIG, NOW, account, ago, condition, config
 
 from domain.accounts.config import OperatorConfig
 from domain.accounts.naming import email_of
+from domain.accounts.observed import Verdict
 from domain.accounts.organization import (
     PERMIT_LIFETIME,
     Budget,
@@ -30,7 +31,6 @@ from domain.accounts.organization import (
 )
 from domain.accounts.pool import count
 from domain.accounts.resources import Account, AccountPool
-from domain.accounts.worlds import Verdict
 from domain.resource import timestamp
 
 POLL = timedelta(minutes=1)

@@ -17,9 +17,9 @@ from activities.accounts.reading import Reader
 from activities.aws.session import Sessions
 from domain.accounts.config import OperatorConfig
 from domain.accounts.naming import email_of
+from domain.accounts.observed import Permit, Verdict
 from domain.accounts.organization import Budget, Census, MemberAccount, OrganizationKnown, Verdicts
 from domain.accounts.resources import AccountPool
-from domain.accounts.worlds import Permit, Verdict
 from domain.identity import Key
 from domain.resource import timestamp
 

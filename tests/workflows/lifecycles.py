@@ -25,7 +25,7 @@ from temporalio.worker import Worker
 from world import World
 
 from domain.accounts.observations import CaseResolved
-from domain.accounts.worlds import Permit, Verdict
+from domain.accounts.observed import Permit, Verdict
 from domain.identity import Key
 from domain.why import Why
 from engine.temporal import wake

@@ -16,7 +16,7 @@ from world import SEVENTEEN_REGIONS
 
 from domain.accounts.actions.cases import SupportCase
 from domain.accounts.actions.identities import AdminSecret
-from domain.accounts.worlds import Permit, Verdict
+from domain.accounts.observed import Permit, Verdict
 from domain.model import Model
 from domain.resource import parse_timestamp
 from engine.errors import Denied, Invalid, Pending
@@ -370,7 +370,7 @@ async def test_a_deletion_during_create_account_waits_for_what_it_leaves_and_cle
 
 async def test_a_deletion_during_region_initialisation_ends_the_regions_first(lifecycle: Lifecycle) -> None:
     world = lifecycle.world
-    from domain.accounts.worlds import RegionOutcome
+    from domain.accounts.observed import RegionOutcome
 
     gate = Gate(RegionOutcome(region="any", ok=False, message="cancelled"), effect_stands=True)
     await begun(lifecycle, "aws.initialize_region", gate)

@@ -35,9 +35,9 @@ from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListR
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observations import ObserveAccount, ObserveClaim
+from domain.accounts.observed import AccountWorld, ClaimWorld, RegionOutcome
 from domain.accounts.resources import Account, AccountClaim, AccountStatus
 from domain.accounts.status import release_failed, released
-from domain.accounts.worlds import AccountWorld, ClaimWorld, RegionOutcome
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.model import Model

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.accounts.worlds import AccountWorld
+from domain.accounts.observed import AccountWorld
 from domain.decision import Action, Facts, Queue
 from domain.model import Model
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import ClassVar
 
-from domain.accounts.worlds import ClaimWorld
+from domain.accounts.observed import ClaimWorld
 from domain.decision import Action
 from domain.identity import Key
 from domain.model import Model

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from domain.accounts.actions.member import MemberAction
-from domain.accounts.worlds import ClaimWorld
+from domain.accounts.observed import ClaimWorld
 from domain.model import Model
 
 

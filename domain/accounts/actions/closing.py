@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from domain.accounts.actions.handover import PatchAccount
-from domain.accounts.worlds import ClaimWorld
+from domain.accounts.observed import ClaimWorld
 from domain.decision import Action, Queue
 from domain.model import Model
 

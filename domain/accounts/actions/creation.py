@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from domain.accounts.worlds import AccountWorld
+from domain.accounts.observed import AccountWorld
 from domain.decision import Action, Facts, Queue
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal

@@ -4,8 +4,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar
 
+from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import LegalEntity
-from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Facts, Queue
 from domain.identity import Key
 from domain.model import Model

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from domain.accounts.actions.member import MemberAction
 from domain.accounts.constants import OPTING_IN_REGIONS
-from domain.accounts.worlds import AccountWorld
+from domain.accounts.observed import AccountWorld
 from domain.decision import Action
 from domain.identity import Key
 from domain.model import Model

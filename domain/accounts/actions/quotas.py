@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import ClassVar
 
 from domain.accounts.actions.member import MemberAction
+from domain.accounts.observed import AccountWorld
 from domain.accounts.resources import ServiceQuota
-from domain.accounts.worlds import AccountWorld
 from domain.model import Model
 
 

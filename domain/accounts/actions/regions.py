@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from domain.accounts.actions.member import MemberAction
-from domain.accounts.worlds import AccountWorld, RegionOutcome
+from domain.accounts.observed import AccountWorld, RegionOutcome
 from domain.decision import Facts
 from domain.identity import Key
 from domain.model import Model

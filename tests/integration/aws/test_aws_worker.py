@@ -18,7 +18,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from waiting import until
 
 from domain.accounts.actions.regions import InitializeRegion
-from domain.accounts.worlds import RegionOutcome
+from domain.accounts.observed import RegionOutcome
 from localcloud.deployment import Deployment
 from tests.running.temporal_client import temporal_of
 from workers.boundary import Boundary
