@@ -20,14 +20,14 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from domain.accounts.account import decide as decide_account
 from domain.accounts.claim import decide as decide_claim
 from domain.accounts.federated.access import decide as decide_access
-from domain.accounts.federated.resources import AccessState, RoleState
-from domain.accounts.federated.role import decide as decide_role
-from domain.accounts.federated.worlds import (
+from domain.accounts.federated.observed import (
     FederatedAccessWorld,
     FederatedRoleWorld,
     ObserveFederatedAccess,
     ObserveFederatedRole,
 )
+from domain.accounts.federated.resources import AccessState, RoleState
+from domain.accounts.federated.role import decide as decide_role
 from domain.accounts.observations import (
     CaseResolved,
     EnsureUnits,

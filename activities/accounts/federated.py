@@ -12,14 +12,14 @@ from activities.defined import Activities
 from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.federated import LAST_ROLE_UPDATE
 from domain.accounts.federated.actions import DeleteAccesses, StampAccesses
-from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
-from domain.accounts.federated.worlds import (
+from domain.accounts.federated.observed import (
     FederatedAccessWorld,
     FederatedRoleWorld,
     ObserveFederatedAccess,
     ObserveFederatedRole,
     SeenAccess,
 )
+from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
 from domain.identity import Key
 from engine.errors import Absent, Conflict
 

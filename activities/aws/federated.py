@@ -42,9 +42,9 @@ from domain.accounts.federated.actions import (
     RevokeAccess,
     ValidatePolicies,
 )
+from domain.accounts.federated.observed import Verdict
 from domain.accounts.federated.policies import document, policy_arn, trust
 from domain.accounts.federated.role import ALL_VALID, BAD_CUSTOM, BAD_MANAGED, MESSAGES
-from domain.accounts.federated.worlds import Verdict
 from engine.errors import Absent, Conflict, Invalid
 
 if TYPE_CHECKING:

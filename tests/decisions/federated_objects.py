@@ -15,10 +15,10 @@ from domain.accounts.federated.actions import (
     IdentifyCustomer,
     ValidatePolicies,
 )
+from domain.accounts.federated.observed import FederatedAccessWorld, FederatedRoleWorld, SeenAccess, Verdict
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
 from domain.accounts.federated.role import ALL_VALID, MESSAGES
 from domain.accounts.federated.role import decide as decide_role
-from domain.accounts.federated.worlds import FederatedAccessWorld, FederatedRoleWorld, SeenAccess, Verdict
 from domain.decision import Action, Decision, World
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal

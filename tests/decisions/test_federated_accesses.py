@@ -26,9 +26,9 @@ from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import FINALIZER
 from domain.accounts.federated.access import decide
 from domain.accounts.federated.actions import AttachAccessPolicies, EnsureAccessRole, RevokeAccess
+from domain.accounts.federated.observed import FederatedAccessWorld
 from domain.accounts.federated.policies import document, wanted_digest
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, CustomPolicy
-from domain.accounts.federated.worlds import FederatedAccessWorld
 from domain.decision import Outcome, World
 from domain.levers import RETRIED, RETRY
 from domain.refusal import ErrorType

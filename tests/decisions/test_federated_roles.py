@@ -10,8 +10,8 @@ from federated_objects import BOTH, CUSTOM, MOMENT, NOW, condition, live, refusi
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import FINALIZER
 from domain.accounts.federated.actions import StampAccesses
+from domain.accounts.federated.observed import FederatedRoleWorld, Verdict
 from domain.accounts.federated.role import decide
-from domain.accounts.federated.worlds import FederatedRoleWorld, Verdict
 from domain.decision import Action, Outcome
 from domain.levers import RETRIED, RETRY
 from domain.refusal import ErrorType

@@ -32,9 +32,7 @@ from domain.accounts.federated.actions import (
     StampAccesses,
     ValidatePolicies,
 )
-from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
-from domain.accounts.federated.role import ALL_VALID, MESSAGES
-from domain.accounts.federated.worlds import (
+from domain.accounts.federated.observed import (
     FederatedAccessWorld,
     FederatedRoleWorld,
     ObserveFederatedAccess,
@@ -42,6 +40,8 @@ from domain.accounts.federated.worlds import (
     SeenAccess,
     Verdict,
 )
+from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
+from domain.accounts.federated.role import ALL_VALID, MESSAGES
 from domain.decision import Action, Queue
 from domain.resource import timestamp
 from domain.writes import Patch, Written, patched

@@ -24,9 +24,9 @@ from domain.accounts.federated.actions import (
     IdentifyCustomer,
     RevokeAccess,
 )
+from domain.accounts.federated.observed import FederatedAccessWorld
 from domain.accounts.federated.policies import document, named, role_name_fault, uid_of, wanted_digest
 from domain.accounts.federated.resources import AccessState, AWSFederatedRole
-from domain.accounts.federated.worlds import FederatedAccessWorld
 from domain.decision import Action, Decision
 from domain.levers import retry_wanted
 from domain.refusal import ErrorType, Refusal

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import ClassVar
 
+from domain.accounts.federated.observed import FederatedAccessWorld, FederatedRoleWorld, Verdict
 from domain.accounts.federated.resources import CustomPolicy
-from domain.accounts.federated.worlds import FederatedAccessWorld, FederatedRoleWorld, Verdict
 from domain.decision import Action, Facts, Queue
 from domain.identity import Key
 from domain.model import Model

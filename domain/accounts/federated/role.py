@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 
 from domain.accounts.constants import FINALIZER
 from domain.accounts.federated.actions import ClearValidation, DeleteAccesses, StampAccesses, ValidatePolicies
+from domain.accounts.federated.observed import FederatedRoleWorld, Verdict
 from domain.accounts.federated.policies import policy_name_fault
 from domain.accounts.federated.resources import AWSFederatedRole, FederatedRoleStatus, RoleState
-from domain.accounts.federated.worlds import FederatedRoleWorld, Verdict
 from domain.accounts.status import with_condition
 from domain.decision import Decision
 from domain.identity import Key
