@@ -28,7 +28,8 @@ from domain.accounts.federated.observed import (
 )
 from domain.accounts.federated.resources import AccessState, RoleState
 from domain.accounts.federated.role import decide as decide_role
-from domain.accounts.observations import (
+from domain.accounts.observed import AccountWorld, ClaimWorld, Permit
+from domain.accounts.passes import (
     CaseResolved,
     EnsureUnits,
     ObserveAccount,
@@ -42,8 +43,7 @@ from domain.accounts.observations import (
     Units,
     UnitsRequest,
 )
-from domain.accounts.observations import decide as decide_organization
-from domain.accounts.observed import AccountWorld, ClaimWorld, Permit
+from domain.accounts.passes import decide as decide_organization
 from domain.accounts.pool import Room
 from domain.accounts.validation import PassValidation, ValidationWorld
 from domain.decision import Action

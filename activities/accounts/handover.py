@@ -36,8 +36,8 @@ from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, Release
 from domain.accounts.claim import NOT_MOVED, decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
 from domain.accounts.force_release import LET_GO, UNCLEANED, told_to
-from domain.accounts.observations import UnitRequest, Units, UnitsRequest
 from domain.accounts.observed import ClaimWorld
+from domain.accounts.passes import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account, AccountClaim
 from domain.accounts.status import release_failed, released
 from domain.runner import State

@@ -11,8 +11,8 @@ from activities.defined import Activities
 from domain.accounts.candidates import Rejections
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.federated.resources import AWSFederatedAccountAccess
-from domain.accounts.observations import ObserveAccount, ObserveClaim
 from domain.accounts.observed import AccountWorld, ClaimWorld, InputSecret
+from domain.accounts.passes import ObserveAccount, ObserveClaim
 from domain.accounts.pool import offered
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from engine.errors import Absent, Denied

@@ -12,9 +12,9 @@ from activities.accounts.reading import Reader
 from activities.defined import Activities
 from domain.accounts.actions.opt_in import AskToOptIn
 from domain.accounts.config import OperatorConfig
-from domain.accounts.observations import OptInPermit
 from domain.accounts.opt_in_permits import turns
 from domain.accounts.organization import OrganizationKnown
+from domain.accounts.passes import OptInPermit
 from domain.accounts.resources import Account
 from engine.clock import now
 from engine.temporal import tell, wake

@@ -24,14 +24,6 @@ from activities.aws.session import Sessions
 from activities.defined import Activities
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import OPERATOR_NAMESPACE
-from domain.accounts.observations import (
-    CaseResolved,
-    EnsureUnits,
-    OrganizationWorld,
-    PassOrganization,
-    TellPools,
-    Units,
-)
 from domain.accounts.opt_in_permits import turns_age
 from domain.accounts.organization import (
     Budget,
@@ -48,6 +40,14 @@ from domain.accounts.organization import (
     unborn,
     wants_account,
     youngest_case,
+)
+from domain.accounts.passes import (
+    CaseResolved,
+    EnsureUnits,
+    OrganizationWorld,
+    PassOrganization,
+    TellPools,
+    Units,
 )
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool

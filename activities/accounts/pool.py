@@ -23,9 +23,9 @@ from activities.accounts.reading import Reader
 from activities.defined import Activities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
-from domain.accounts.observations import PassPool, PoolKnown, PoolWorld
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.organization import BUDGET_SINCE
+from domain.accounts.passes import PassPool, PoolKnown, PoolWorld
 from domain.accounts.pool import (
     Binding,
     NewAccount,

@@ -21,7 +21,7 @@ from activities.aws.session import Sessions
 from activities.defined import Activities
 from domain.accounts import ACCOUNT
 from domain.accounts.config import OperatorConfig
-from domain.accounts.observations import UnitRequest
+from domain.accounts.passes import UnitRequest
 from domain.accounts.resources import Account
 from domain.accounts.validation import (
     MOST_REMEMBERED,

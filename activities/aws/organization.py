@@ -19,8 +19,8 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeGuard
 
 from activities.aws.session import Payer, Sessions
-from domain.accounts.observations import UnitRefused, Units
 from domain.accounts.organization import Census, CreateAttempt, MemberAccount
+from domain.accounts.passes import UnitRefused, Units
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled
 
 if TYPE_CHECKING:

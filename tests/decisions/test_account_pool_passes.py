@@ -16,7 +16,7 @@ from activities.accounts.pool import PoolActivities
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
-from domain.accounts.observations import PassPool, PoolKnown, PoolWorld
+from domain.accounts.passes import PassPool, PoolKnown, PoolWorld
 from domain.accounts.pool import PoolView, decide
 from domain.accounts.resources import AccountClaim, AccountPool
 from domain.decision import Outcome

@@ -12,7 +12,7 @@ from activities.accounts.observe import ObserveActivities
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.constants import FINALIZER
-from domain.accounts.observations import ObserveClaim
+from domain.accounts.passes import ObserveClaim
 from domain.identity import Kind
 from engine.errors import Denied
 from engine.kube import NAMESPACE

@@ -13,7 +13,7 @@ from activities.accounts.observe import ObserveActivities
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.constants import FINALIZER
-from domain.accounts.observations import ObserveAccount, ObserveClaim
+from domain.accounts.passes import ObserveAccount, ObserveClaim
 from domain.accounts.resources import Account
 from engine.settings import Settings
 

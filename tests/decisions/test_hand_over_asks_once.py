@@ -15,8 +15,8 @@ from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
 from activities.aws.session import Sessions
 from domain.accounts.actions.handover import Fulfil
-from domain.accounts.observations import OrganizationWorld, UnitRefused, UnitRequest, Units, UnitsRequest
 from domain.accounts.organization import ORGANIZATION, OrganizationKnown
+from domain.accounts.passes import OrganizationWorld, UnitRefused, UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import LegalEntity
 from engine.errors import Absent, Invalid, Unavailable
 

@@ -18,8 +18,8 @@ from activities.accounts.pool import PoolActivities
 from activities.accounts.reading import Reader
 from activities.aws.session import Sessions
 from domain.accounts.config import OperatorConfig
-from domain.accounts.observations import UnitRequest
 from domain.accounts.organization import ORGANIZATION
+from domain.accounts.passes import UnitRequest
 from domain.accounts.pool import PoolView
 from domain.refusal import ErrorType
 from engine.errors import Unavailable, to_application_error

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from temporalio import workflow
 
-from domain.accounts.observations import PassPool, PoolWorld
+from domain.accounts.passes import PassPool, PoolWorld
 from workflows.accounts import AccountPoolWorkflow
 from workflows.lifecycle import lifecycle
 

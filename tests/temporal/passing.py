@@ -14,7 +14,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerTuner
 
-from domain.accounts.observations import PassPool, PoolWorld
+from domain.accounts.passes import PassPool, PoolWorld
 from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
 from workers.boundary import Boundary

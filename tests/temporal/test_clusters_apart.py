@@ -22,7 +22,7 @@ from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.contrib.pydantic import pydantic_data_converter
 
 from activities.clients import Clients
-from domain.accounts.observations import PassPool, PoolWorld
+from domain.accounts.passes import PassPool, PoolWorld
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.instances import EC2_INSTANCE

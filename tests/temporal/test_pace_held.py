@@ -9,7 +9,7 @@ from passing import Passes, new_key, working
 from temporal_server import TemporalServer, eventually, pointing_at
 from temporalio import activity
 
-from domain.accounts.observations import PassPool, PoolWorld
+from domain.accounts.passes import PassPool, PoolWorld
 from engine.temporal import connect, wake
 from workers import pace
 

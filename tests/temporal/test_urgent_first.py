@@ -12,7 +12,7 @@ from temporalio import activity
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
-from domain.accounts.observations import PassPool, PoolWorld
+from domain.accounts.passes import PassPool, PoolWorld
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from engine.clock import now

@@ -24,8 +24,8 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 from world import World
 
-from domain.accounts.observations import CaseResolved
 from domain.accounts.observed import Permit, Verdict
+from domain.accounts.passes import CaseResolved
 from domain.identity import Key
 from domain.why import Why
 from engine.temporal import wake

@@ -10,7 +10,7 @@ from world import SEVENTEEN_REGIONS, World
 
 from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
 from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
-from domain.accounts.observations import OptInPermit
+from domain.accounts.passes import OptInPermit
 from domain.accounts.quota_codes import SERVICE_OF
 from engine import clock
 from engine.errors import Pending

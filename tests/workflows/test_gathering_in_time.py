@@ -14,7 +14,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from domain.accounts.observations import (
+from domain.accounts.organization import ORGANIZATION
+from domain.accounts.passes import (
     EnsureUnits,
     OrganizationWorld,
     PassOrganization,
@@ -25,7 +26,6 @@ from domain.accounts.observations import (
     Units,
     UnitsRequest,
 )
-from domain.accounts.organization import ORGANIZATION
 from domain.accounts.pool import Room
 from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key

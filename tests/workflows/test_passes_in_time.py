@@ -12,7 +12,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from domain.accounts.observations import PassPool, PoolWorld
+from domain.accounts.passes import PassPool, PoolWorld
 from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
 from engine import clock

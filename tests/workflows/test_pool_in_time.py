@@ -13,7 +13,7 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 
 from activities.kube import KubeActivities
-from domain.accounts.observations import PassPool, PoolKnown, PoolWorld
+from domain.accounts.passes import PassPool, PoolKnown, PoolWorld
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.writes import Delete

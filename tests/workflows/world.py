@@ -34,8 +34,8 @@ from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions, Regions
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
-from domain.accounts.observations import ObserveAccount, ObserveClaim
 from domain.accounts.observed import AccountWorld, ClaimWorld, RegionOutcome
+from domain.accounts.passes import ObserveAccount, ObserveClaim
 from domain.accounts.resources import Account, AccountClaim, AccountStatus
 from domain.accounts.status import release_failed, released
 from domain.decision import Action, Queue

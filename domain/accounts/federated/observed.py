@@ -4,7 +4,7 @@ from typing import ClassVar, Self
 
 from domain.accounts.config import OperatorConfig
 from domain.accounts.federated.resources import AccessState, AWSFederatedAccountAccess, AWSFederatedRole
-from domain.accounts.observations import Look
+from domain.accounts.passes import Look
 from domain.identity import Key
 from domain.model import Model
 from domain.object_world import ObjectWorld
