@@ -44,15 +44,15 @@ from domain.accounts.initialization import (
 from domain.accounts.naming import email_of, iam_user_id, secret_of
 from domain.accounts.observed import AccountWorld, Verdict
 from domain.accounts.opt_in import before_credentials, of_ready_account, opting_in
-from domain.accounts.present_conditions import told_by_account
-from domain.accounts.resources import PROGRESSING_STATES, AccountState
-from domain.accounts.status import failure_of, released, with_condition
-from domain.accounts.verification import (
+from domain.accounts.pending_verification import (
     READY_MESSAGE,
     pending_verification,
     quotas_of_ready_account,
     to_pending_verification,
 )
+from domain.accounts.present_conditions import told_by_account
+from domain.accounts.resources import PROGRESSING_STATES, AccountState
+from domain.accounts.status import failure_of, released, with_condition
 from domain.decision import Action, Decision, Outcome
 from domain.identity import Key
 from domain.levers import retry_wanted

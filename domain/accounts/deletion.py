@@ -24,8 +24,8 @@ from domain.accounts.force_release import patience_ends, told_to
 from domain.accounts.initialization import entered_at, wanted_regions
 from domain.accounts.naming import email_of
 from domain.accounts.observed import AccountWorld
+from domain.accounts.pending_verification import case_to_resolve
 from domain.accounts.resources import AccountState
-from domain.accounts.verification import case_to_resolve
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType, Refusal
 
