@@ -24,8 +24,8 @@ from activities import attempt
 from activities.aws.session import Sessions
 from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.quota_codes import SERVICE_OF, VCPUS
-from domain.accounts.quotas import COMPLETED, DENIED, IN_PROGRESS, MANUAL_ACTION
 from domain.accounts.resources import ServiceQuota
+from domain.accounts.service_quotas import COMPLETED, DENIED, IN_PROGRESS, MANUAL_ACTION
 from engine.errors import Absent, ApiError, Conflict, Invalid, Pending
 
 if TYPE_CHECKING:

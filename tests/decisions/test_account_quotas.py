@@ -24,8 +24,8 @@ from domain.accounts.account import decide
 from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.observed import AccountWorld, RegionOutcome
-from domain.accounts.quotas import batches, expanded, quotas_of
 from domain.accounts.resources import Account, AccountStatus, ServiceQuota
+from domain.accounts.service_quotas import batches, expanded, quotas_of
 from domain.decision import Decision, Outcome
 from domain.writes import Patch
 

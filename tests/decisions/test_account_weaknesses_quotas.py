@@ -16,8 +16,8 @@ from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
 from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.constants import CLOSE_BACKOFF_SECONDS, CLOSE_LIMITED_UNTIL, PAUSE_ANNOTATION
 from domain.accounts.pool import count, supply
-from domain.accounts.quotas import batches, quotas_of
 from domain.accounts.resources import Account, AccountStatus, ServiceQuota
+from domain.accounts.service_quotas import batches, quotas_of
 from domain.decision import Outcome
 from domain.refusal import ErrorType
 from domain.writes import Patch
