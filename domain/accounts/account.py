@@ -43,7 +43,7 @@ from domain.accounts.initialization import (
 )
 from domain.accounts.naming import email_of, iam_user_id, secret_of
 from domain.accounts.observed import AccountWorld, Verdict
-from domain.accounts.opt_in import before_credentials, of_ready_account, opting_in
+from domain.accounts.opt_in_regions import before_credentials, of_ready_account, opting_in
 from domain.accounts.pending_verification import (
     READY_MESSAGE,
     pending_verification,

@@ -30,8 +30,8 @@ from domain.accounts.account import decide
 from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observed import AccountWorld
-from domain.accounts.opt_in import is_opting_in, regions_of, wants_to_opt_in
 from domain.accounts.opt_in_permits import NOT_OFFERED_AGAIN, PERMIT_LIFETIME, turns, turns_age
+from domain.accounts.opt_in_regions import is_opting_in, regions_of, wants_to_opt_in
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.resources import Account
 from domain.decision import Decision, Outcome
@@ -192,7 +192,7 @@ def test_what_is_no_region_leaves_the_status_and_is_not_asked_for_again() -> Non
 
 
 def regions_wanted_of(of: AccountWorld) -> tuple[str, ...]:
-    from domain.accounts.opt_in import _wanted
+    from domain.accounts.opt_in_regions import _wanted
 
     return _wanted(of)
 
