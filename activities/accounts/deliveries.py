@@ -18,6 +18,7 @@ from activities.aws import keys
 from activities.aws.keys import known_ids
 from activities.defined import Activities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+from domain.accounts.account_matching import age
 from domain.accounts.actions.claim_secrets import (
     DeliverCredentials,
     DeliverRole,
@@ -27,7 +28,6 @@ from domain.accounts.actions.claim_secrets import (
     RemoveSecret,
 )
 from domain.accounts.actions.handover import MadeAccount, MakeCustomerAccount
-from domain.accounts.candidates import age
 from domain.accounts.constants import (
     ADMIN_USER_PREFIX,
     CLAIM_UID_ANNOTATION,

@@ -8,7 +8,7 @@ from activities.accounts.claim_secrets import KEY_FIELDS
 from activities.accounts.metrics import claim_seen
 from activities.accounts.reading import Reader
 from activities.defined import Activities
-from domain.accounts.candidates import Rejections
+from domain.accounts.account_matching import Rejections
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.federated.resources import AWSFederatedAccountAccess
 from domain.accounts.observed import AccountWorld, ClaimWorld, InputSecret

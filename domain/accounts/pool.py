@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
-from domain.accounts.candidates import Candidates, Rejections, is_free
+from domain.accounts.account_matching import Candidates, Rejections, is_free
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import AT_LIMIT_CONDITION, AT_LIMIT_REASON

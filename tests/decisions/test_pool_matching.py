@@ -10,7 +10,6 @@ from account_objects import AWS_ID, CONFIG, POOL, account, ago, claim, config, p
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.accounts import candidates
 from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.accounts.force_release import UNCLEANED
 from domain.accounts.pool import PoolView, bind, has_free, offered
