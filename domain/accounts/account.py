@@ -17,6 +17,7 @@ from datetime import datetime
 from functools import partial
 
 from domain.accounts import ACCOUNT_POOL, customer_account
+from domain.accounts.account_deletion import LEFT_LAUNCHES, deleting, launches_to_end
 from domain.accounts.actions.creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount, TagAccount
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
@@ -28,7 +29,6 @@ from domain.accounts.constants import (
     IAM_USER_ID_LABEL,
     OWNER_TAG,
 )
-from domain.accounts.deletion import LEFT_LAUNCHES, deleting, launches_to_end
 from domain.accounts.initialization import (
     Done,
     admin_user,
