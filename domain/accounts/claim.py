@@ -13,12 +13,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from domain.accounts import claim_byoc, claim_fake, claim_fleet
+from domain.accounts.account_closing import closing, has_begun, why_freed
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import spec_fault
-from domain.accounts.closing import closing, has_begun, why_freed
 from domain.accounts.force_release import told_to
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.observed import ClaimWorld

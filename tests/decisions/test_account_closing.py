@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from account_objects import AWS_ID, NAME, NOW, activities, claim, claim_world, config, fold, ready_account, refusal
 
+from domain.accounts.account_closing import back_off
 from domain.accounts.actions.closing import CloseAccount, Closing, NoteClosing
 from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.claim import decide
-from domain.accounts.closing import back_off
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import CLOSE_BACKOFF_SECONDS, CLOSE_LIMITED_UNTIL, CLOSING_FOR
 from domain.accounts.observed import ClaimWorld
