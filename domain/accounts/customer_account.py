@@ -5,7 +5,7 @@
 
 It has no deadline before the regions. Problems on the customer's side (a missing Secret, a refused key or role) are
 waited for: the condition `AuthenticationError` shows them, and becomes False once access works. An unusable region
-fails the Account at once. `account.py` handles pause, retry, failure and deletion.
+fails the Account at once. `account_lifecycle.py` handles pause, retry, failure and deletion.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from domain.accounts.account import decide as decide_account
+from domain.accounts.account_lifecycle import decide as decide_account
 from domain.accounts.actions.cases import SupportCase
 from domain.accounts.actions.cleaning import Cleaned
 from domain.accounts.actions.creation import CreatedAccount, CreateRequest

@@ -26,7 +26,7 @@ from account_objects import (
     written_condition,
 )
 
-from domain.accounts.account import decide
+from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreateRequest
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observed import AccountKnown, Permit, Verdict

@@ -28,7 +28,7 @@ from account_objects import (
     written_condition,
 )
 
-from domain.accounts.account import decide
+from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.cases import OpenSupportCase
 from domain.accounts.actions.creation import TagAccount
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole

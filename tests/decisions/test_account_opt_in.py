@@ -26,7 +26,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.accounts import opt_in
 from activities.accounts.opt_in import give_turns
 from activities.accounts.reading import Reader
-from domain.accounts.account import decide
+from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observed import AccountWorld

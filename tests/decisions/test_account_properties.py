@@ -34,7 +34,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from domain.accounts.account import decide
+from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.creation import CreateAccount
 from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.constants import FINALIZER

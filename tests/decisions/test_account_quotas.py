@@ -20,7 +20,7 @@ from account_objects import (
     world,
 )
 
-from domain.accounts.account import decide
+from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.observed import AccountWorld, RegionOutcome

@@ -32,7 +32,7 @@ from account_objects import (
     world,
 )
 
-from domain.accounts.account import decide
+from domain.accounts.account_lifecycle import decide
 from domain.accounts.config import parse_config
 from domain.accounts.constants import FINALIZER
 from domain.accounts.observed import AccountWorld

@@ -65,7 +65,7 @@ def test_times_that_people_garbled_are_no_times(text: str | None) -> None:
 
 
 def test_a_garbled_condition_restarts_the_deadline_instead_of_crashing() -> None:
-    from domain.accounts.account import decide
+    from domain.accounts.account_lifecycle import decide
 
     garbled = condition("Creating", entered="soon")
     of = account(spec={"awsAccountID": "1"}, status={"state": "Creating", "conditions": [garbled]})

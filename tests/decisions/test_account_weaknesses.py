@@ -30,7 +30,7 @@ from account_objects import (
     world,
 )
 
-from domain.accounts.account import decide
+from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.claim import decide as decide_claim
 from domain.accounts.config import OperatorConfig

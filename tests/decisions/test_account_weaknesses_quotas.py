@@ -11,7 +11,7 @@ import pytest
 from account_objects import AWS_ID, NOW, account, activities, condition, config, pool, refusal, settle, world
 from test_account_weaknesses import OTHER_MATTERS
 
-from domain.accounts.account import decide
+from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
 from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.constants import CLOSE_BACKOFF_SECONDS, CLOSE_LIMITED_UNTIL, PAUSE_ANNOTATION

@@ -24,7 +24,7 @@ from account_objects import (
     written_condition,
 )
 
-from domain.accounts.account import decide
+from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.identities import DeleteIdentities, EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions
 from domain.accounts.force_release import LET_GO
