@@ -18,7 +18,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from domain.accounts.account_lifecycle import decide as decide_account
-from domain.accounts.claim import decide as decide_claim
+from domain.accounts.claim_lifecycle import decide as decide_claim
 from domain.accounts.federated.access import decide as decide_access
 from domain.accounts.federated.observed import (
     FederatedAccessWorld,

@@ -33,7 +33,7 @@ from activities.inline import Inline
 from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
-from domain.accounts.claim import NOT_MOVED, decide
+from domain.accounts.claim_lifecycle import NOT_MOVED, decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
 from domain.accounts.force_release import LET_GO, UNCLEANED, told_to
 from domain.accounts.observed import ClaimWorld

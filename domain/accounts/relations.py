@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from domain import built_in_kinds, levers
 from domain.accounts import THE_VALIDATION
-from domain.accounts.claim import NOT_MOVED
+from domain.accounts.claim_lifecycle import NOT_MOVED
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
     CONFIG_MAP,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from domain import built_in_kinds as built_in
 from domain import levers
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
-from domain.accounts.claim import POOLS_TURN
+from domain.accounts.claim_lifecycle import POOLS_TURN
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import (
     CONFIG_MAP,

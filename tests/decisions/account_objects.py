@@ -17,7 +17,7 @@ from domain.accounts.actions.creation import CreatedAccount, CreateRequest
 from domain.accounts.actions.handover import Fulfilled, MadeAccount
 from domain.accounts.actions.identities import AdminSecret
 from domain.accounts.actions.regions import Regions
-from domain.accounts.claim import decide as decide_claim
+from domain.accounts.claim_lifecycle import decide as decide_claim
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observed import AccountKnown, AccountWorld, ClaimKnown, ClaimWorld, Permit, RegionOutcome, Verdict

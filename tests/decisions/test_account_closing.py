@@ -11,7 +11,7 @@ from account_objects import AWS_ID, NAME, NOW, activities, claim, claim_world, c
 from domain.accounts.account_closing import back_off
 from domain.accounts.actions.closing import CloseAccount, Closing, NoteClosing
 from domain.accounts.actions.handover import Release, ReleaseAccount
-from domain.accounts.claim import decide
+from domain.accounts.claim_lifecycle import decide
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import CLOSE_BACKOFF_SECONDS, CLOSE_LIMITED_UNTIL, CLOSING_FOR
 from domain.accounts.observed import ClaimWorld

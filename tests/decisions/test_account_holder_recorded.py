@@ -8,7 +8,7 @@ import pytest
 from account_objects import AWS_ID, NAME, NOW, activities, ago, claim, claim_world, condition, config, ready_account
 
 from domain.accounts.actions.handover import PatchAccount
-from domain.accounts.claim import decide
+from domain.accounts.claim_lifecycle import decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account

@@ -18,7 +18,7 @@ from account_objects import (
     status_of,
 )
 
-from domain.accounts.claim import decide
+from domain.accounts.claim_lifecycle import decide
 from domain.accounts.constants import SECRET_NOT_OURS
 from domain.accounts.present_conditions import SECRET_UNUSABLE
 from domain.refusal import ErrorType, Refusal

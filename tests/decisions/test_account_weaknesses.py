@@ -32,7 +32,7 @@ from account_objects import (
 
 from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
-from domain.accounts.claim import decide as decide_claim
+from domain.accounts.claim_lifecycle import decide as decide_claim
 from domain.accounts.config import OperatorConfig
 from domain.accounts.pool import PoolView, Room
 from domain.accounts.pool import decide as decide_pool

@@ -30,7 +30,7 @@ from account_objects import (
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
-from domain.accounts.claim import decide
+from domain.accounts.claim_lifecycle import decide
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import (
     FAKE_ANNOTATION,

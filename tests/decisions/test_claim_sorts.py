@@ -18,7 +18,7 @@ from account_objects import (
     written_condition,
 )
 
-from domain.accounts.claim import decide
+from domain.accounts.claim_lifecycle import decide
 from domain.accounts.claim_validation import customers_account, spec_fault
 from domain.accounts.constants import FINALIZER
 from domain.accounts.resources import AccountClaim

@@ -22,7 +22,7 @@ from account_objects import (
 
 from domain.accounts.actions.claim_secrets import DeliverCredentials, LetSecretsGo, RemoveSecret
 from domain.accounts.actions.handover import MakeCustomerAccount
-from domain.accounts.claim import decide
+from domain.accounts.claim_lifecycle import decide
 from domain.accounts.constants import FINALIZER
 from domain.accounts.force_release import LET_GO
 from domain.accounts.observed import ClaimWorld, InputSecret

@@ -23,7 +23,7 @@ from activities.aws.fleet import policy
 from domain.accounts.actions.claim_secrets import DeliverRole
 from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.actions.identities import EnsureFleetRole
-from domain.accounts.claim import decide
+from domain.accounts.claim_lifecycle import decide
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.pool import waits
 from domain.levers import PAUSED

@@ -17,7 +17,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.accounts import metrics as account_metrics
 from activities.accounts.metrics import LISTENER
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
-from domain.accounts.claim import decide as decide_claim
+from domain.accounts.claim_lifecycle import decide as decide_claim
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.pool import Room
