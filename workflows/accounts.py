@@ -18,6 +18,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from domain.accounts.account_lifecycle import decide as decide_account
+from domain.accounts.account_validation import PassValidation, ValidationWorld
 from domain.accounts.claim_lifecycle import decide as decide_claim
 from domain.accounts.federated.access import decide as decide_access
 from domain.accounts.federated.observed import (
@@ -45,7 +46,6 @@ from domain.accounts.passes import (
 )
 from domain.accounts.passes import decide as decide_organization
 from domain.accounts.pool import Room
-from domain.accounts.validation import PassValidation, ValidationWorld
 from domain.decision import Action
 from domain.identity import Key
 from domain.runner import OBSERVE

@@ -1,4 +1,4 @@
-"""The pass that validates existing accounts; `domain/accounts/validation.py` describes each check.
+"""The pass that validates existing accounts; `domain/accounts/account_validation.py` describes each check.
 
 A failed account or check does not affect the others: an Event on the Account reports it, and it is retried. The pass
 can be repeated: every step observes first, and writes carry the resourceVersion that was read.
@@ -20,10 +20,7 @@ from activities.aws import validation as aws
 from activities.aws.session import Sessions
 from activities.defined import Activities
 from domain.accounts import ACCOUNT
-from domain.accounts.config import OperatorConfig
-from domain.accounts.passes import UnitRequest
-from domain.accounts.resources import Account
-from domain.accounts.validation import (
+from domain.accounts.account_validation import (
     MOST_REMEMBERED,
     ROOT,
     Check,
@@ -46,6 +43,9 @@ from domain.accounts.validation import (
     settled,
     wanted_spec,
 )
+from domain.accounts.config import OperatorConfig
+from domain.accounts.passes import UnitRequest
+from domain.accounts.resources import Account
 from domain.passes import swept
 from domain.resource import ObjectMeta, parse_timestamp
 from domain.writes import JsonPatch, difference

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from account_objects import AWS_ID, DATA, NAME, NOW, account, config, ready_account
 
-from domain.accounts.config import OperatorConfig, parse_config
-from domain.accounts.resources import Account
-from domain.accounts.validation import (
+from domain.accounts.account_validation import (
     Check,
     Sighted,
     ValidationKnown,
@@ -28,6 +26,8 @@ from domain.accounts.validation import (
     settled,
     wanted_spec,
 )
+from domain.accounts.config import OperatorConfig, parse_config
+from domain.accounts.resources import Account
 from domain.levers import PAUSED
 
 HOURS = timedelta(hours=10)

@@ -31,6 +31,7 @@ from account_objects import (
 )
 
 from domain.accounts.account_lifecycle import decide
+from domain.accounts.account_validation import enabled
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.claim_lifecycle import decide as decide_claim
 from domain.accounts.config import OperatorConfig
@@ -38,7 +39,6 @@ from domain.accounts.pool import PoolView, Room
 from domain.accounts.pool import decide as decide_pool
 from domain.accounts.resources import AccountClaimStatus, AccountPoolStatus
 from domain.accounts.status import release_failed, released
-from domain.accounts.validation import enabled
 from domain.decision import Outcome, Queue
 from domain.refusal import ErrorType, Refusal
 

@@ -1,5 +1,5 @@
 """Accounts in the wrong OU or with wrong tags, even if the validation's flags are off
-(`domain/accounts/validation.py`).
+(`domain/accounts/account_validation.py`).
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from activities.aws.organization import list_units
 from activities.aws.session import Sessions
 from activities.aws.validation import misplaced, tags_of
+from domain.accounts.account_validation import ROOT, differing_tags, legal_entity_of, settled, wanted_tags
 from domain.accounts.config import OperatorConfig
 from domain.accounts.resources import Account
-from domain.accounts.validation import ROOT, differing_tags, legal_entity_of, settled, wanted_tags
 from engine.errors import ApiError
 from starters.cli.audits import Finding
 
