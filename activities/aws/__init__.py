@@ -15,7 +15,7 @@
 | `opt_in.py` | regions that AWS enables on request only |
 | `quotas.py` | requests for higher service quotas |
 | `cases.py` | support cases |
-| `cleaning.py` | deleting the content of a released account |
+| `account_cleanup.py` | deleting the content of a released account |
 | `permissions.py` | every AWS action that the code calls, by who calls it |
 | `activities.py` | the activities, by the names that `domain.accounts.actions` gives them |
 """

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from activities.aws import cases, cleaning, closing, creation, fleet, identities, opt_in, quotas, regions
+from activities.aws import account_cleanup, cases, closing, creation, fleet, identities, opt_in, quotas, regions
 from activities.aws.session import Sessions
 from activities.defined import Activities
 from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase
@@ -67,8 +67,8 @@ class AwsActivities(Activities):
     close_account = _carried_out(CloseAccount, by=closing.close_account)
     delete_identities = _carried_out(DeleteIdentities, by=identities.delete_identities)
     rotate_keys = _carried_out(RotateKeys, by=identities.rotate_keys)
-    clean_region = _carried_out(CleanRegion, by=cleaning.clean_region)
-    clean_global = _carried_out(CleanGlobal, by=cleaning.clean_global)
+    clean_region = _carried_out(CleanRegion, by=account_cleanup.clean_region)
+    clean_global = _carried_out(CleanGlobal, by=account_cleanup.clean_global)
 
     @activity.defn(name=InitializeRegion.activity, no_thread_cancel_exception=True)
     def initialize_region(self, action: InitializeRegion) -> RegionOutcome:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from aws_lab import REGION, Lab, marks
 
-from activities.aws.cleaning import own_record
+from activities.aws.account_cleanup import own_record
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.regions import EndLaunches
 from domain.accounts.constants import REGION_INIT_TAG_NAME
