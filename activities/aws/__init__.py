@@ -10,7 +10,7 @@
 | `organization.py` | the organization's pass: census, organizational units, moves; plain functions |
 | `identities.py` | the support role, the admin user and its key; their rotation and deletion |
 | `keys.py` | the Secret that holds the admin user's key |
-| `regions.py` | listing regions, and the launch that initialises one |
+| `region_initialization.py` | listing regions, and the launch that initialises one |
 | `closing.py` | CloseAccount |
 | `opt_in.py` | regions that AWS enables on request only |
 | `quotas.py` | requests for higher service quotas |

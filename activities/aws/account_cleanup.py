@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from activities import attempt
 from activities.aws.errors import error_class
-from activities.aws.regions import can_use
+from activities.aws.region_initialization import can_use
 from activities.aws.session import Member, Sessions
 from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
 from domain.refusal import RETRIED_BY_SERVER

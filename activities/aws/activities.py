@@ -11,7 +11,17 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from activities.aws import account_cleanup, cases, closing, creation, fleet, identities, opt_in, quotas, regions
+from activities.aws import (
+    account_cleanup,
+    cases,
+    closing,
+    creation,
+    fleet,
+    identities,
+    opt_in,
+    quotas,
+    region_initialization,
+)
 from activities.aws.session import Sessions
 from activities.defined import Activities
 from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase
@@ -49,19 +59,19 @@ class AwsActivities(Activities):
 
     def __init__(self, sessions: Sessions) -> None:
         self.sessions = sessions
-        self._regions = regions.RegionInitializer(sessions)
+        self._regions = region_initialization.RegionInitializer(sessions)
 
     create_account = _carried_out(CreateAccount, by=creation.create_account)
     await_account = _carried_out(AwaitAccount, by=creation.await_account)
     tag_account = _carried_out(TagAccount, by=creation.tag_account)
     ensure_support_role = _carried_out(EnsureSupportRole, by=identities.ensure_support_role)
     ensure_admin_user = _carried_out(EnsureAdminUser, by=identities.ensure_admin_user)
-    list_regions = _carried_out(ListRegions, by=regions.list_regions)
+    list_regions = _carried_out(ListRegions, by=region_initialization.list_regions)
     enable_regions = _carried_out(EnableRegions, by=opt_in.enable_regions)
     raise_quotas = _carried_out(RaiseQuotas, by=quotas.raise_quotas)
     ensure_fleet_role = _carried_out(EnsureFleetRole, by=fleet.ensure_fleet_role)
     delete_fleet_role = _carried_out(DeleteFleetRole, by=fleet.delete_fleet_role)
-    end_launches = _carried_out(EndLaunches, by=regions.end_launches)
+    end_launches = _carried_out(EndLaunches, by=region_initialization.end_launches)
     open_support_case = _carried_out(OpenSupportCase, by=cases.open_support_case)
     resolve_support_case = _carried_out(ResolveSupportCase, by=cases.resolve_support_case)
     close_account = _carried_out(CloseAccount, by=closing.close_account)

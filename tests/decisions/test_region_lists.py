@@ -9,7 +9,7 @@ from account_objects import AWS_ID
 from temporalio.testing import ActivityEnvironment
 
 from activities.aws.clients import Clients
-from activities.aws.regions import list_regions
+from activities.aws.region_initialization import list_regions
 from activities.aws.session import Services
 from domain.accounts.actions.regions import ListRegions
 

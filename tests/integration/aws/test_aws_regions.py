@@ -10,7 +10,7 @@ from aws_lab import REGION, Lab, marks, region_init
 from temporalio.exceptions import CancelledError
 
 from activities.aws.activities import AwsActivities
-from activities.aws.regions import instances_of, usable
+from activities.aws.region_initialization import instances_of, usable
 from domain.accounts.actions.regions import InitializeRegion, ListRegions
 from engine.errors import Denied, Pending, Throttled, Unavailable
 from localcloud.instance_groups import image_of
