@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from domain.decision import Action, Decision
 from domain.levers import retry_wanted
-from domain.loadbalancers.boots import tried_again
+from domain.loadbalancers.boot_backoff import tried_again
 from domain.loadbalancers.constants import QUOTA_ANNOTATION, REVISION_ANNOTATION
 from domain.loadbalancers.fleet import AskFleet, Fleet
 from domain.loadbalancers.health import Standing, health_of, mark_patches

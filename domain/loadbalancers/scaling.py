@@ -16,7 +16,7 @@ from datetime import datetime
 
 from domain.decision import earliest
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.boots import count_failures, forget_failures, paused_until
+from domain.loadbalancers.boot_backoff import count_failures, forget_failures, paused_until
 from domain.loadbalancers.constants import API_VERSION, MACHINE_FINALIZER, REVISION_ANNOTATION
 from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lb_objects import LABELS, NOW, ago, condition, fleet_of, healthy, machine, machine_set
 
-from domain.loadbalancers.boots import boot_pause
+from domain.loadbalancers.boot_backoff import boot_pause
 from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import mark_patches
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
