@@ -6,7 +6,7 @@ Neutron `{"NeutronError": {"type", "message"}}`, Nova `{"<kind>": {"code", "mess
 "message"}}`.
 
 A quota passes when resources are freed or it is raised, so it is *throttled*; the decision waits ever longer
-(`domain/loadbalancers/hindrances.py`). An object is *absent* only if the API says so in its own shape: a proxy's 404
+(`domain/loadbalancers/blockers.py`). An object is *absent* only if the API says so in its own shape: a proxy's 404
 must not look as if everything had been deleted. A missing, broken or unreadable answer and a server's error are
 *unavailable*: the effect may have happened, and the next attempt looks.
 
@@ -20,7 +20,7 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 
-from domain.loadbalancers.hindrances import QUOTA
+from domain.loadbalancers.blockers import QUOTA
 from domain.model import Model
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
 from engine.kube.json import at, mapping, text

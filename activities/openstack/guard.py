@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from activities.guard import CallGuard, spread
-from domain.loadbalancers.hindrances import BUSY, SPENT
+from domain.loadbalancers.blockers import BUSY, SPENT
 from engine.errors import Throttled
 
 SILENT = "ProjectSilent"

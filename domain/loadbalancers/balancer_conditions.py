@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.loadbalancers.hindrances import Hindrance, Nature
+from domain.loadbalancers.blockers import Hindrance, Nature
 from domain.loadbalancers.resources import LoadBalancer
 from domain.refusal import without_request
 from domain.resource import Condition, condition_of, timestamp

@@ -11,6 +11,8 @@ from activities.openstack.guard import SILENT
 from domain.decision import Action
 from domain.loadbalancers.balancer import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet, LookAtBalancer, PatchSet, WriteStatus
+from domain.loadbalancers.blockers import BUSY, SPENT, Hindrance, Nature, overdue
+from domain.loadbalancers.blockers import QUOTA as OVER_QUOTA
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_machine, look_of_rules
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud, Server
@@ -19,8 +21,6 @@ from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.steps import CreatePort, DeletePort, DeleteServer, Step
 from domain.loadbalancers.constants import BOOTS_SINCE_ANNOTATION, DRIFT_ANNOTATION, OUTAGE_ANNOTATION, QUOTA_ANNOTATION
 from domain.loadbalancers.health import Standing, health_of
-from domain.loadbalancers.hindrances import BUSY, SPENT, Hindrance, Nature, overdue
-from domain.loadbalancers.hindrances import QUOTA as OVER_QUOTA
 from domain.loadbalancers.machine.actions import LookAtMachine, RevokeAccess, SeenMachine
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
 from domain.loadbalancers.machine.world import MachineWorld

@@ -6,7 +6,7 @@ import pytest
 from guarded_calls import Clock, call, refusal
 
 from activities.openstack.guard import SAVED_SECONDS, Guard
-from domain.loadbalancers.hindrances import SPENT
+from domain.loadbalancers.blockers import SPENT
 
 
 @pytest.fixture

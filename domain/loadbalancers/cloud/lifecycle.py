@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from domain.decision import Action
+from domain.loadbalancers.blockers import Hindrance, Nature, notices_of, overdue
 from domain.loadbalancers.cloud.world import CloudWorld
-from domain.loadbalancers.hindrances import Hindrance, Nature, notices_of, overdue
 from domain.loadbalancers.object_world import Moment
 from domain.model import Model
 from domain.notices import Notice

@@ -17,6 +17,7 @@ from typing import Any
 from domain.decision import Action, Decision, earliest
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER
+from domain.loadbalancers.blockers import OVERDUE_AFTER, Hindrance, Nature, notices_of, overdue
 from domain.loadbalancers.cloud.lifecycle import blocker_of, looked_again, needs_look
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, machine_servers
 from domain.loadbalancers.cloud.objects import MachineCloud
@@ -32,7 +33,6 @@ from domain.loadbalancers.constants import (
 )
 from domain.loadbalancers.fleet import AskFleet
 from domain.loadbalancers.health import Standing, expires_at, health_of, mark_patches
-from domain.loadbalancers.hindrances import OVERDUE_AFTER, Hindrance, Nature, notices_of, overdue
 from domain.loadbalancers.machine.access import REMOVED, access_objects, access_status, has_access
 from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess
 from domain.loadbalancers.machine.world import MachineWorld
