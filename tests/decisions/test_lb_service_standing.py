@@ -13,9 +13,9 @@ from domain.identity import Key
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.lifecycle import decide_service
 from domain.loadbalancers.services.objects import Service
+from domain.loadbalancers.services.service_annotations import wishes_of
 from domain.loadbalancers.services.standing import MISCONFIGURED, Standing, standing_of
 from domain.loadbalancers.services.synchronization import ServiceWork
-from domain.loadbalancers.services.wishes import wishes_of
 from domain.loadbalancers.services.world import ServiceWorld
 from domain.runner import planned
 from domain.writes import merge

@@ -12,8 +12,8 @@ from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.endpoints import endpoints_of, what_matters
 from domain.loadbalancers.services.objects import Installation, Node, Service
+from domain.loadbalancers.services.service_annotations import wishes_of
 from domain.loadbalancers.services.synchronization import ServiceWork, work_for
-from domain.loadbalancers.services.wishes import wishes_of
 from domain.loadbalancers.services.write_back import write_back
 from domain.writes import merge
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from domain.loadbalancers.resources import LoadBalancerSpec
-from domain.loadbalancers.services.wishes import Wishes
+from domain.loadbalancers.services.service_annotations import Wishes
 
 _OPTIONS = {
     "internalLB": "internal_lb",

@@ -41,7 +41,7 @@ from domain.loadbalancers.resources import (
 from domain.loadbalancers.services.endpoints import endpoints_of
 from domain.loadbalancers.services.keeping import keeping
 from domain.loadbalancers.services.objects import Installation, Node, Service
-from domain.loadbalancers.services.wishes import Wishes, wishes_of
+from domain.loadbalancers.services.service_annotations import Wishes, wishes_of
 from domain.model import Model
 from domain.notices import Notice, normal, warning
 from domain.schema import Document
