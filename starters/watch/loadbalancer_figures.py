@@ -28,7 +28,7 @@ from domain.loadbalancers.constants import (
 )
 from domain.loadbalancers.go_texts import format_duration, parse_duration
 from domain.loadbalancers.health import MARKED, RELEVANT, TRUE
-from domain.loadbalancers.services.standing import MISCONFIGURED
+from domain.loadbalancers.services.service_status import MISCONFIGURED
 from domain.resource import parse_timestamp
 from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
 

@@ -14,7 +14,7 @@ from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.lifecycle import decide_service
 from domain.loadbalancers.services.objects import Service
 from domain.loadbalancers.services.service_annotations import wishes_of
-from domain.loadbalancers.services.standing import MISCONFIGURED, Standing, standing_of
+from domain.loadbalancers.services.service_status import MISCONFIGURED, Standing, standing_of
 from domain.loadbalancers.services.synchronization import ServiceWork
 from domain.loadbalancers.services.world import ServiceWorld
 from domain.runner import planned

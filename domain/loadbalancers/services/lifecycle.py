@@ -15,7 +15,7 @@ from domain.loadbalancers.names import load_balancer_name
 from domain.loadbalancers.object_world import adopt, gone
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Installation, Service
-from domain.loadbalancers.services.standing import standing_of
+from domain.loadbalancers.services.service_status import standing_of
 from domain.loadbalancers.services.synchronization import ServiceWork, work_for
 from domain.loadbalancers.services.world import BALANCER, CreateBalancer, DeleteBalancer, PatchBalancer, ServiceWorld
 from domain.notices import NoticeType, warning
