@@ -39,9 +39,9 @@ from domain.loadbalancers.resources import (
     Selector,
 )
 from domain.loadbalancers.services.endpoints import endpoints_of
-from domain.loadbalancers.services.keeping import keeping
 from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.services.service_annotations import Wishes, wishes_of
+from domain.loadbalancers.services.unreadable_annotations import keeping
 from domain.model import Model
 from domain.notices import Notice, normal, warning
 from domain.schema import Document
