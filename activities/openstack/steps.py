@@ -25,7 +25,7 @@ from domain.loadbalancers.cloud import steps
 from domain.loadbalancers.cloud.changes import Brought, RuleChange
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, SecurityGroup, SecurityGroupRule, Server
 from domain.loadbalancers.cloud.ownership import Owner, marked_for, select
-from domain.loadbalancers.cloud.rules import meaning
+from domain.loadbalancers.cloud.security_group_rules import meaning
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending
 from engine.kube.json import JsonObject, text
 

@@ -8,7 +8,7 @@ import pytest
 from lb_objects import balancer
 
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
-from domain.loadbalancers.cloud.rules import changed_rules, wanted_rules
+from domain.loadbalancers.cloud.security_group_rules import changed_rules, wanted_rules
 
 HTTP = {"protocol": "TCP", "port": 80, "nodePort": 30080}
 DNS = {"protocol": "UDP", "port": 53, "nodePort": 30053}

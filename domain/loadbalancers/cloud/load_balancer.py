@@ -16,7 +16,7 @@ from domain.loadbalancers.cloud.floating_ip import plan_floating_ip
 from domain.loadbalancers.cloud.objects import CloudPort, LoadBalancerCloud, SecurityGroup, ServerGroup
 from domain.loadbalancers.cloud.ownership import Selection, mark_of, marked_for, select
 from domain.loadbalancers.cloud.parts import Part, contested, owner_of
-from domain.loadbalancers.cloud.rules import changed_rules, wanted_rules
+from domain.loadbalancers.cloud.security_group_rules import changed_rules, wanted_rules
 from domain.loadbalancers.cloud.steps import (
     CreatePort,
     CreateSecurityGroup,
