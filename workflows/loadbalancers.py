@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.loadbalancers.balancer import decide_balancer
+from domain.loadbalancers.balancer_lifecycle import decide_balancer
 from domain.loadbalancers.balancer_world import BalancerWorld, ObserveBalancer
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine

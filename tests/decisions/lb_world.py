@@ -14,7 +14,7 @@ from lb_objects import INFRASTRUCTURE, LABELS, NOW, condition, fleet_of
 from lb_project import Project
 
 from domain.decision import Action
-from domain.loadbalancers.balancer import decide_balancer
+from domain.loadbalancers.balancer_lifecycle import decide_balancer
 from domain.loadbalancers.balancer_world import (
     BalancerWorld,
     CreateSet,

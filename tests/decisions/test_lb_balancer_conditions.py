@@ -8,7 +8,7 @@ import pytest
 from lb_objects import NOW, ago, balancer, balancer_world, refusal
 
 from activities.kube.writes import _dropped
-from domain.loadbalancers.balancer import Phase, decide_balancer
+from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import BalancerWorld, WriteStatus
 from domain.loadbalancers.blockers import QUOTA as OVER_QUOTA
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud

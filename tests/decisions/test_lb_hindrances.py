@@ -9,7 +9,7 @@ from lb_objects import NOW, balancer, balancer_world, machine, machine_set, mach
 
 from activities.openstack.guard import SILENT
 from domain.decision import Action
-from domain.loadbalancers.balancer import Phase, decide_balancer
+from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet, LookAtBalancer, PatchSet, WriteStatus
 from domain.loadbalancers.blockers import BUSY, SPENT, Hindrance, Nature, overdue
 from domain.loadbalancers.blockers import QUOTA as OVER_QUOTA

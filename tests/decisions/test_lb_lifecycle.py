@@ -12,7 +12,7 @@ from lb_objects import NOW, balancer, balancer_world, healthy, machine, machine_
 from lb_world import MINUTE, SPEC, World, started
 
 from domain.decision import Action
-from domain.loadbalancers.balancer import Phase, decide_balancer
+from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.looks import look_of_balancer

@@ -8,7 +8,7 @@ from typing import Any
 from lb_objects import NOW, ago, machine_set
 
 from domain.decision import Decision
-from domain.loadbalancers.balancer import Phase
+from domain.loadbalancers.balancer_lifecycle import Phase
 from domain.loadbalancers.machine.lifecycle import MachinePhase
 from domain.loadbalancers.machine_set import SetPhase, decide_set
 from domain.loadbalancers.passes import RETRYABLE

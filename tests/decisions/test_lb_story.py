@@ -7,7 +7,7 @@ from lb_objects import NOW, Json, ago, balancer, balancer_world, condition, heal
 from lb_world import MINUTE, SPEC, World
 
 from domain.decision import Decision
-from domain.loadbalancers.balancer import decide_balancer
+from domain.loadbalancers.balancer_lifecycle import decide_balancer
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine_set import decide_set
 from domain.loadbalancers.names import cloud_name

@@ -31,7 +31,7 @@ from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.session import Api
 from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_PROJECTS
-from domain.loadbalancers.balancer import decide_balancer
+from domain.loadbalancers.balancer_lifecycle import decide_balancer
 from domain.loadbalancers.balancer_world import BalancerWorld, ObserveBalancer
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine

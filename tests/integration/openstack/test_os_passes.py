@@ -18,7 +18,7 @@ from activities import leaders
 from activities.loadbalancers.machines import RIGHTS
 from activities.openstack.session import Api
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
-from domain.loadbalancers.balancer import Phase
+from domain.loadbalancers.balancer_lifecycle import Phase
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
 from domain.resource import timestamp
 from engine.errors import Absent
