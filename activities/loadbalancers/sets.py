@@ -1,4 +1,4 @@
-"""The pass over a LoadBalancerSet. `domain/loadbalancers/machine_set.py` decides."""
+"""The pass over a LoadBalancerSet. `domain/loadbalancers/set_lifecycle.py` decides."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from activities.leaders import HELD_FOR
 from activities.loadbalancers.ground import Ground
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.fleet import AskFleet
-from domain.loadbalancers.machine_set import decide_set
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import machine_document, machines_of, selects
+from domain.loadbalancers.set_lifecycle import decide_set
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, FoundMachine, PatchMachine, SetWorld
 from domain.writes import Patch, RecordEvents
 from engine.clock import now

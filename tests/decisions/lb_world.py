@@ -37,10 +37,10 @@ from domain.loadbalancers.machine.actions import (
 )
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine.world import MachineWorld
-from domain.loadbalancers.machine_set import decide_set
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import machine_document, machines_of
+from domain.loadbalancers.set_lifecycle import decide_set
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, FoundMachine, PatchMachine, SetWorld
 from domain.model import Model
 from domain.resource import timestamp

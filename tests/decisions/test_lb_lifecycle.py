@@ -24,10 +24,10 @@ from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.health import is_master
 from domain.loadbalancers.machine.actions import GrantAccess, LookAtMachine, SeenMachine
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
-from domain.loadbalancers.machine_set import decide_set
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.loadbalancers.set_lifecycle import decide_set
 from domain.loadbalancers.set_world import DeleteMachine, PatchMachine
 from domain.resource import timestamp
 from domain.writes import Patch, merge

@@ -10,9 +10,9 @@ from lb_objects import NOW, ago, machine_set
 from domain.decision import Decision
 from domain.loadbalancers.balancer_lifecycle import Phase
 from domain.loadbalancers.machine.lifecycle import MachinePhase
-from domain.loadbalancers.machine_set import SetPhase, decide_set
 from domain.loadbalancers.passes import RETRYABLE
 from domain.loadbalancers.resources import LoadBalancerSet
+from domain.loadbalancers.set_lifecycle import SetPhase, decide_set
 from domain.loadbalancers.set_world import CreateMachine, SetWorld
 from domain.writes import Patch, merge
 

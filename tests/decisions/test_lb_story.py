@@ -9,8 +9,8 @@ from lb_world import MINUTE, SPEC, World
 from domain.decision import Decision
 from domain.loadbalancers.balancer_lifecycle import decide_balancer
 from domain.loadbalancers.machine.lifecycle import decide_machine
-from domain.loadbalancers.machine_set import decide_set
 from domain.loadbalancers.names import cloud_name
+from domain.loadbalancers.set_lifecycle import decide_set
 
 
 def told(world: World) -> list[str]:

@@ -29,9 +29,9 @@ from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePor
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, OUTAGE_ANNOTATION
 from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
-from domain.loadbalancers.machine_set import decide_set
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
 from domain.loadbalancers.resources import LoadBalancerSet
+from domain.loadbalancers.set_lifecycle import decide_set
 from domain.why import Why
 from domain.writes import Patch, RecordEvents
 from engine import clock
