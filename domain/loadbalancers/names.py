@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator
 
-from domain.loadbalancers.hashes import hash_of
+from domain.loadbalancers.template_hash import hash_of
 from domain.resource import ObjectMeta
 
 _SUFFIX_LENGTH = 5

@@ -28,7 +28,6 @@ from domain.loadbalancers.constants import (
     SETS_KEPT,
     TEMPLATE_HASH_LABEL,
 )
-from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.names import set_name
 from domain.loadbalancers.resources import (
     HAS_MASTER,
@@ -37,6 +36,7 @@ from domain.loadbalancers.resources import (
     LoadBalancerSet,
     MachineSpec,
 )
+from domain.loadbalancers.template_hash import template_hash
 from domain.model import Model
 from domain.resource import parse_timestamp
 from domain.schema import Document

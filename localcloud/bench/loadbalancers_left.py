@@ -17,8 +17,8 @@ from domain.loadbalancers.constants import (
     SET_FINALIZER,
     TEMPLATE_HASH_LABEL,
 )
-from domain.loadbalancers.hashes import cloud_hash, template_hash
 from domain.loadbalancers.resources import LoadBalancer
+from domain.loadbalancers.template_hash import cloud_hash, template_hash
 from domain.model import Model
 from domain.resource import timestamp
 from engine.kube import KubeApi

@@ -12,9 +12,9 @@ from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, rele
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, FloatingIp, SecurityGroup, ServerGroup
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.removal import remove_load_balancer
-from domain.loadbalancers.hashes import cloud_hash
 from domain.loadbalancers.migration import migrated
 from domain.loadbalancers.resources import LoadBalancer
+from domain.loadbalancers.template_hash import cloud_hash
 from domain.resource import timestamp
 from domain.writes import merge
 

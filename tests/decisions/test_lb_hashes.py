@@ -10,10 +10,10 @@ import pytest
 from lb_objects import balancer, machine, machine_set
 
 from domain.loadbalancers.go_texts import format_duration, parse_bool, parse_duration, to_json
-from domain.loadbalancers.hashes import cloud_hash, template_document, template_hash
 from domain.loadbalancers.migration import machine_migration, migrated, spec_migration, status_migration
 from domain.loadbalancers.names import load_balancer_label, load_balancer_name, machine_names, set_name
 from domain.loadbalancers.resources import LoadBalancer
+from domain.loadbalancers.template_hash import cloud_hash, template_document, template_hash
 from domain.resource import ObjectMeta
 
 # --- the template hash ---

@@ -144,8 +144,8 @@ def test_a_load_balancer_that_goes_drops_no_finalizer_unseen() -> None:
 
 
 def _hash(of: object) -> str:
-    from domain.loadbalancers.hashes import template_hash
     from domain.loadbalancers.resources import LoadBalancer
+    from domain.loadbalancers.template_hash import template_hash
 
     assert isinstance(of, LoadBalancer)
     return template_hash(of)

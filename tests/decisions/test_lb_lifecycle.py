@@ -20,7 +20,6 @@ from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerC
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer
 from domain.loadbalancers.cloud.sweep import to_be_compared
-from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.health import is_master
 from domain.loadbalancers.machine.actions import GrantAccess, LookAtMachine, SeenMachine
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
@@ -29,6 +28,7 @@ from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.loadbalancers.set_lifecycle import decide_set
 from domain.loadbalancers.set_world import DeleteMachine, PatchMachine
+from domain.loadbalancers.template_hash import template_hash
 from domain.resource import timestamp
 from domain.writes import Patch, merge
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from lb_objects import LABELS, NOW, ago, balancer, machine_set
 
-from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import Rollout, gate_of, plan_rollout, sets_of
+from domain.loadbalancers.template_hash import template_hash
 from domain.writes import merge
 
 REVISION = "loadbalancer.yawol.stackit.cloud/revision"

@@ -12,12 +12,12 @@ from crd_lab import MODELS, NAMESPACE_NAME, assert_kept, definitions_served, rem
 
 from domain.identity import Kind
 from domain.loadbalancers import CUSTOM_KINDS, LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.loadbalancers.rollout import set_document
 from domain.loadbalancers.scaling import machine_document
 from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.services.synchronization import work_for
+from domain.loadbalancers.template_hash import template_hash
 from engine.errors import Invalid
 from engine.kube import KubeApi
 from localcloud.deployment import Deployment

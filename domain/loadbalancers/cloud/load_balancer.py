@@ -27,9 +27,9 @@ from domain.loadbalancers.cloud.steps import (
     Step,
     UpdatePort,
 )
-from domain.loadbalancers.hashes import cloud_hash
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerStatus
+from domain.loadbalancers.template_hash import cloud_hash
 from domain.model import Model
 from domain.notices import Notice, warning
 from domain.resource import timestamp

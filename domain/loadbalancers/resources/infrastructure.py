@@ -1,7 +1,7 @@
 """What machines are made from: networks, flavor, image, credentials; the same on all three kinds.
 
 A field is None if absent where yawol's template hash distinguishes absent from empty
-(`domain/loadbalancers/hashes.py`). Names with an underscore are yawol's former ones, still read; no attribute may have
+(`domain/loadbalancers/template_hash.py`). Names with an underscore are yawol's former ones, still read; no attribute may have
 such a name, because models are also filled by attribute names.
 """
 
