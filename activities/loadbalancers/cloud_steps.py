@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from temporalio import activity
 
 from activities.defined import Activities
-from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.pass_context import Ground
 from activities.openstack.births import birth
 from activities.openstack.observing import observe_load_balancer, observe_machine, observe_security_group
 from activities.openstack.session import Project

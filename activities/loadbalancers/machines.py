@@ -4,7 +4,7 @@ from temporalio import activity
 
 from activities.defined import Activities
 from activities.leaders import HELD_FOR
-from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.pass_context import Ground
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.cloud.served import ServedBalancer

@@ -8,7 +8,7 @@ from activities.defined import Activities
 from activities.inline import Effect, Inline
 from activities.kube import KubeActivities
 from activities.leaders import HELD_FOR
-from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.pass_context import Ground
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.fleet import AskFleet
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet

@@ -16,8 +16,8 @@ from temporalio import activity
 from activities.defined import Activities
 from activities.leaders import HELD_FOR
 from activities.loadbalancers import metrics
-from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.metrics import Swept
+from activities.loadbalancers.pass_context import Ground
 from activities.openstack.observing import ProjectCloud, observe_project
 from activities.openstack.session import Project
 from domain.loadbalancers import LOAD_BALANCER

@@ -15,8 +15,8 @@ from activities.kube import KubeActivities
 from activities.leaders import HELD_FOR
 from activities.loadbalancers.cache import LoadBalancerCache
 from activities.loadbalancers.cloud_steps import CloudActivities
-from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.machines import MachineActivities
+from activities.loadbalancers.pass_context import Ground
 from activities.loadbalancers.predecessor import LEASES
 from activities.openstack.projects import Projects
 from domain.decision import Decision

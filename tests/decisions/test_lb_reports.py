@@ -10,7 +10,7 @@ from memory_kube import MemoryKube
 
 from activities.loadbalancers import reports as module
 from activities.loadbalancers.cache import LoadBalancerCache
-from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.pass_context import Ground
 from activities.loadbalancers.reports import Reports
 from activities.openstack.projects import Projects
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET

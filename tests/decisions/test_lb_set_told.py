@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.kube import KubeActivities
 from activities.loadbalancers.cache import LoadBalancerCache
-from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.pass_context import Ground
 from activities.loadbalancers.sets import SetActivities
 from activities.openstack.projects import Projects
 from domain.identity import Key, Kind

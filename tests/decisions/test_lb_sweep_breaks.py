@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.loadbalancers import metrics
 from activities.loadbalancers import sweeps as module
-from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.pass_context import Ground
 from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.observing import ProjectCloud
 from activities.openstack.session import Project

@@ -23,8 +23,8 @@ from temporalio.testing import ActivityEnvironment
 from activities.kube import KubeActivities
 from activities.loadbalancers.balancers import LoadBalancerActivities
 from activities.loadbalancers.cloud_steps import CloudActivities
-from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.machines import MachineActivities
+from activities.loadbalancers.pass_context import Ground
 from activities.loadbalancers.predecessor import LEASES
 from activities.loadbalancers.sets import SetActivities
 from activities.loadbalancers.sweeps import SweepActivities
