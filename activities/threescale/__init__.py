@@ -16,7 +16,7 @@
 | `developer_accounts.py`, `application_auth.py` | subjects of accounts, users and applications, of credentials |
 | `promotion.py`, `tenant.py` | subjects of promotions and of Tenants |
 | `passes.py`, `effects.py` | the pass, and what it observes and does |
-| `ground.py`, `area.py` | what passes share, and how a worker gets it |
+| `pass_context.py`, `area.py` | what passes share, and how a worker gets it |
 | `predecessor.py` | whether the 3scale operator still leads |
 | `metrics.py` | metrics |
 """

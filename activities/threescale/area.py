@@ -8,7 +8,7 @@ from activities.clients import Clients
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
 from activities.threescale.effects import Effects
-from activities.threescale.ground import Ground
+from activities.threescale.pass_context import Ground
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.sweeps import SweepActivities

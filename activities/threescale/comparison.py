@@ -7,7 +7,7 @@ anything. Lists that the same sweep has read are not read again.
 from __future__ import annotations
 
 from activities.threescale.errors import Call, of_known_shape
-from activities.threescale.ground import Ground
+from activities.threescale.pass_context import Ground
 from activities.threescale.secrets import insecure
 from activities.threescale.tenants import Calls
 from domain.resource import CustomResource

@@ -28,9 +28,9 @@ from activities.leaders import HELD_FOR
 from activities.threescale import metrics
 from activities.threescale.errors import Call as Named
 from activities.threescale.errors import of_known_shape
-from activities.threescale.ground import Ground
 from activities.threescale.guard import Guard
 from activities.threescale.ineffective_writes import Repeats
+from activities.threescale.pass_context import Ground
 from activities.threescale.secrets import Secrets, insecure
 from activities.threescale.subjects import Subject
 from activities.threescale.tenants import Calls

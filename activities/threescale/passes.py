@@ -13,7 +13,7 @@ from activities.defined import Activities
 from activities.inline import Inline
 from activities.threescale import metrics
 from activities.threescale.effects import Effects
-from activities.threescale.ground import Ground
+from activities.threescale.pass_context import Ground
 from domain.decision import World
 from domain.threescale.passes import PassObject, ThreescaleWorld
 

@@ -23,7 +23,7 @@ from activities.defined import Activities
 from activities.threescale import metrics
 from activities.threescale.comparison import Comparison
 from activities.threescale.errors import Call, of_known_shape
-from activities.threescale.ground import Ground
+from activities.threescale.pass_context import Ground
 from activities.threescale.secrets import Secrets, insecure
 from domain.model import Model
 from domain.passes import swept

@@ -15,7 +15,7 @@ from threescale_objects import message, states
 
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
-from activities.threescale.ground import Ground
+from activities.threescale.pass_context import Ground
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.tenants import Tenants

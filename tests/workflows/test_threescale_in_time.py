@@ -19,7 +19,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from activities.threescale.cache import ThreescaleCache
-from activities.threescale.ground import Ground
+from activities.threescale.pass_context import Ground
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.tenants import Tenants

@@ -13,7 +13,7 @@ from temporalio.worker import Worker
 from test_threescale_in_time import http, product
 
 from activities.threescale.cache import ThreescaleCache
-from activities.threescale.ground import Ground
+from activities.threescale.pass_context import Ground
 from activities.threescale.sources import Sources
 from activities.threescale.sweeps import SweepActivities
 from activities.threescale.tenants import Tenants

@@ -23,7 +23,7 @@ from threescale_process import Client, fresh
 from activities.threescale.area import CALL_TIMEOUT
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
-from activities.threescale.ground import Ground
+from activities.threescale.pass_context import Ground
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.tenants import SEATS, Tenants
