@@ -15,8 +15,8 @@ from temporalio import activity
 
 from activities.defined import Activities
 from activities.loadbalancers.pass_context import Ground
-from activities.openstack.births import birth
 from activities.openstack.observing import observe_load_balancer, observe_machine, observe_security_group
+from activities.openstack.server_user_data import birth
 from activities.openstack.session import Project
 from activities.openstack.steps import await_server, carry_out
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE

@@ -12,7 +12,7 @@
 | `observing.py` | the objects of a load balancer or machine in its project; a whole project at once |
 | `catalogue.py` | flavors and images by name |
 | `steps.py` | every step of `domain.loadbalancers.cloud.steps`, repeatable |
-| `births.py` | a machine's user data |
+| `server_user_data.py` | a machine's user data |
 
 The calls are written out over `keystoneauth1`, one request each, since the SDK's own services ask for versions first
 and hide that an object is absent.

@@ -11,8 +11,8 @@ import yaml
 from lb_objects import balancer, machine
 
 from activities.openstack import projects
-from activities.openstack.births import FOREIGN_SECRET, birth
 from activities.openstack.projects import Projects
+from activities.openstack.server_user_data import FOREIGN_SECRET, birth
 from domain.identity import Kind
 from domain.loadbalancers.machine.access import access_objects
 from domain.loadbalancers.project import ProjectReference
