@@ -10,7 +10,7 @@
 | `cache.py`, `secrets.py`, `sources.py` | objects and Secrets of the cluster, API documents |
 | `subjects.py` | what a pass observes beside an object |
 | `sweeps.py` | the sweep over all tenants |
-| `kept.py` | what a worker remembers of 3scale between passes |
+| `response_cache.py` | what a worker remembers of 3scale between passes |
 | `products.py`, `open_api.py` | subjects of Products and Backends, and of OpenAPIs, which make both |
 | `documents.py` | subjects of ActiveDocs and policies |
 | `developer_accounts.py`, `application_auth.py` | subjects of accounts, users and applications, of credentials |

@@ -9,11 +9,11 @@ from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import AccountSubject, ApplicationSubject, UserSubject
 from activities.threescale.documents import DocumentSubject, PolicySubject
 from activities.threescale.homes import Homes
-from activities.threescale.kept import Kept
 from activities.threescale.open_api import OpenApiSubject
 from activities.threescale.predecessor import Predecessor
 from activities.threescale.products import BackendSubject, ProductSubject
 from activities.threescale.promotion import PromotionSubject
+from activities.threescale.response_cache import Kept
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources
 from activities.threescale.subjects import Subject

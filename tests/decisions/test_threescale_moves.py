@@ -20,7 +20,7 @@ from threescale_objects import (
     states,
 )
 
-from activities.threescale.kept import Kept
+from activities.threescale.response_cache import Kept
 from domain.resource import CustomResource
 from domain.threescale import (
     ACTIVE_DOC,
