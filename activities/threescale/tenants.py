@@ -4,7 +4,7 @@ All share the process's connections. Each has its guard (`guard.py`), a number o
 several passes request at the same time. Tenants are identified by their normalized addresses.
 
 A pass takes its seat at its first call and keeps it, so new passes cannot stop it. Without a free seat a pass waits for
-a while; if many wait already or the tenant does not answer, it ends at once as throttled and comes back (`turns.py`).
+a while; if many wait already or the tenant does not answer, it ends at once as throttled and comes back (`tenant_backoff.py`).
 So a tenant that hangs never occupies all activities of the worker.
 
 A list whose read began a moment ago is shared by all passes that look for their own entry before they create it; after
@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager
 
 from activities.threescale.client import Connections, Tenant
 from activities.threescale.guard import Guard
-from activities.threescale.turns import Turns
+from activities.threescale.tenant_backoff import Turns
 from domain.threescale.calls import Read, SecretKey, Write
 from domain.threescale.providers import plain
 from engine.errors import Throttled

@@ -9,8 +9,8 @@ from guarded_calls import Clock, refusal, silence
 
 from activities.guard import CHOSEN_SECONDS, PAUSE
 from activities.threescale.guard import Guard
+from activities.threescale.tenant_backoff import COME_BACK
 from activities.threescale.tenants import Share
-from activities.threescale.turns import COME_BACK
 from engine.errors import Throttled
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from activities.threescale.turns import COME_BACK, LONGEST_AWAY, Turns
+from activities.threescale.tenant_backoff import COME_BACK, LONGEST_AWAY, Turns
 from domain.runner import SHORT_PAUSE
 
 SEATS = 8
