@@ -2,11 +2,11 @@ r"""Lifecycles of AWS accounts. `domain/accounts/` decides.
 
 | lifecycle | one for each | decided in |
 |---|---|---|
-| Account | Account | `account.py` |
-| AccountClaim | AccountClaim | `claim.py` |
+| Account | Account | `account_lifecycle.py` |
+| AccountClaim | AccountClaim | `claim_lifecycle.py` |
 | AccountPool | AccountPool; the only writer of who has which account | `pool.py`, within a pass |
 | Organization | payer: hands out what is scarce | `organization.py`, within a pass |
-| AccountValidation | installation: validates existing accounts | `validation.py`, within a pass |
+| AccountValidation | installation: validates existing accounts | `account_validation.py`, within a pass |
 | AWSFederatedRole, AWSFederatedAccountAccess | object of the kind | `federated/` |
 """
 

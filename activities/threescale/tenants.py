@@ -4,8 +4,8 @@ All share the process's connections. Each has its guard (`guard.py`), a number o
 several passes request at the same time. Tenants are identified by their normalized addresses.
 
 A pass takes its seat at its first call and keeps it, so new passes cannot stop it. Without a free seat a pass waits for
-a while; if many wait already or the tenant does not answer, it ends at once as throttled and comes back (`tenant_backoff.py`).
-So a tenant that hangs never occupies all activities of the worker.
+a while; if many wait already or the tenant does not answer, it ends at once as throttled and comes back
+(`tenant_backoff.py`). So a tenant that hangs never occupies all activities of the worker.
 
 A list whose read began a moment ago is shared by all passes that look for their own entry before they create it; after
 a call whose effect is unknown it is read again.

@@ -10,6 +10,7 @@ from account_objects import AWS_ID, CONFIG, POOL, account, ago, claim, config, p
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.accounts import account_matching
 from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.accounts.force_release import UNCLEANED
 from domain.accounts.pool import PoolView, bind, has_free, offered
@@ -100,7 +101,7 @@ def test_accounts_are_put_in_order_once_for_all_claims(monkeypatch: pytest.Monke
         read.append(moment)
         return timestamp(moment)
 
-    monkeypatch.setattr(candidates, "timestamp", read_birth)
+    monkeypatch.setattr(account_matching, "timestamp", read_birth)
     bindings, unserved = bind(PoolView(pool=pool(), accounts=some, claims=claims, config=CONFIG, room=None))
     assert len(bindings) + len(unserved) == 9
     assert len(read) == 9
