@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from activities.aws.places import Places
 from activities.clients import Clients
-from activities.instances.asking import AskActivities, Ground
+from activities.instances.aws_queries import AskActivities, Ground
 from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from activities.aws.instances import MOST_AT_ONCE, MOST_GROUPS, describe, describe_groups
 from activities.aws.session import Services
-from activities.instances.asking import Ground
+from activities.instances.aws_queries import Ground
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.places import Place
 from domain.instances.resources import AWSMachine, Node

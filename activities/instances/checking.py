@@ -24,7 +24,7 @@ from temporalio.service import RPCError
 
 from activities.aws.instances import MOST_AT_ONCE, describe
 from activities.instances import metrics
-from activities.instances.asking import Ground
+from activities.instances.aws_queries import Ground
 from domain.instances.actions import Answer
 from domain.instances.constants import ASK_AFTER
 from domain.instances.events import InstanceState

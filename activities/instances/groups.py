@@ -12,7 +12,7 @@ from temporalio import activity
 from activities.aws.instances import describe_group
 from activities.defined import Activities
 from activities.instances import metrics
-from activities.instances.asking import Ground
+from activities.instances.aws_queries import Ground
 from activities.instances.cache import InstanceCache
 from domain.decision import Decision, Outcome
 from domain.identity import Key

@@ -17,7 +17,7 @@ from temporalio.client import Client
 
 from activities.defined import Activities
 from activities.instances import metrics
-from activities.instances.asking import Ground
+from activities.instances.aws_queries import Ground
 from activities.instances.bulk import ask_about_all, ask_about_groups
 from activities.instances.cache import InstanceCache
 from domain.instances.actions import Answer

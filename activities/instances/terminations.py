@@ -14,7 +14,7 @@ from temporalio import activity
 from activities.aws.instances import terminate
 from activities.defined import Activities
 from activities.instances import metrics
-from activities.instances.asking import Ground
+from activities.instances.aws_queries import Ground
 from activities.instances.reports import COMPONENT, report
 from domain.instances import NODE
 from domain.instances.actions import Done, TerminateInstance

@@ -11,7 +11,7 @@ from instance_scenes import ACCOUNT, REGION, T0, at, deleting_all, facts, observ
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
-from activities.instances.asking import Ground
+from activities.instances.aws_queries import Ground
 from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions

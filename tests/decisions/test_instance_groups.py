@@ -10,7 +10,7 @@ import pytest
 
 from activities.aws.instances import GroupFound
 from activities.instances import groups
-from activities.instances.asking import Ground
+from activities.instances.aws_queries import Ground
 from activities.instances.cache import InstanceCache
 from activities.instances.groups import GroupActivities
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL

@@ -12,7 +12,7 @@ from instance_scenes import ACCOUNT, GROUP, ID, KEY, REGION, at, hook, record, s
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
-from activities.instances.asking import Ground
+from activities.instances.aws_queries import Ground
 from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.looks import LookActivities

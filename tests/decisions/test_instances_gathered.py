@@ -12,8 +12,8 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.aws.session import Services
-from activities.instances import asking
-from activities.instances.asking import AskActivities, Ground
+from activities.instances import aws_queries
+from activities.instances.aws_queries import AskActivities, Ground
 from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance
 from domain.instances.names import InstanceKey
@@ -61,8 +61,8 @@ class Cloud:
 @pytest.fixture
 def cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
     made = Cloud()
-    monkeypatch.setattr(asking, "describe", made.describe)
-    monkeypatch.setattr(asking, "hook_timings", made.hook_timings)
+    monkeypatch.setattr(aws_queries, "describe", made.describe)
+    monkeypatch.setattr(aws_queries, "hook_timings", made.hook_timings)
     return made
 
 

@@ -30,7 +30,7 @@ from starters.cli.served_places import places_of
 
 if TYPE_CHECKING:
     from activities.aws.places import Places
-    from activities.instances.asking import Ground
+    from activities.instances.aws_queries import Ground
     from activities.instances.bulk import Bulk, BulkGroups
     from domain.instances.places import Place
     from engine.kube import JsonObject
@@ -44,7 +44,7 @@ GIVEN_UP_AFTER = timedelta(minutes=15)
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
     from activities.aws.places import Places
-    from activities.instances.asking import Ground
+    from activities.instances.aws_queries import Ground
 
     known = await places_of(session)
     if not known:
