@@ -13,8 +13,8 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.instances.aws_queries import Ground
 from activities.instances.cache import InstanceCache
-from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
+from activities.instances.event_verification import Checks
 from activities.instances.looks import LookActivities
 from activities.instances.nodes import NodeActivities
 from activities.instances.terminations import TerminationActivities
