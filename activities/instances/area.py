@@ -13,10 +13,10 @@ from activities.instances.cache import InstanceCache
 from activities.instances.disruptions import Disruptions
 from activities.instances.event_verification import Checks
 from activities.instances.groups import GroupActivities
-from activities.instances.looks import LookActivities
 from activities.instances.machines import MachineActivities
 from activities.instances.nodes import NodeActivities
 from activities.instances.notifications import NotificationActivities
+from activities.instances.observation import LookActivities
 from activities.instances.sweeps import SweepActivities
 from activities.instances.terminations import TerminationActivities
 from activities.instances.topology import TopologyActivities

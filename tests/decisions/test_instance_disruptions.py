@@ -15,8 +15,8 @@ from activities.instances.aws_queries import Ground
 from activities.instances.cache import InstanceCache
 from activities.instances.disruptions import Disruptions
 from activities.instances.event_verification import Checks
-from activities.instances.looks import LookActivities
 from activities.instances.machines import MachineActivities
+from activities.instances.observation import LookActivities
 from domain.built_in_kinds import EVENT
 from domain.identity import Kind
 from domain.instances import MACHINE

@@ -15,7 +15,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.instances.aws_queries import Ground
 from activities.instances.cache import InstanceCache
 from activities.instances.event_verification import Checks
-from activities.instances.looks import LookActivities
+from activities.instances.observation import LookActivities
 from domain.instances import AWS_CLUSTER, AWS_CLUSTER_ROLE_IDENTITY, AWS_MACHINE, AWS_MACHINE_POOL
 from domain.instances.actions import LookAtInstance
 from domain.instances.constants import CLUSTER_LABEL, INTERRUPTION_LABEL, STATE_LABEL

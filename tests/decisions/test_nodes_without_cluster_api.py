@@ -15,8 +15,8 @@ from activities.instances.aws_queries import Ground
 from activities.instances.cache import InstanceCache
 from activities.instances.disruptions import Disruptions
 from activities.instances.event_verification import Checks
-from activities.instances.looks import LookActivities
 from activities.instances.nodes import NodeActivities
+from activities.instances.observation import LookActivities
 from activities.instances.terminations import TerminationActivities
 from domain import built_in_kinds
 from domain.built_in_kinds import EVENT, POD
