@@ -10,7 +10,7 @@ from activities.aws.places import Places
 from activities.clients import Clients
 from activities.instances.aws_queries import AskActivities, Ground
 from activities.instances.cache import InstanceCache
-from activities.instances.disruptions import Disruptions
+from activities.instances.disruption_budget import Disruptions
 from activities.instances.event_verification import Checks
 from activities.instances.groups import GroupActivities
 from activities.instances.machines import MachineActivities

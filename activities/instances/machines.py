@@ -20,7 +20,7 @@ from temporalio import activity
 from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.cache import InstanceCache
-from activities.instances.disruptions import Disruptions
+from activities.instances.disruption_budget import Disruptions
 from activities.instances.reports import COMPONENT
 from domain.instances import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from domain.instances.actions import Asked, AskReplacement, DeleteOwner, EndReplacement

@@ -30,7 +30,7 @@ from temporalio import activity
 
 from activities.defined import Activities
 from activities.instances import metrics
-from activities.instances.disruptions import Disruptions, is_ready
+from activities.instances.disruption_budget import Disruptions, is_ready
 from activities.instances.metrics import Outcome
 from activities.instances.reports import COMPONENT, node_subject, report
 from domain.built_in_kinds import NODE, POD

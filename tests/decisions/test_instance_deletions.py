@@ -10,7 +10,7 @@ from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
 from activities.instances.cache import InstanceCache
-from activities.instances.disruptions import Disruptions
+from activities.instances.disruption_budget import Disruptions
 from activities.instances.machines import MachineActivities
 from domain.identity import Kind
 from domain.instances import MACHINE

@@ -13,7 +13,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.instances.aws_queries import Ground
 from activities.instances.cache import InstanceCache
-from activities.instances.disruptions import Disruptions
+from activities.instances.disruption_budget import Disruptions
 from activities.instances.event_verification import Checks
 from activities.instances.machines import MachineActivities
 from activities.instances.observation import LookActivities

@@ -15,7 +15,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.instances import nodes
 from activities.instances.cache import InstanceCache
-from activities.instances.disruptions import Disruptions
+from activities.instances.disruption_budget import Disruptions
 from activities.instances.nodes import NodeActivities
 from domain.built_in_kinds import EVENT, NODE, POD
 from domain.decision import Action

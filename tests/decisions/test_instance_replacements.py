@@ -17,7 +17,7 @@ from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
 from activities.instances.cache import InstanceCache
-from activities.instances.disruptions import Disruptions
+from activities.instances.disruption_budget import Disruptions
 from activities.instances.machines import MachineActivities
 from domain.built_in_kinds import EVENT, LEASE
 from domain.decision import Action

@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 from temporalio.testing import ActivityEnvironment
 
 from activities.instances import nodes
-from activities.instances.disruptions import Disruptions
+from activities.instances.disruption_budget import Disruptions
 from activities.instances.nodes import NodeActivities
 from domain.built_in_kinds import NODE as NODES
 from domain.identity import Kind

@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.instances.disruptions import Disruptions
+from activities.instances.disruption_budget import Disruptions
 from activities.instances.nodes import NodeActivities
 from domain.identity import Key, Kind
 from domain.instances import INTERRUPTION_POLICY
