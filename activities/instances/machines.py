@@ -25,7 +25,7 @@ from activities.instances.reports import COMPONENT
 from domain.instances import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from domain.instances.actions import Asked, AskReplacement, DeleteOwner, EndReplacement
 from domain.instances.constants import DELETE_FIRST_ANNOTATION
-from domain.instances.disruptions import Turn
+from domain.instances.disruption_budget import Turn
 from domain.instances.names import InstanceKey
 from domain.instances.replacements import (
     REPLACED,

@@ -38,7 +38,7 @@ from domain.decision import earliest
 from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, Done, EmptyNode, FindNode, ReleaseNode
 from domain.instances.constants import CORDONED_ANNOTATION, DO_NOT_DISRUPT, TAINTED_ANNOTATION
-from domain.instances.disruptions import Turn
+from domain.instances.disruption_budget import Turn
 from domain.instances.lifecycle import KnownNode
 from domain.instances.names import instance_of_node
 from domain.instances.policy import Budgets, Draining, Reaction

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from domain.decision import Action, Queue
 from domain.identity import Key
-from domain.instances.disruptions import Turn
+from domain.instances.disruption_budget import Turn
 from domain.instances.lifecycle import FIND_NODE, InstanceWorld, KnownNode
 from domain.instances.policy import CauseSort, Draining, Reaction, Taint
 from domain.instances.record import (

@@ -22,7 +22,7 @@ from domain.decision import Action, earliest
 from domain.instances.actions import AskInstance
 from domain.instances.causes import OF_STATES, Cause, causes, end_of, standing_interruptions, standing_planned
 from domain.instances.constants import LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
-from domain.instances.disruptions import ASK_FOR_TURN_AGAIN
+from domain.instances.disruption_budget import ASK_FOR_TURN_AGAIN
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.hooks import HookWork
 from domain.instances.labels import label_patch

@@ -12,7 +12,7 @@ from typing import Self
 
 from domain.decision import World
 from domain.instances.acknowledgement import Outcome
-from domain.instances.disruptions import Turn
+from domain.instances.disruption_budget import Turn
 from domain.instances.events import InstanceEvent
 from domain.instances.handover import Taken
 from domain.instances.labels import recalled

@@ -22,7 +22,7 @@ from domain.identity import Kind
 from domain.instances import MACHINE
 from domain.instances.actions import About, CordonNode, DeleteOwner, TellImpossible
 from domain.instances.constants import CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
-from domain.instances.disruptions import Disruption, Limit, Turn, lasts, waits_for
+from domain.instances.disruption_budget import Disruption, Limit, Turn, lasts, waits_for
 from domain.instances.instance import work_for_instance
 from domain.instances.names import InstanceKey
 from domain.instances.policy import Reaction, ReactionPolicy

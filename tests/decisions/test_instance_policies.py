@@ -36,7 +36,7 @@ from domain.instances.actions import (
 )
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
 from domain.instances.decision import decide_instance
-from domain.instances.disruptions import Turn
+from domain.instances.disruption_budget import Turn
 from domain.instances.instance import work_for_instance
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, Taint, TaintEffect, Tainting

@@ -33,7 +33,7 @@ from domain.instances.constants import (
     REPLACING_ANNOTATION,
     TOPOLOGY_LABEL,
 )
-from domain.instances.disruptions import Turn
+from domain.instances.disruption_budget import Turn
 from domain.instances.instance import InstanceWork, work_for_instance
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import InstanceKey

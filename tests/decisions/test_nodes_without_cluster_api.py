@@ -43,7 +43,7 @@ from domain.instances.constants import (
     STATE_LABEL,
 )
 from domain.instances.decision import decide_instance
-from domain.instances.disruptions import Disruption, Limit, Turn, node_group, waits_for
+from domain.instances.disruption_budget import Disruption, Limit, Turn, node_group, waits_for
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.instance import patch_for, work_for_instance
 from domain.instances.lifecycle import InstanceWorld

@@ -45,7 +45,7 @@ from domain.instances.actions import (
     TerminateInstance,
 )
 from domain.instances.constants import DEPLOYMENT_LABEL, INTERRUPTION_LABEL, STATE_LABEL
-from domain.instances.disruptions import Turn
+from domain.instances.disruption_budget import Turn
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.handover import ANSWERED, INSTANCE_WORKFLOW, Taken
 from domain.instances.instance import patch_for
