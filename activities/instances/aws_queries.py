@@ -26,9 +26,9 @@ from activities.defined import Activities
 from activities.instances import metrics
 from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance, BeatHook, Done, EndHook
+from domain.instances.event_verification import Facts, HookTiming, Question
 from domain.instances.names import InstanceKey
 from domain.instances.places import Place
-from domain.instances.verification import Facts, HookTiming, Question
 from engine.clock import now
 from engine.errors import Invalid
 

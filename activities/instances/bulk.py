@@ -16,10 +16,10 @@ from typing import TypeVar
 from activities.aws.instances import MOST_AT_ONCE, MOST_GROUPS, describe, describe_groups
 from activities.aws.session import Services
 from activities.instances.aws_queries import Ground
+from domain.instances.event_verification import Facts, Question
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.places import Place
 from domain.instances.resources import AWSMachine, Node
-from domain.instances.verification import Facts, Question
 from domain.model import Model
 from engine.errors import ApiError
 

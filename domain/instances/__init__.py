@@ -8,7 +8,7 @@
 | `routing.py` | whether an event is ours, and which workflows it goes to, in which order |
 | `acknowledgement.py` | whether a message is deleted, kept or put among the dead letters |
 | `record.py`, `ordering.py` | what one instance's events come to, in whatever order they arrived |
-| `verification.py` | whether EC2 bears out what an event claims |
+| `event_verification.py` | whether EC2 bears out what an event claims |
 | `resync.py` | events that never came, made of what EC2 says |
 | `causes.py`, `policy.py` | why an instance is to be given up, and what is wanted then |
 | `reactions.py`, `hooks.py`, `steps.py` | what is done about it |

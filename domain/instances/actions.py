@@ -13,6 +13,7 @@ from typing import ClassVar
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.disruption_budget import Turn
+from domain.instances.event_verification import Facts, HookTiming, Question
 from domain.instances.lifecycle import FIND_NODE, InstanceWorld, KnownNode
 from domain.instances.policy import CauseSort, Draining, Reaction, Taint
 from domain.instances.record import (
@@ -27,7 +28,6 @@ from domain.instances.record import (
     uncordoned,
 )
 from domain.instances.replacements import Replacement, Unreplaced
-from domain.instances.verification import Facts, HookTiming, Question
 from domain.model import Model
 from domain.refusal import Refusal
 

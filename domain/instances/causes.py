@@ -17,11 +17,7 @@ from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from domain.decision import earliest
-from domain.instances.events import EventKind, InstanceState
-from domain.instances.health import Effect, effect_of, expedited
-from domain.instances.policy import Reaction, ReactionPolicy
-from domain.instances.record import InstanceRecord, Interruption, Planned
-from domain.instances.verification import (
+from domain.instances.event_verification import (
     STOPPED_STATES,
     Facts,
     Verdict,
@@ -30,6 +26,10 @@ from domain.instances.verification import (
     verify_spot,
     verify_stop,
 )
+from domain.instances.events import EventKind, InstanceState
+from domain.instances.health import Effect, effect_of, expedited
+from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.record import InstanceRecord, Interruption, Planned
 from domain.model import Model
 
 # A scheduled event whose end is not told is held to be over after so long.

@@ -23,6 +23,7 @@ from domain.instances.actions import AskInstance
 from domain.instances.causes import OF_STATES, Cause, causes, end_of, standing_interruptions, standing_planned
 from domain.instances.constants import LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
 from domain.instances.disruption_budget import ASK_FOR_TURN_AGAIN
+from domain.instances.event_verification import ASK_AGAIN, Question, askable
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.hooks import HookWork
 from domain.instances.labels import label_patch
@@ -41,7 +42,6 @@ from domain.instances.reactions import (
     unproven,
 )
 from domain.instances.record import InstanceRecord
-from domain.instances.verification import ASK_AGAIN, Question, askable
 from domain.levers import paused
 from domain.model import Model
 from domain.writes import JsonPatch

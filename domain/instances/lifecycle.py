@@ -13,6 +13,7 @@ from typing import Self
 from domain.decision import World
 from domain.instances.acknowledgement import Outcome
 from domain.instances.disruption_budget import Turn
+from domain.instances.event_verification import STOPPED_STATES, Facts, HookTiming
 from domain.instances.events import InstanceEvent
 from domain.instances.handover import Taken
 from domain.instances.labels import recalled
@@ -22,7 +23,6 @@ from domain.instances.record import InstanceRecord, answered, fold, hear, opened
 from domain.instances.replacements import Replacement, Unreplaced
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
 from domain.instances.resync import missed_events
-from domain.instances.verification import STOPPED_STATES, Facts, HookTiming
 from domain.levers import paused
 from domain.model import Model
 from domain.refusal import ErrorType

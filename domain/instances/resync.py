@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 
 from domain.instances.causes import most_severe, scheduled_cause
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.event_verification import Facts, Question, ScheduledEvent
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.health import Effect, effect_of
 from domain.instances.labels import story_of
 from domain.instances.record import InstanceRecord, Planned
 from domain.instances.resources import AWSMachine, Node
-from domain.instances.verification import Facts, Question, ScheduledEvent
 
 _OURS = "ec2:"
 # Health and EC2 round the dates of one event each in its own way.

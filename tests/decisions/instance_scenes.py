@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import settings
 
+from domain.instances.event_verification import Facts, Question
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.names import InstanceKey
@@ -15,7 +16,6 @@ from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, fold, opened
 from domain.instances.resources import AWSMachine, Machine, Node
 from domain.instances.transport import Message
-from domain.instances.verification import Facts, Question
 
 ACCOUNT, REGION, ID = "123456789012", "eu-central-1", "i-0a1b2c3d4e5f60718"
 T0 = datetime(2026, 5, 4, 10, 0, 0, tzinfo=UTC)

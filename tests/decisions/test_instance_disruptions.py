@@ -23,11 +23,11 @@ from domain.instances import MACHINE
 from domain.instances.actions import About, CordonNode, DeleteOwner, TellImpossible
 from domain.instances.constants import CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
 from domain.instances.disruption_budget import Disruption, Limit, Turn, lasts, waits_for
+from domain.instances.event_verification import ScheduledEvent
 from domain.instances.instance import work_for_instance
 from domain.instances.names import InstanceKey
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.resources import Machine
-from domain.instances.verification import ScheduledEvent
 from engine.kube.api import Listing
 
 CONTROL_PLANE = {CONTROL_PLANE_LABEL: ""}

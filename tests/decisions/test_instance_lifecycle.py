@@ -40,6 +40,7 @@ from domain.instances.actions import (
 )
 from domain.instances.causes import interruption_label
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.instance import InstanceWork, work_for_instance
 from domain.instances.labels import label_patch, recalled
@@ -48,7 +49,6 @@ from domain.instances.phases import InstancePhase
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, cordoned, fold, heartbeat_sent, hook_ended, refuted
 from domain.instances.resources import AWSMachinePool
-from domain.instances.verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.resource import ObjectMeta
 from domain.writes import merge
 

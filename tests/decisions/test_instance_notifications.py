@@ -11,6 +11,7 @@ from instance_scenes import ACCOUNT, ID, REGION, at, facts, hook, machine, obser
 
 from domain.instances.actions import AskInstance, Notify, TellRefuted
 from domain.instances.decision import decide_instance
+from domain.instances.event_verification import Facts
 from domain.instances.instance import work_for_instance
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.notifications import (
@@ -24,7 +25,6 @@ from domain.instances.notifications import (
 )
 from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.resources import InterruptionPolicy
-from domain.instances.verification import Facts
 from domain.levers import PAUSED
 from domain.refusal import ErrorType, Refusal
 from domain.runner import State

@@ -37,13 +37,13 @@ from domain.instances.actions import (
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
 from domain.instances.decision import decide_instance
 from domain.instances.disruption_budget import Turn
+from domain.instances.event_verification import HookTiming, Question
 from domain.instances.instance import work_for_instance
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, Taint, TaintEffect, Tainting
 from domain.instances.record import InstanceRecord, answered, cordoned, impossible
 from domain.instances.resources import AWSMachinePool, InterruptionPolicy
 from domain.instances.selection import Selected, choose, selected
-from domain.instances.verification import HookTiming, Question
 from engine import clock
 from engine.errors import ApiError, Conflict, Throttled
 from engine.kube import KubeApi

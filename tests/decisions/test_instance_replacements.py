@@ -34,6 +34,7 @@ from domain.instances.constants import (
     TOPOLOGY_LABEL,
 )
 from domain.instances.disruption_budget import Turn
+from domain.instances.event_verification import Question, ScheduledEvent
 from domain.instances.instance import InstanceWork, work_for_instance
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import InstanceKey
@@ -51,7 +52,6 @@ from domain.instances.replacements import (
     replaced_by,
 )
 from domain.instances.resources import InterruptionPolicy, Machine, MachineDeployment, MachineSet
-from domain.instances.verification import Question, ScheduledEvent
 from engine.errors import Absent, Denied, Unavailable
 from engine.kube.json import JsonObject, mapping, text
 from engine.settings import Settings

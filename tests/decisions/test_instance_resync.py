@@ -10,10 +10,10 @@ from instance_scenes import at, facts, machine, record, scheduled, state
 
 from domain.instances.causes import interruption_label, nearest_end
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.event_verification import Question, ScheduledEvent
 from domain.instances.labels import label_patch
 from domain.instances.record import InstanceRecord, fold
 from domain.instances.resync import differs, missed_events
-from domain.instances.verification import Question, ScheduledEvent
 
 DATE = at(90_000)
 

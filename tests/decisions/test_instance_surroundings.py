@@ -25,6 +25,7 @@ from domain.instances.actions import AskInstance, BeatHook, CordonNode, EmptyNod
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.decision import decide_instance
 from domain.instances.disruption_budget import Turn
+from domain.instances.event_verification import HookTiming, ScheduledEvent
 from domain.instances.events import InstanceState
 from domain.instances.instance import work_for_instance
 from domain.instances.labels import Story, recalled
@@ -34,7 +35,6 @@ from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import cordoned, heartbeat_sent, opened
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.instances.resync import differs
-from domain.instances.verification import HookTiming, ScheduledEvent
 from domain.refusal import ErrorType, Refusal
 from domain.writes import merge
 from engine.errors import Invalid

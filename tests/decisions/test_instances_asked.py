@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from activities.aws.instances import MOST_AT_ONCE, describe, describe_groups
 from activities.aws.session import Services
+from domain.instances.event_verification import Question
 from domain.instances.events import InstanceState
-from domain.instances.verification import Question
 
 NOW = datetime(2026, 5, 4, 10, 0, tzinfo=UTC)
 REGION = "eu-central-1"

@@ -16,8 +16,8 @@ from activities.instances import aws_queries
 from activities.instances.aws_queries import AskActivities, Ground
 from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance
+from domain.instances.event_verification import DEFAULT_TIMING, Facts, HookTiming, Question
 from domain.instances.names import InstanceKey
-from domain.instances.verification import DEFAULT_TIMING, Facts, HookTiming, Question
 from engine.errors import Throttled
 
 GROUPS = {"i-1": "a", "i-2": "a", "i-3": "b", "i-4": ""}

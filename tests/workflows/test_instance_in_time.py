@@ -46,6 +46,7 @@ from domain.instances.actions import (
 )
 from domain.instances.constants import DEPLOYMENT_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.disruption_budget import Turn
+from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.handover import ANSWERED, INSTANCE_WORKFLOW, Taken
 from domain.instances.instance import patch_for
@@ -55,7 +56,6 @@ from domain.instances.names import InstanceKey
 from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.replacements import Replacement
 from domain.instances.resources import AWSMachine, Machine, Node
-from domain.instances.verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.why import Why
 from domain.writes import patched
 from engine.clock import now
