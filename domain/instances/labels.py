@@ -21,8 +21,8 @@ from domain.instances.constants import (
     LONGEST_HOOK,
     STATE_LABEL,
 )
+from domain.instances.event_ordering import Standing
 from domain.instances.events import EventKind, InstanceState, reckonable
-from domain.instances.ordering import Standing
 from domain.instances.record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
 from domain.instances.resources import AWSMachine, Node
 from domain.model import Model

@@ -1,7 +1,7 @@
 """What one instance's events come to: the memory of its workflow, carried from run to run.
 
 Events are folded in whatever order they arrive; each key has its effect once, and what is known afterwards is the same
-for every order (states: `ordering.py`; of notices, scheduled events and lifecycle actions of one identity the latest,
+for every order (states: `event_ordering.py`; of notices, scheduled events and lifecycle actions of one identity the latest,
 by AWS's own time, counts). Answers of EC2 and results of what was done are folded by functions of their own.
 
 Nothing here is lost with the workflow: states, tokens and scheduled events can be read from AWS again, notices stand in
@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 
 from domain.instances.acknowledgement import Outcome
 from domain.instances.constants import ASK_AFTER, SPOT_LEAD, SPOT_OUTLIVED
+from domain.instances.event_ordering import Ask, Standing, place
 from domain.instances.event_verification import ASK_AGAIN, Facts, may_be_late
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.names import InstanceKey
-from domain.instances.ordering import Ask, Standing, place
 from domain.instances.policy import Reaction
 from domain.instances.routing import instance_of
 from domain.model import Model
