@@ -15,13 +15,13 @@ from typing import ClassVar
 from temporalio import workflow
 
 from domain.decision import Action
-from domain.instances.acknowledgement import Outcome
 from domain.instances.actions import Answer, LookAtInstance
 from domain.instances.constants import SWEEP_WORKFLOW, TOPOLOGY_WORKFLOW
 from domain.instances.decision import decide_instance, look_at
 from domain.instances.groups import GroupRecord
 from domain.instances.handover import ANSWERED, ENDED, GROUP_WORKFLOW, HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
 from domain.instances.lifecycle import InstanceWorld
+from domain.instances.message_acknowledgement import Outcome
 from domain.instances.passes import GroupWorld, LookAtGroup, SweepInstances, SweepWorld
 from domain.instances.upkeep import KeepTopology, TopologyWorld
 from workflows.entity import Entity

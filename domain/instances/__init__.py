@@ -6,7 +6,7 @@
 | `transport.py` | what an SQS message's body holds: envelopes, however they were wrapped |
 | `parser.py`, `envelope.py`, `health.py` | an envelope as canonical events, or the named reason why not |
 | `routing.py` | whether an event is ours, and which workflows it goes to, in which order |
-| `acknowledgement.py` | whether a message is deleted, kept or put among the dead letters |
+| `message_acknowledgement.py` | whether a message is deleted, kept or put among the dead letters |
 | `record.py`, `event_ordering.py` | what one instance's events come to, in whatever order they arrived |
 | `event_verification.py` | whether EC2 bears out what an event claims |
 | `resync.py` | events that never came, made of what EC2 says |

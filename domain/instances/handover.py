@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from domain.instances.acknowledgement import Outcome
 from domain.instances.constants import GROUP_WORKFLOW, INSTANCE_WORKFLOW
 from domain.instances.events import InstanceEvent
+from domain.instances.message_acknowledgement import Outcome
 from domain.model import Model
 
 HAND_OVER = "hand_over"

@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Self
 
 from domain.decision import World
-from domain.instances.acknowledgement import Outcome
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import STOPPED_STATES, Facts, HookTiming
 from domain.instances.events import InstanceEvent
 from domain.instances.handover import Taken
 from domain.instances.labels import recalled
+from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import InstanceKey
 from domain.instances.policy import ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, fold, hear, opened

@@ -18,8 +18,8 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from domain.instances.acknowledgement import Acknowledgement, Outcome, Verdict, back_off, dead_letter_attributes
 from domain.instances.envelope import clean
+from domain.instances.message_acknowledgement import Acknowledgement, Outcome, Verdict, back_off, dead_letter_attributes
 from domain.instances.transport import SNS_CONFIRMATION, Message
 from engine.errors import Absent, ApiError
 from engine.health import Progress

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from domain.instances.acknowledgement import Acknowledgement, Handled, Outcome, Verdict, acknowledge
+from domain.instances.message_acknowledgement import Acknowledgement, Handled, Outcome, Verdict, acknowledge
 from domain.instances.parser import Events, Ignored, Parsed, parse
 from domain.instances.transport import Message
 from domain.model import Model

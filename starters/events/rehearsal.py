@@ -22,10 +22,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from domain.instances import constants as c
-from domain.instances.acknowledgement import Outcome
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.groups import GroupRecord
 from domain.instances.handover import Taken
+from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message
 from domain.model import Model

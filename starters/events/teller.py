@@ -27,10 +27,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
-from domain.instances.acknowledgement import Handled, Outcome
 from domain.instances.events import InstanceEvent
 from domain.instances.groups import GroupRecord, fold_result
 from domain.instances.handover import Taken
+from domain.instances.message_acknowledgement import Handled, Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
 from starters.events import metrics

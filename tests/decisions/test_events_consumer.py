@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.instances.acknowledgement import Outcome
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.groups import GroupRecord
 from domain.instances.handover import Taken
+from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message
 from engine.errors import Absent, Unavailable

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from activities.aws.places import Places
 from activities.aws.session import Services
-from domain.instances.acknowledgement import dead_letter_attributes
+from domain.instances.message_acknowledgement import dead_letter_attributes
 from domain.instances.places import Place, place_of
 from engine.errors import Absent
 from engine.settings import settings

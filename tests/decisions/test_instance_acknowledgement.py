@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, event, hook, spot, state
 
-from domain.instances.acknowledgement import (
+from domain.instances.events import EventKind, InstanceEvent
+from domain.instances.handover import update_id
+from domain.instances.message_acknowledgement import (
     Handled,
     Outcome,
     Verdict,
@@ -15,8 +17,6 @@ from domain.instances.acknowledgement import (
     back_off,
     dead_letter_attributes,
 )
-from domain.instances.events import EventKind, InstanceEvent
-from domain.instances.handover import update_id
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.parser import Events, Ignored, Invalid
 from domain.instances.routing import by_instance, group_of, instance_of, on_hosts, ours, urgency

@@ -28,7 +28,6 @@ from domain.instances import (
     MACHINE_SET,
     THE_SWEEP,
 )
-from domain.instances.acknowledgement import Outcome
 from domain.instances.constants import (
     CLUSTER_LABEL,
     DELETE_FIRST_ANNOTATION,
@@ -40,6 +39,7 @@ from domain.instances.constants import (
 )
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.handover import Taken
+from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import InstanceKey
 from domain.instances.replacements import CLOCKS_DIFFER
 from domain.why import Why

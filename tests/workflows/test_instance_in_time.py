@@ -25,7 +25,6 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from domain.decision import Queue
-from domain.instances.acknowledgement import Outcome
 from domain.instances.actions import (
     Answer,
     Asked,
@@ -52,6 +51,7 @@ from domain.instances.handover import ANSWERED, INSTANCE_WORKFLOW, Taken
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
+from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import InstanceKey
 from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.replacements import Replacement

@@ -16,10 +16,10 @@ from emulator_process import Cloud
 from waiting import eventually
 
 from activities.aws.places import Places
-from domain.instances.acknowledgement import Outcome
 from domain.instances.events import InstanceEvent
 from domain.instances.groups import GroupRecord
 from domain.instances.handover import Taken
+from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.places import Place
 from engine.errors import Absent, Denied, Unavailable
