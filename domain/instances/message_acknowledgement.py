@@ -19,8 +19,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from domain.instances.constants import UNMATCHED_AFTER
+from domain.instances.event_parser import Ignored, Invalid, Parsed
 from domain.instances.events import InstanceEvent
-from domain.instances.parser import Ignored, Invalid, Parsed
 from domain.model import Model
 
 _LONGEST_DELAY = timedelta(seconds=900)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
-from domain.instances.parser import parse
+from domain.instances.event_parser import parse
 from domain.instances.places import Place
 from domain.instances.transport import Message
 from domain.model import Model

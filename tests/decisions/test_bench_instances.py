@@ -9,8 +9,8 @@ from collections import Counter, defaultdict
 import pytest
 import typer
 
+from domain.instances.event_parser import Events, Invalid, parse
 from domain.instances.events import InstanceState as State
-from domain.instances.parser import Events, Invalid, parse
 from domain.instances.transport import Message
 from localcloud.bench import instances_consumer as bench
 from localcloud.bench.command import Benchmark, _work

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from domain.instances.event_parser import Events, parse
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.parser import Events, parse
 from domain.instances.transport import Message
 from localcloud.aws import happenings
 from localcloud.aws.happenings import Group, Happening, Subject

@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from domain.instances.event_parser import Events, Invalid
 from domain.instances.events import EventKind, HookAction, InstanceEvent, InstanceState
 from domain.instances.groups import GroupRecord
 from domain.instances.handover import Taken
 from domain.instances.message_acknowledgement import Handled, Outcome
 from domain.instances.names import GroupKey, InstanceKey
-from domain.instances.parser import Events, Invalid
 from domain.instances.transport import Message
 from starters.events.index import Index, machine, pool
 from starters.events.library import EventBridgeEvent, is_event_processed

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, event, hook, spot, state
 
+from domain.instances.event_parser import Events, Ignored, Invalid
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.handover import update_id
 from domain.instances.message_acknowledgement import (
@@ -18,7 +19,6 @@ from domain.instances.message_acknowledgement import (
     dead_letter_attributes,
 )
 from domain.instances.names import GroupKey, InstanceKey
-from domain.instances.parser import Events, Ignored, Invalid
 from domain.instances.routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
 
 ONE, OTHER = state("running", 0), state("stopped", 1)

@@ -26,8 +26,8 @@ from instance_scenes import (
     state_change,
 )
 
+from domain.instances.event_parser import Events, Ignored, Invalid, parse
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.parser import Events, Ignored, Invalid, parse
 from domain.instances.record import fold, opened
 from domain.instances.transport import message_of
 
