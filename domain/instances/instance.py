@@ -25,9 +25,9 @@ from domain.instances.constants import LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMAT
 from domain.instances.disruption_budget import ASK_FOR_TURN_AGAIN
 from domain.instances.event_verification import ASK_AGAIN, Question, askable
 from domain.instances.events import EventKind, InstanceState
-from domain.instances.hooks import HookWork
 from domain.instances.labels import label_patch
 from domain.instances.lifecycle import InstanceWorld
+from domain.instances.lifecycle_hooks import HookWork
 from domain.instances.phases import InstancePhase, phase_of
 from domain.instances.policy import Reaction
 from domain.instances.reactions import (
