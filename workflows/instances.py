@@ -16,9 +16,9 @@ from temporalio import workflow
 
 from domain.decision import Action
 from domain.instances.actions import Answer, LookAtInstance
+from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.constants import SWEEP_WORKFLOW, TOPOLOGY_WORKFLOW
 from domain.instances.decision import decide_instance, look_at
-from domain.instances.groups import GroupRecord
 from domain.instances.handover import ANSWERED, ENDED, GROUP_WORKFLOW, HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.message_acknowledgement import Outcome

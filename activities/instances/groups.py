@@ -17,8 +17,8 @@ from activities.instances.cache import InstanceCache
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.instances import AUTO_SCALING_GROUP, AWS_MACHINE_POOL
+from domain.instances.auto_scaling_groups import GroupRecord, GroupState, group_state, group_story, merged, pool_patch
 from domain.instances.constants import GROUP_STATE_LABEL
-from domain.instances.groups import GroupRecord, GroupState, group_state, group_story, merged, pool_patch
 from domain.instances.names import GroupKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from domain.instances.resources import AWSMachinePool

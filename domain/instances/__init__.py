@@ -14,7 +14,7 @@
 | `reactions.py`, `lifecycle_hooks.py`, `steps.py` | what is done about it |
 | `handover.py`, `lifecycle.py`, `decision.py`, `actions.py`, `passes.py` | what the workflows hold, are told, and do |
 | `instance.py`, `observed.py` | the lifecycle: from what is observed to what is to be done now |
-| `labels.py`, `groups.py` | what is written on AWSMachine, Node and AWSMachinePool |
+| `labels.py`, `auto_scaling_groups.py` | what is written on AWSMachine, Node and AWSMachinePool |
 | `places.py` | the accounts, regions and queues that are served |
 | `topology.py`, `takeover.py`, `permissions.py` | queues, rules, policies and IAM documents, as content |
 | `upkeep.py` | what of them differs from what stands in AWS, and the lifecycle that keeps them |

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 
 from domain.decision import Action, Queue
 from domain.identity import Key
-from domain.instances.groups import GroupRecord, merged
+from domain.instances.auto_scaling_groups import GroupRecord, merged
 from domain.model import Model
 from domain.passes import PassedWorld
 

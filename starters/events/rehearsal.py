@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from domain.instances import constants as c
+from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.events import InstanceEvent, InstanceState
-from domain.instances.groups import GroupRecord
 from domain.instances.handover import Taken
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey

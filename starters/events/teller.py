@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
+from domain.instances.auto_scaling_groups import GroupRecord, fold_result
 from domain.instances.events import InstanceEvent
-from domain.instances.groups import GroupRecord, fold_result
 from domain.instances.handover import Taken
 from domain.instances.message_acknowledgement import Handled, Outcome
 from domain.instances.names import GroupKey, InstanceKey

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.events import InstanceEvent, InstanceState
-from domain.instances.groups import GroupRecord
 from domain.instances.handover import Taken
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey

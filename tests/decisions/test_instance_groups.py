@@ -13,9 +13,9 @@ from activities.instances import groups
 from activities.instances.aws_queries import Ground
 from activities.instances.cache import InstanceCache
 from activities.instances.groups import GroupActivities
+from domain.instances.auto_scaling_groups import GroupRecord, LastResult, fold_result
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent
-from domain.instances.groups import GroupRecord, LastResult, fold_result
 from domain.instances.names import GroupKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from domain.instances.resources import AWSMachinePool

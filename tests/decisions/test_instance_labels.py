@@ -25,10 +25,7 @@ from instance_scenes import (
 )
 
 from domain.instances import EXTERNAL_KINDS
-from domain.instances.causes import interruption_label
-from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
-from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.groups import (
+from domain.instances.auto_scaling_groups import (
     GroupRecord,
     GroupState,
     GroupStory,
@@ -39,6 +36,9 @@ from domain.instances.groups import (
     pool_patch,
     word_of,
 )
+from domain.instances.causes import interruption_label
+from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.events import EventKind, InstanceEvent, InstanceState
 from domain.instances.health import Effect, effect_of
 from domain.instances.labels import Story, label_patch, recalled, story_of
 from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, parse_arn, partition_of

@@ -16,8 +16,8 @@ from emulator_process import Cloud
 from waiting import eventually
 
 from activities.aws.places import Places
+from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.events import InstanceEvent
-from domain.instances.groups import GroupRecord
 from domain.instances.handover import Taken
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey
