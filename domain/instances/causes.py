@@ -27,7 +27,7 @@ from domain.instances.event_verification import (
     verify_stop,
 )
 from domain.instances.events import EventKind, InstanceState
-from domain.instances.health import Effect, effect_of, expedited
+from domain.instances.health_events import Effect, effect_of, expedited
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, Interruption, Planned
 from domain.model import Model

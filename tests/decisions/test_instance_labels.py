@@ -39,7 +39,7 @@ from domain.instances.auto_scaling_groups import (
 from domain.instances.causes import interruption_label
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.health import Effect, effect_of
+from domain.instances.health_events import Effect, effect_of
 from domain.instances.labels import Story, label_patch, recalled, story_of
 from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, parse_arn, partition_of
 from domain.instances.record import Drain, cordoned, opened
