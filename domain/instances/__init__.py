@@ -10,7 +10,7 @@
 | `record.py`, `event_ordering.py` | what one instance's events come to, in whatever order they arrived |
 | `event_verification.py` | whether EC2 bears out what an event claims |
 | `resync.py` | events that never came, made of what EC2 says |
-| `causes.py`, `policy.py` | why an instance is to be given up, and what is wanted then |
+| `interruption_causes.py`, `policy.py` | why an instance is to be given up, and what is wanted then |
 | `reactions.py`, `lifecycle_hooks.py`, `steps.py` | what is done about it |
 | `handover.py`, `lifecycle.py`, `decision.py`, `actions.py`, `passes.py` | what the workflows hold, are told, and do |
 | `instance.py`, `observed.py` | the lifecycle: from what is observed to what is to be done now |

@@ -20,11 +20,18 @@ from datetime import datetime
 
 from domain.decision import Action, earliest
 from domain.instances.actions import AskInstance
-from domain.instances.causes import OF_STATES, Cause, causes, end_of, standing_interruptions, standing_planned
 from domain.instances.constants import LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
 from domain.instances.disruption_budget import ASK_FOR_TURN_AGAIN
 from domain.instances.event_verification import ASK_AGAIN, Question, askable
 from domain.instances.events import EventKind, InstanceState
+from domain.instances.interruption_causes import (
+    OF_STATES,
+    Cause,
+    causes,
+    end_of,
+    standing_interruptions,
+    standing_planned,
+)
 from domain.instances.labels import label_patch
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.lifecycle_hooks import HookWork

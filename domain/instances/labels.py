@@ -13,7 +13,6 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from domain.instances.causes import interruption_label, nearest_end, standing_interruptions
 from domain.instances.constants import (
     EVENTS_ANNOTATION,
     INTERRUPTION_LABEL,
@@ -23,6 +22,7 @@ from domain.instances.constants import (
 )
 from domain.instances.event_ordering import Standing
 from domain.instances.events import EventKind, InstanceState, reckonable
+from domain.instances.interruption_causes import interruption_label, nearest_end, standing_interruptions
 from domain.instances.record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
 from domain.instances.resources import AWSMachine, Node
 from domain.model import Model

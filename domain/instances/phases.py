@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
-from domain.instances.causes import standing_interruptions, standing_planned
 from domain.instances.events import EventKind, InstanceState
+from domain.instances.interruption_causes import standing_interruptions, standing_planned
 from domain.instances.lifecycle import InstanceWorld
 
 

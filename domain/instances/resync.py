@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from domain.instances.causes import most_severe, scheduled_cause
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_verification import Facts, Question, ScheduledEvent
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.health_events import Effect, effect_of
+from domain.instances.interruption_causes import most_severe, scheduled_cause
 from domain.instances.labels import story_of
 from domain.instances.record import InstanceRecord, Planned
 from domain.instances.resources import AWSMachine, Node

@@ -38,11 +38,11 @@ from domain.instances.actions import (
     ReleaseNode,
     TellRefuted,
 )
-from domain.instances.causes import interruption_label
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.instance import InstanceWork, work_for_instance
+from domain.instances.interruption_causes import interruption_label
 from domain.instances.labels import label_patch, recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.phases import InstancePhase

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from instance_scenes import EXAMPLES, at, event, facts, hook, record, scheduled, spot, state
 
-from domain.instances.causes import interruption_label
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
+from domain.instances.interruption_causes import interruption_label
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.record import (
     InstanceRecord,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from instance_scenes import at, facts, machine, record, scheduled, state
 
-from domain.instances.causes import interruption_label, nearest_end
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_verification import Question, ScheduledEvent
+from domain.instances.interruption_causes import interruption_label, nearest_end
 from domain.instances.labels import label_patch
 from domain.instances.record import InstanceRecord, fold
 from domain.instances.resync import differs, missed_events
