@@ -20,8 +20,8 @@ from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.constants import SWEEP_WORKFLOW, TOPOLOGY_WORKFLOW
 from domain.instances.decision import decide_instance, look_at
 from domain.instances.handover import ANSWERED, ENDED, GROUP_WORKFLOW, HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
-from domain.instances.lifecycle import InstanceWorld
 from domain.instances.message_acknowledgement import Outcome
+from domain.instances.observed import InstanceWorld
 from domain.instances.passes import GroupWorld, LookAtGroup, SweepInstances, SweepWorld
 from domain.instances.upkeep import KeepTopology, TopologyWorld
 from workflows.entity import Entity

@@ -39,8 +39,8 @@ from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, Done, EmptyNode, FindNode, ReleaseNode
 from domain.instances.constants import CORDONED_ANNOTATION, DO_NOT_DISRUPT, TAINTED_ANNOTATION
 from domain.instances.disruption_budget import Turn
-from domain.instances.lifecycle import KnownNode
 from domain.instances.names import instance_of_node
+from domain.instances.observed import KnownNode
 from domain.instances.policy import Budgets, Draining, Reaction
 from domain.instances.resources import Machine, Node
 from engine.clock import now

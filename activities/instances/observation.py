@@ -26,8 +26,8 @@ from domain.instances.actions import LookAtInstance, TellImpossible, TellRefuted
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
-from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import GroupKey, InstanceKey
+from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.reactions import about
 from domain.instances.resources import AWSMachine, AWSMachinePool, Node

@@ -1,4 +1,4 @@
-"""What is done for an instance, as actions of its lifecycle; `lifecycle.py` says when.
+"""What is done for an instance, as actions of its lifecycle; `observed.py` says when.
 
 A look is one activity that reads what is known of the instance's objects and writes the label that follows, so that an
 event costs one activity. Everything else is an action of its own, which waits for nobody: a slow AWS or a Node that
@@ -14,7 +14,7 @@ from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import Facts, HookTiming, Question
-from domain.instances.lifecycle import FIND_NODE, InstanceWorld, KnownNode
+from domain.instances.observed import FIND_NODE, InstanceWorld, KnownNode
 from domain.instances.policy import CauseSort, Draining, Reaction, Taint
 from domain.instances.record import (
     InstanceRecord,

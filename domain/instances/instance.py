@@ -33,8 +33,8 @@ from domain.instances.interruption_causes import (
     standing_planned,
 )
 from domain.instances.labels import label_patch
-from domain.instances.lifecycle import InstanceWorld
 from domain.instances.lifecycle_hooks import HookWork
+from domain.instances.observed import InstanceWorld
 from domain.instances.phases import InstancePhase, phase_of
 from domain.instances.policy import Reaction
 from domain.instances.reactions import (

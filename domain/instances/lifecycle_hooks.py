@@ -16,7 +16,7 @@ from typing import Literal
 
 from domain.instances.actions import BeatHook, Because, EndHook
 from domain.instances.event_verification import DEFAULT_TIMING, Verdict, verify_hook
-from domain.instances.lifecycle import InstanceWorld
+from domain.instances.observed import InstanceWorld
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import HeldHook
 from domain.model import Model

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.interruption_causes import standing_interruptions, standing_planned
-from domain.instances.lifecycle import InstanceWorld
+from domain.instances.observed import InstanceWorld
 
 
 class InstancePhase(StrEnum):

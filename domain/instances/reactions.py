@@ -29,8 +29,8 @@ from domain.instances.actions import (
 from domain.instances.event_verification import Question, Verdict, may_be_late
 from domain.instances.events import InstanceState
 from domain.instances.interruption_causes import OF_STATES, Cause, unlisted_plans
-from domain.instances.lifecycle import InstanceWorld
 from domain.instances.lifecycle_hooks import HookWork, served, work_for_hook
+from domain.instances.observed import InstanceWorld
 from domain.instances.policy import Reaction, Taint, Tainting
 from domain.instances.replacements import deployment_of, is_replaced
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node

@@ -44,7 +44,7 @@ from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.instance import InstanceWork, work_for_instance
 from domain.instances.interruption_causes import interruption_label
 from domain.instances.labels import label_patch, recalled
-from domain.instances.lifecycle import InstanceMemory, InstanceWorld
+from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.phases import InstancePhase
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, cordoned, fold, heartbeat_sent, hook_ended, refuted

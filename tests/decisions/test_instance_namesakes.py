@@ -19,7 +19,7 @@ from activities.instances.observation import LookActivities
 from domain.instances import AWS_CLUSTER, AWS_CLUSTER_ROLE_IDENTITY, AWS_MACHINE, AWS_MACHINE_POOL
 from domain.instances.actions import LookAtInstance
 from domain.instances.constants import CLUSTER_LABEL, INTERRUPTION_LABEL, STATE_LABEL
-from domain.instances.lifecycle import InstanceWorld
+from domain.instances.observed import InstanceWorld
 from domain.instances.policy import ReactionPolicy
 from domain.instances.record import InstanceRecord, hook_ended
 from engine.kube.json import mapping

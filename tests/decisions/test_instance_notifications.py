@@ -13,7 +13,6 @@ from domain.instances.actions import AskInstance, Notify, TellRefuted
 from domain.instances.decision import decide_instance
 from domain.instances.event_verification import Facts
 from domain.instances.instance import work_for_instance
-from domain.instances.lifecycle import InstanceWorld
 from domain.instances.notifications import (
     FIELDS,
     TEMPLATE,
@@ -23,6 +22,7 @@ from domain.instances.notifications import (
     teams_body,
     templated_body,
 )
+from domain.instances.observed import InstanceWorld
 from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.resources import InterruptionPolicy
 from domain.levers import PAUSED

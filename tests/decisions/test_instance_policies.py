@@ -39,7 +39,7 @@ from domain.instances.decision import decide_instance
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import HookTiming, Question
 from domain.instances.instance import work_for_instance
-from domain.instances.lifecycle import InstanceWorld
+from domain.instances.observed import InstanceWorld
 from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, Taint, TaintEffect, Tainting
 from domain.instances.record import InstanceRecord, answered, cordoned, impossible
 from domain.instances.resources import AWSMachinePool, InterruptionPolicy

@@ -29,8 +29,8 @@ from domain.instances.event_verification import HookTiming, ScheduledEvent
 from domain.instances.events import InstanceState
 from domain.instances.instance import work_for_instance
 from domain.instances.labels import Story, recalled
-from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
+from domain.instances.observed import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import cordoned, heartbeat_sent, opened
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine

@@ -20,7 +20,7 @@ from domain.built_in_kinds import NODE as NODES
 from domain.identity import Kind
 from domain.instances.actions import CordonNode, EmptyNode, FindNode, ReleaseNode
 from domain.instances.constants import CORDONED_ANNOTATION
-from domain.instances.lifecycle import KnownNode
+from domain.instances.observed import KnownNode
 from engine.errors import ApiError, Denied, Invalid, Throttled, Unavailable
 from engine.kube import KubeApi
 from engine.kube.api import Listing

@@ -46,8 +46,8 @@ from domain.instances.decision import decide_instance
 from domain.instances.disruption_budget import Disruption, Limit, Turn, node_group, waits_for
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.instance import patch_for, work_for_instance
-from domain.instances.lifecycle import InstanceWorld
 from domain.instances.names import InstanceKey
+from domain.instances.observed import InstanceWorld
 from domain.instances.phases import InstancePhase
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, cordoned, opened

@@ -50,9 +50,9 @@ from domain.instances.events import EventKind, HealthNotice, HookAction, Instanc
 from domain.instances.handover import ANSWERED, INSTANCE_WORKFLOW, Taken
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
-from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import InstanceKey
+from domain.instances.observed import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.replacements import Replacement
 from domain.instances.resources import AWSMachine, Machine, Node
