@@ -24,7 +24,7 @@ from activities.instances.reports import COMPONENT, report
 from domain.instances import EC2_INSTANCE, NODE
 from domain.instances.actions import LookAtInstance, TellImpossible, TellRefuted
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
-from domain.instances.instance import patch_for
+from domain.instances.instance_lifecycle import patch_for
 from domain.instances.labels import recalled
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.observed import InstanceMemory, InstanceWorld

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from domain.decision import Action, Decision, Outcome, earliest
 from domain.instances.actions import FindNode, LookAtInstance
-from domain.instances.instance import InstanceWork, work_for_instance
+from domain.instances.instance_lifecycle import InstanceWork, work_for_instance
 from domain.instances.lifecycle_hooks import served
 from domain.instances.observed import InstanceWorld
 from domain.instances.phases import InstancePhase

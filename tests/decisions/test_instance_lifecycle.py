@@ -41,7 +41,7 @@ from domain.instances.actions import (
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import EventKind, InstanceEvent
-from domain.instances.instance import InstanceWork, work_for_instance
+from domain.instances.instance_lifecycle import InstanceWork, work_for_instance
 from domain.instances.interruption_causes import interruption_label
 from domain.instances.labels import label_patch, recalled
 from domain.instances.observed import InstanceMemory, InstanceWorld

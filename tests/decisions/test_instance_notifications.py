@@ -12,7 +12,7 @@ from instance_scenes import ACCOUNT, ID, REGION, at, facts, hook, machine, obser
 from domain.instances.actions import AskInstance, Notify, TellRefuted
 from domain.instances.decision import decide_instance
 from domain.instances.event_verification import Facts
-from domain.instances.instance import work_for_instance
+from domain.instances.instance_lifecycle import work_for_instance
 from domain.instances.notifications import (
     FIELDS,
     TEMPLATE,

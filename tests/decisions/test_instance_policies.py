@@ -38,7 +38,7 @@ from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLO
 from domain.instances.decision import decide_instance
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import HookTiming, Question
-from domain.instances.instance import work_for_instance
+from domain.instances.instance_lifecycle import work_for_instance
 from domain.instances.observed import InstanceWorld
 from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, Taint, TaintEffect, Tainting
 from domain.instances.record import InstanceRecord, answered, cordoned, impossible

@@ -35,7 +35,7 @@ from domain.instances.constants import (
 )
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import Question, ScheduledEvent
-from domain.instances.instance import InstanceWork, work_for_instance
+from domain.instances.instance_lifecycle import InstanceWork, work_for_instance
 from domain.instances.names import InstanceKey
 from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.policy import Reaction, ReactionPolicy

@@ -27,7 +27,7 @@ from domain.instances.decision import decide_instance
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import HookTiming, ScheduledEvent
 from domain.instances.events import InstanceState
-from domain.instances.instance import work_for_instance
+from domain.instances.instance_lifecycle import work_for_instance
 from domain.instances.labels import Story, recalled
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.observed import InstanceMemory, InstanceWorld, KnownNode

@@ -45,7 +45,7 @@ from domain.instances.constants import (
 from domain.instances.decision import decide_instance
 from domain.instances.disruption_budget import Disruption, Limit, Turn, node_group, waits_for
 from domain.instances.events import InstanceEvent, InstanceState
-from domain.instances.instance import patch_for, work_for_instance
+from domain.instances.instance_lifecycle import patch_for, work_for_instance
 from domain.instances.names import InstanceKey
 from domain.instances.observed import InstanceWorld
 from domain.instances.phases import InstancePhase

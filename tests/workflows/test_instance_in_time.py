@@ -48,7 +48,7 @@ from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.handover import ANSWERED, INSTANCE_WORKFLOW, Taken
-from domain.instances.instance import patch_for
+from domain.instances.instance_lifecycle import patch_for
 from domain.instances.labels import recalled
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import InstanceKey
