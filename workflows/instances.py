@@ -19,7 +19,15 @@ from domain.instances.actions import Answer, LookAtInstance
 from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.constants import SWEEP_WORKFLOW, TOPOLOGY_WORKFLOW
 from domain.instances.decision import decide_instance, look_at
-from domain.instances.handover import ANSWERED, ENDED, GROUP_WORKFLOW, HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
+from domain.instances.event_delivery import (
+    ANSWERED,
+    ENDED,
+    GROUP_WORKFLOW,
+    HAND_OVER,
+    INSTANCE_WORKFLOW,
+    HandOver,
+    Taken,
+)
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.observed import InstanceWorld
 from domain.instances.passes import GroupWorld, LookAtGroup, SweepInstances, SweepWorld

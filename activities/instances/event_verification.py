@@ -27,9 +27,9 @@ from activities.instances import metrics
 from activities.instances.aws_queries import Ground
 from domain.instances.actions import Answer
 from domain.instances.constants import ASK_AFTER
+from domain.instances.event_delivery import ANSWERED
 from domain.instances.event_verification import Facts, Question
 from domain.instances.events import InstanceState
-from domain.instances.handover import ANSWERED
 from domain.instances.names import InstanceKey
 from engine.errors import ApiError
 from engine.temporal import tell

@@ -22,7 +22,7 @@ from activities.instances.bulk import ask_about_all, ask_about_groups
 from activities.instances.cache import InstanceCache
 from domain.instances.actions import Answer
 from domain.instances.auto_scaling_groups import group_differs
-from domain.instances.handover import ANSWERED
+from domain.instances.event_delivery import ANSWERED
 from domain.instances.names import GroupKey
 from domain.instances.passes import SweepInstances, SweepMemory, SweepWorld
 from domain.instances.resources import AWSMachinePool

@@ -12,9 +12,9 @@ from typing import Self
 
 from domain.decision import World
 from domain.instances.disruption_budget import Turn
+from domain.instances.event_delivery import Taken
 from domain.instances.event_verification import STOPPED_STATES, Facts, HookTiming
 from domain.instances.events import InstanceEvent
-from domain.instances.handover import Taken
 from domain.instances.labels import recalled
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import InstanceKey

@@ -23,8 +23,8 @@ from datetime import UTC, datetime, timedelta
 
 from domain.instances import constants as c
 from domain.instances.auto_scaling_groups import GroupRecord
+from domain.instances.event_delivery import Taken
 from domain.instances.events import InstanceEvent, InstanceState
-from domain.instances.handover import Taken
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message

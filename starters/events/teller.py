@@ -28,8 +28,8 @@ from datetime import timedelta
 from typing import Protocol
 
 from domain.instances.auto_scaling_groups import GroupRecord, fold_result
+from domain.instances.event_delivery import Taken
 from domain.instances.events import InstanceEvent
-from domain.instances.handover import Taken
 from domain.instances.message_acknowledgement import Handled, Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
@@ -45,7 +45,7 @@ ROUTINE_WHILE_READING = 2
 # So many failures in a row are not caused by a single workflow.
 TROUBLE_AFTER = 3
 
-# Hands events over to an instance's workflow; for `receives` see `domain.instances.handover.update_id`.
+# Hands events over to an instance's workflow; for `receives` see `domain.instances.event_delivery.update_id`.
 HandOverCall = Callable[[InstanceKey, Sequence[InstanceEvent], int], Awaitable[Taken]]
 # Passes on results of launches and terminations, and wakes the group's workflow.
 WakeGroup = Callable[[GroupKey, GroupRecord], Awaitable[None]]

@@ -8,8 +8,8 @@ from functools import partial
 from temporalio.client import Client
 
 from domain.instances.auto_scaling_groups import GroupRecord
+from domain.instances.event_delivery import ENDED, HAND_OVER, HandOver, Taken, update_id
 from domain.instances.events import InstanceEvent
-from domain.instances.handover import ENDED, HAND_OVER, HandOver, Taken, update_id
 from domain.instances.names import GroupKey, InstanceKey
 from engine.temporal import ask, tell, wake
 from starters.events.teller import HandOverCall, WakeGroup

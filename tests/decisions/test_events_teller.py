@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.instances.auto_scaling_groups import GroupRecord
+from domain.instances.event_delivery import Taken
 from domain.instances.event_parser import Events, Invalid
 from domain.instances.events import EventKind, HookAction, InstanceEvent, InstanceState
-from domain.instances.handover import Taken
 from domain.instances.message_acknowledgement import Handled, Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, event, hook, spot, state
 
+from domain.instances.event_delivery import update_id
 from domain.instances.event_parser import Events, Ignored, Invalid
 from domain.instances.events import EventKind, InstanceEvent
-from domain.instances.handover import update_id
 from domain.instances.message_acknowledgement import (
     Handled,
     Outcome,

@@ -27,8 +27,8 @@ from activities.aws.places import Places
 from domain.carry import Carry
 from domain.instances import AWS_MACHINE
 from domain.instances.auto_scaling_groups import GroupRecord
+from domain.instances.event_delivery import HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
 from domain.instances.events import InstanceEvent, InstanceState
-from domain.instances.handover import HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.places import Place

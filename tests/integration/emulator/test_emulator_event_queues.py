@@ -17,8 +17,8 @@ from waiting import eventually
 
 from activities.aws.places import Places
 from domain.instances.auto_scaling_groups import GroupRecord
+from domain.instances.event_delivery import Taken
 from domain.instances.events import InstanceEvent
-from domain.instances.handover import Taken
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.places import Place
