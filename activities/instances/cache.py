@@ -28,9 +28,9 @@ from domain.instances.names import (
     region_of_provider_id,
 )
 from domain.instances.policy import ReactionPolicy
+from domain.instances.policy_selection import Choice, Selected, choose
 from domain.instances.replacements import Replacement, marked, replacement_of
 from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, MachineDeployment, Node
-from domain.instances.selection import Choice, Selected, choose
 from domain.reading import read_all
 from engine.errors import Unavailable
 from engine.kube import KubeApi

@@ -29,9 +29,9 @@ from domain.instances.labels import recalled
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.policy_selection import selected
 from domain.instances.reactions import about
 from domain.instances.resources import AWSMachine, AWSMachinePool, Node
-from domain.instances.selection import selected
 from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent

@@ -19,7 +19,7 @@
 | `topology.py`, `takeover.py`, `permissions.py` | queues, rules, policies and IAM documents, as content |
 | `upkeep.py` | what of them differs from what stands in AWS, and the lifecycle that keeps them |
 | `replacements.py` | a replacement that is asked for before a Machine is deleted |
-| `selection.py` | which InterruptionPolicy applies to an instance |
+| `policy_selection.py` | which InterruptionPolicy applies to an instance |
 | `migration.py` | values of another handler's chart as an InterruptionPolicy |
 | `resources/` | InterruptionPolicy; of the other kinds the fields that are used |
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from domain.instances.constants import POLICY_GROUP, POLICY_VERSION
 from domain.instances.policy import Reaction, TaintEffect
-from domain.instances.selection import ANY
+from domain.instances.policy_selection import ANY
 from domain.model import Model
 from domain.schema import Document
 

@@ -41,9 +41,9 @@ from domain.instances.event_verification import HookTiming, Question
 from domain.instances.instance_lifecycle import work_for_instance
 from domain.instances.observed import InstanceWorld
 from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, Taint, TaintEffect, Tainting
+from domain.instances.policy_selection import Selected, choose, selected
 from domain.instances.record import InstanceRecord, answered, cordoned, impossible
 from domain.instances.resources import AWSMachinePool, InterruptionPolicy
-from domain.instances.selection import Selected, choose, selected
 from engine import clock
 from engine.errors import ApiError, Conflict, Throttled
 from engine.kube import KubeApi

@@ -50,9 +50,9 @@ from domain.instances.names import InstanceKey
 from domain.instances.observed import InstanceWorld
 from domain.instances.phases import InstancePhase
 from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.policy_selection import choose, selected
 from domain.instances.record import InstanceRecord, cordoned, opened
 from domain.instances.resources import InterruptionPolicy, Node
-from domain.instances.selection import choose, selected
 from engine.errors import Absent, Invalid
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping
