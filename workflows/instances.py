@@ -31,7 +31,7 @@ from domain.instances.event_delivery import (
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.observed import InstanceWorld
 from domain.instances.passes import GroupWorld, LookAtGroup, SweepInstances, SweepWorld
-from domain.instances.upkeep import KeepTopology, TopologyWorld
+from domain.instances.topology_upkeep import KeepTopology, TopologyWorld
 from workflows.entity import Entity
 from workflows.lifecycle import lifecycle
 from workflows.passes import Passes

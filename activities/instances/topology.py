@@ -20,7 +20,7 @@ from activities.defined import Activities
 from domain.decision import Decision, Outcome
 from domain.instances import EVENT_TOPOLOGY
 from domain.instances.places import Place
-from domain.instances.upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopology, TopologyWorld, place_of_key
+from domain.instances.topology_upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopology, TopologyWorld, place_of_key
 from domain.model import Model
 from engine.clock import now
 from engine.errors import ApiError

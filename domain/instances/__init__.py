@@ -17,7 +17,7 @@
 | `labels.py`, `auto_scaling_groups.py` | what is written on AWSMachine, Node and AWSMachinePool |
 | `places.py` | the accounts, regions and queues that are served |
 | `topology.py`, `takeover.py`, `permissions.py` | queues, rules, policies and IAM documents, as content |
-| `upkeep.py` | what of them differs from what stands in AWS, and the lifecycle that keeps them |
+| `topology_upkeep.py` | what of them differs from what stands in AWS, and the lifecycle that keeps them |
 | `replacements.py` | a replacement that is asked for before a Machine is deleted |
 | `policy_selection.py` | which InterruptionPolicy applies to an instance |
 | `migration.py` | values of another handler's chart as an InterruptionPolicy |

@@ -19,7 +19,7 @@ from temporalio.client import Client
 
 from activities.aws.places import Places
 from domain.instances.places import Place, places, served, with_queues
-from domain.instances.upkeep import key_of
+from domain.instances.topology_upkeep import key_of
 from engine.health import Health, serve
 from engine.kube import KubeApi
 from engine.process import connected, first_of, stopped_by_signals

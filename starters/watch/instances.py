@@ -12,7 +12,7 @@ from domain.instances.events import InstanceState
 from domain.instances.names import group_of_arn, instance_of_node, instance_of_provider_id
 from domain.instances.places import places, served, with_queues
 from domain.instances.relations import WatchedNode, relations_of
-from domain.instances.upkeep import key_of
+from domain.instances.topology_upkeep import key_of
 from engine.kube.json import JsonObject, mapping, text
 from engine.kube.store import Followed
 from engine.settings import Settings

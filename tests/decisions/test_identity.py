@@ -8,7 +8,7 @@ from domain.accounts import THE_ORGANIZATION
 from domain.identity import Key, all_areas, all_kinds, id_prefix, key_found
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.places import Place
-from domain.instances.upkeep import key_of
+from domain.instances.topology_upkeep import key_of
 from engine.settings import Settings
 from engine.temporal import start_of
 from starters.cli.temporal import _queues

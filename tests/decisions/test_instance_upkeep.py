@@ -12,7 +12,7 @@ from activities.aws.session import Services
 from domain.instances.places import Place
 from domain.instances.takeover import cluster_topology, rules_of_policy
 from domain.instances.topology import topology
-from domain.instances.upkeep import (
+from domain.instances.topology_upkeep import (
     differing_attributes,
     key_of,
     missing_targets,

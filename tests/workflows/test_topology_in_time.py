@@ -16,7 +16,7 @@ from temporalio.worker import Worker
 
 from domain.decision import Decision, Outcome, Queue
 from domain.instances.places import Place
-from domain.instances.upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopology, TopologyWorld, key_of
+from domain.instances.topology_upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopology, TopologyWorld, key_of
 from engine import clock
 from engine.temporal import wake
 from workers.boundary import Boundary

@@ -14,7 +14,7 @@ from activities.aws.places import Places
 from activities.instances.topology import TopologyActivities
 from domain.decision import Outcome
 from domain.instances.places import Place
-from domain.instances.upkeep import KeepTopology, TopologyWorld, key_of
+from domain.instances.topology_upkeep import KeepTopology, TopologyWorld, key_of
 from localcloud.aws.control import Emulator
 
 pytestmark = pytest.mark.integration
