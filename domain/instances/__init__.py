@@ -5,7 +5,7 @@
 | `events.py`, `names.py` | the canonical event and its key; who an instance is |
 | `transport.py` | what an SQS message's body holds: envelopes, however they were wrapped |
 | `event_parser.py`, `envelope.py`, `health_events.py` | an envelope as canonical events, or the named reason why not |
-| `routing.py` | whether an event is ours, and which workflows it goes to, in which order |
+| `event_routing.py` | whether an event is ours, and which workflows it goes to, in which order |
 | `message_acknowledgement.py` | whether a message is deleted, kept or put among the dead letters |
 | `record.py`, `event_ordering.py` | what one instance's events come to, in whatever order they arrived |
 | `event_verification.py` | whether EC2 bears out what an event claims |

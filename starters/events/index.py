@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sys import intern
 
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, NODE
+from domain.instances.event_routing import group_of
 from domain.instances.events import InstanceEvent
 from domain.instances.names import (
     GroupKey,
@@ -20,7 +21,6 @@ from domain.instances.names import (
     instance_of_provider_id,
     region_of_provider_id,
 )
-from domain.instances.routing import group_of
 from engine.kube.api import KubeApi
 from engine.kube.indexer import Indexer
 from engine.kube.json import JsonObject, at, sequence, text

@@ -9,6 +9,7 @@ from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, event, hook, spot, s
 
 from domain.instances.event_delivery import update_id
 from domain.instances.event_parser import Events, Ignored, Invalid
+from domain.instances.event_routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.message_acknowledgement import (
     Handled,
@@ -19,7 +20,6 @@ from domain.instances.message_acknowledgement import (
     dead_letter_attributes,
 )
 from domain.instances.names import GroupKey, InstanceKey
-from domain.instances.routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
 
 ONE, OTHER = state("running", 0), state("stopped", 1)
 LONG_AGO = at(601)
