@@ -35,7 +35,7 @@ from domain.threescale.digests import begun_no_more, creating, remembering, reta
 from domain.threescale.found import Identified
 from domain.threescale.holders import Holder, holder_of
 from domain.threescale.notes import ID_ANNOTATIONS, OWN_IDS, combined, identified, remembered_id
-from domain.threescale.orphans import next_look, waiting_since
+from domain.threescale.orphan_backoff import next_look, waiting_since
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.remote_object import One, read_one, wrote_one

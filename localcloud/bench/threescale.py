@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 from domain.levers import RETRIED, RETRY
 from domain.threescale import BACKEND, PRODUCT
-from domain.threescale.orphans import next_look
+from domain.threescale.orphan_backoff import next_look
 from engine.kube.json import JsonObject, at, sequence, text
 from localcloud.bench.claims_telling import together, told
 from localcloud.bench.figures import Figure, Found, Measure

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.threescale.orphans import next_look
+from domain.threescale.orphan_backoff import next_look
 from domain.threescale.providers import (
     Installation,
     NoAccount,
