@@ -1,8 +1,8 @@
 """What one instance's events come to: the memory of its workflow, carried from run to run.
 
 Events are folded in whatever order they arrive; each key has its effect once, and what is known afterwards is the same
-for every order (states: `event_ordering.py`; of notices, scheduled events and lifecycle actions of one identity the latest,
-by AWS's own time, counts). Answers of EC2 and results of what was done are folded by functions of their own.
+for every order (states: `event_ordering.py`; of notices, scheduled events and lifecycle actions of one identity the
+latest, by AWS's own time, counts). Answers of EC2 and results of what was done are folded by functions of their own.
 
 Nothing here is lost with the workflow: states, tokens and scheduled events can be read from AWS again, notices stand in
 the annotation of the AWSMachine. Everything is bounded, since anybody who may send to the queue can send any number.

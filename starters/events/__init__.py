@@ -7,6 +7,6 @@
      └──────── acknowledgement ◄─────────────────────────────────────────────┘
 
 A message is deleted once its events are recorded in their workflows and the labels written or unnecessary
-(`domain/instances/message_acknowledgement.py`). Until then SQS redelivers it, and workflows recognise duplicates. So several
-consumers may run and any may be killed, without a leader.
+(`domain/instances/message_acknowledgement.py`). Until then SQS redelivers it, and workflows recognise duplicates. So
+several consumers may run and any may be killed, without a leader.
 """
