@@ -16,9 +16,9 @@ from collections.abc import Iterable
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args, get_origin
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -66,14 +66,19 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 
 
-class Settings(BaseSettings):
-    """The settings of a process; field `x_y` is the variable `PERDURE_X_Y`."""
+class _Group(BaseSettings):
+    """Settings that one reader needs; the docstring of a group is its heading in docs/settings.md."""
 
     model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True, populate_by_name=True, extra="ignore")
 
-    # What it does.
+
+class Installation(_Group):
+    """Every installation"""
+
     mode: Literal["act", "observe"] = Field(
-        "act", description="`observe` decides and reports to Temporal, and writes nothing to Kubernetes or any cloud."
+        "act",
+        description="`observe` decides and reports to Temporal, and writes nothing to Kubernetes or any cloud: for a "
+        "first look at an existing installation.",
     )
     areas: Names = Field(
         (),
@@ -83,11 +88,24 @@ class Settings(BaseSettings):
     cluster: str = Field(
         "",
         description="Name of the watched cluster, needed if several share a Temporal namespace: workflow ids and task "
-        "queues begin with it, so a cluster's workers serve only this cluster.",
+        "queues begin with it, and a cluster's workers serve only this cluster.",
     )
+    installation: str = Field(
+        "perdure",
+        pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        description="Name of this installation, to be changed where two share a Kubernetes namespace or a Temporal "
+        "namespace: the watcher's Lease is NAME-watch, the workers' deployment in Temporal is NAME, or CLUSTER-NAME "
+        "where PERDURE_CLUSTER is set.",
+    )
+    watch_lease_namespace: str = Field("perdure", description="Namespace of the watcher's Lease.")
 
-    # What it tells.
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severe logged level.")
+
+class Monitoring(_Group):
+    """Health, logs, metrics, traces"""
+
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        "INFO", description="Least severe logged level; `DEBUG` logs each pass."
+    )
     listen_host: str = Field(
         "127.0.0.1", description="Address on which health, metrics and the codec server listen; 0.0.0.0 in a pod."
     )
@@ -97,11 +115,14 @@ class Settings(BaseSettings):
     )
     otel_endpoint: str = Field(
         "",
-        validation_alias=AliasChoices("OTEL_EXPORTER_OTLP_ENDPOINT"),
+        validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT",
         description="Base URL of an OTLP/HTTP collector; empty for no traces.",
     )
 
-    # Temporal. Where it is, TLS and API keys are Temporal's own variables.
+
+class Temporal(_Group):
+    """Temporal: keys, encryption, codec server, versions of workers"""
+
     temporal_api_key_file: str = Field(
         "",
         description="File with the API key for Temporal, read again every 30 s; takes precedence over "
@@ -111,7 +132,6 @@ class Settings(BaseSettings):
         "",
         description="Directory of the keys that encrypt payloads, such as a mounted Secret; empty for no encryption.",
     )
-    codec_port: int = Field(8090, ge=0, le=65535, description="Port of the codec server.")
     codec_origins: Names = Field(
         ("http://localhost:8233",),
         description="Origins of Temporal's web UI, comma-separated, such as https://temporal.example.com, whose "
@@ -126,51 +146,58 @@ class Settings(BaseSettings):
         False,
         description="The codec server answers every caller, because a proxy before it admits authorised ones only.",
     )
-
-    # Every process.
-    drain: Duration = Field(
-        timedelta(seconds=30),
-        gt=timedelta(0),
-        description="How long running activities, receives and messages may take to end after SIGTERM.",
-    )
-    sweep: Duration = Field(
-        timedelta(0),
-        ge=timedelta(0),
-        description="Interval of the sweeps, which compare all objects in bulk; 0 for the default of each API: "
-        "AWS Organizations and OpenStack projects 5 minutes, EC2 10 minutes, 3scale tenants an hour.",
-    )
-    call_timeout: Duration = Field(
-        timedelta(0),
-        ge=timedelta(0),
-        description="Longest wait for one answer of OpenStack or 3scale; 0 for 20 s and 30 s.",
-    )
-
-    # The worker.
-    worker_cached_workflows: int = Field(
-        250, description="Workflows kept in memory, about 100 KiB each; at least those that are active within minutes."
-    )
-    worker_organization_rate: float = Field(
-        4.0, description="Organizations and Support activities started per second by all workers of the cluster."
-    )
-    worker_openstack_rate_per_project: float = Field(
-        20.0, gt=0, description="OpenStack calls per second in one project and worker, on average over a few seconds."
-    )
-    worker_deployment: str = Field(
-        "perdure",
-        min_length=1,
-        description="Name of the workers' deployment in Temporal, one for each installation and cluster.",
-    )
     worker_build_id: str = Field(
         "",
         description="The workers' version. With one, a lifecycle stays on the version of its run and moves to another "
         "one between runs; without one, any worker takes any task.",
     )
 
-    # The watcher.
-    watch_lease_namespace: str = Field("perdure", description="Namespace of the watcher's Lease.")
-    watch_lease_name: str = Field("perdure-watch", description="Name of the watcher's Lease.")
 
-    # AWS accounts.
+class Load(_Group):
+    """Rates, intervals and memory of large installations"""
+
+    drain: Duration = Field(
+        timedelta(seconds=30),
+        gt=timedelta(0),
+        description="How long running activities, receives and messages may take to end after SIGTERM. In a pod "
+        "shorter than terminationGracePeriodSeconds.",
+    )
+    sweep: Duration = Field(
+        timedelta(0),
+        ge=timedelta(0),
+        description="Interval of the sweeps, which compare all objects in bulk; 0 for the default of each API: "
+        "AWS Organizations and OpenStack projects 5 minutes, EC2 10 minutes, 3scale tenants an hour. A longer one "
+        "saves calls, and finds later what changed without an event.",
+    )
+    call_timeout: Duration = Field(
+        timedelta(0),
+        ge=timedelta(0),
+        description="Longest wait for one answer of OpenStack or 3scale; 0 for 20 s and 30 s. Raise it where these are "
+        "slow.",
+    )
+    worker_cached_workflows: int = Field(
+        250,
+        ge=1,
+        description="Workflows that a worker keeps in memory, about 100 KiB each. Raise it if more than these are "
+        "active within minutes, since each other one is replayed from its history.",
+    )
+    worker_organization_rate: float = Field(
+        4.0,
+        gt=0,
+        description="Calls to AWS Organizations and Support per second by all workers of the cluster. Divide it where "
+        "clusters share an AWS organization.",
+    )
+    worker_openstack_rate_per_project: float = Field(
+        20.0,
+        gt=0,
+        description="OpenStack calls per second in one project and worker, on average over a few seconds. Lower it "
+        "where the cloud limits its rate.",
+    )
+
+
+class Accounts(_Group):
+    """AWS accounts"""
+
     accounts_poll: Duration = Field(
         timedelta(seconds=60),
         gt=timedelta(0),
@@ -178,7 +205,10 @@ class Settings(BaseSettings):
         "times for regions that are being enabled, up to 10 times for quota requests.",
     )
     accounts_create_budget: int = Field(
-        30, description="Most accounts created within an hour; the last safeguard against a runaway loop."
+        30,
+        ge=0,
+        description="Most accounts created within an hour: the last safeguard against a runaway loop. Raise it while a "
+        "large pool is filled; 0 creates none.",
     )
     accounts_email_domain: str = Field("redhat.com", description="Domain of the accounts' e-mail addresses.")
     accounts_rotate_keys: bool = Field(True, description="Give a released account new access keys before it is reused.")
@@ -187,46 +217,49 @@ class Settings(BaseSettings):
     )
     accounts_dev_mode: Literal["", "local", "cluster"] = Field(
         "",
-        validation_alias=AliasChoices("FORCE_DEV_MODE"),
+        validation_alias="FORCE_DEV_MODE",
         description="The replaced operator's development mode: no account, case, quota or opt-in is requested from "
         "AWS.",
     )
 
-    # Resource claims.
+
+class Claims(_Group):
+    """Resource claims"""
+
     claims_domain: Annotated[str, AfterValidator(operator_domain.parse)] = Field(
         operator_domain.DEFAULT,
-        validation_alias=AliasChoices("OPERATOR_DOMAIN"),
+        validation_alias="OPERATOR_DOMAIN",
         description="The API group of resource claims and the prefix of their labels, annotations and finalizers.",
     )
     claims_namespace: str = Field(
         "poolboy",
         min_length=1,
-        validation_alias=AliasChoices("OPERATOR_NAMESPACE"),
+        validation_alias="OPERATOR_NAMESPACE",
         description="The operator's namespace: all handles, pools, providers and watches are in it.",
     )
     claims_cluster_domain: str = Field(
         "",
-        validation_alias=AliasChoices("CLUSTER_DOMAIN"),
+        validation_alias="CLUSTER_DOMAIN",
         description="Value of the metrics' label `cluster_domain`, as in Poolboy.",
     )
     claims_interval: Duration = Field(
         timedelta(seconds=60),
-        validation_alias=AliasChoices("MANAGE_CLAIMS_INTERVAL"),
+        validation_alias="MANAGE_CLAIMS_INTERVAL",
         description="Longest time until values that depend on the clock are computed again, for claims.",
     )
     claims_handles_interval: Duration = Field(
         timedelta(seconds=60),
-        validation_alias=AliasChoices("MANAGE_HANDLES_INTERVAL"),
+        validation_alias="MANAGE_HANDLES_INTERVAL",
         description="The same for handles: how often templates that depend on the clock or on chance are rendered.",
     )
     claims_pools_interval: Duration = Field(
         timedelta(seconds=10),
-        validation_alias=AliasChoices("MANAGE_POOLS_INTERVAL"),
+        validation_alias="MANAGE_POOLS_INTERVAL",
         description="The same for pools.",
     )
     claims_refresh_interval: Duration = Field(
         timedelta(minutes=10),
-        validation_alias=AliasChoices("RESOURCE_REFRESH_INTERVAL"),
+        validation_alias="RESOURCE_REFRESH_INTERVAL",
         description="Interval of the periodic pass, for changes that no watch reports.",
     )
     claims_older_templates: bool = Field(
@@ -234,10 +267,13 @@ class Settings(BaseSettings):
         description="Evaluate templates by the rules of Poolboy 1.12, where they differ from those of 1.13 to 1.17.",
     )
 
-    # Load balancers.
+
+class LoadBalancers(_Group):
+    """Load balancers"""
+
     loadbalancers_api_endpoint: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_API_ENDPOINT", "API_ENDPOINT"),
+        validation_alias="API_ENDPOINT",
         description="The Kubernetes API as load balancers' machines reach it, such as https://api.example.com:443.",
     )
     loadbalancers_ntp_pools: Names = Field((), description="NTP pools of the machines, comma-separated.")
@@ -253,72 +289,71 @@ class Settings(BaseSettings):
     loadbalancers_deletion_grace: Duration = Field(
         timedelta(minutes=2), description="How long an unhealthy machine may recover before it is deleted."
     )
-
-    # What Services become: the variables and flags of yawol's cloud controller. Read by `activities.loadbalancers`.
+    # The next ones are the variables of yawol's cloud controller. `activities.loadbalancers` reads them.
     loadbalancers_namespace: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_NAMESPACE", "CLUSTER_NAMESPACE"),
+        validation_alias="CLUSTER_NAMESPACE",
         description="Namespace of the LoadBalancers of Services and of the Secret with the OpenStack credentials. "
         "Services are served if this, the Secret and both networks are set.",
     )
     loadbalancers_secret_name: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_SECRET_NAME", "SECRET_NAME"),
+        validation_alias="SECRET_NAME",
         description="Name of the Secret with the OpenStack credentials.",
     )
     loadbalancers_floating_net_id: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_FLOATING_NET_ID", "FLOATING_NET_ID"),
+        validation_alias="FLOATING_NET_ID",
         description="Id of the network of floating IPs.",
     )
     loadbalancers_network_id: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_NETWORK_ID", "NETWORK_ID"),
+        validation_alias="NETWORK_ID",
         description="Id of the network of load balancers and their machines.",
     )
     loadbalancers_subnet_id: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_SUBNET_ID", "SUBNET_ID"),
+        validation_alias="SUBNET_ID",
         description="Id of its subnet; empty lets Neutron choose.",
     )
     loadbalancers_flavor_id: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_FLAVOR_ID", "FLAVOR_ID"),
+        validation_alias="FLAVOR_ID",
         description="Id of the machines' flavor.",
     )
     loadbalancers_flavor_name: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_FLAVOR_NAME", "FLAVOR_NAME"),
+        validation_alias="FLAVOR_NAME",
         description="The same by name.",
     )
     loadbalancers_flavor_search: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_FLAVOR_SEARCH", "FLAVOR_SEARCH"),
+        validation_alias="FLAVOR_SEARCH",
         description="The same by a part of the name.",
     )
     loadbalancers_image_id: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_IMAGE_ID", "IMAGE_ID"),
+        validation_alias="IMAGE_ID",
         description="Id of the machines' image.",
     )
     loadbalancers_image_name: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_IMAGE_NAME", "IMAGE_NAME"),
+        validation_alias="IMAGE_NAME",
         description="The same by name.",
     )
     loadbalancers_image_search: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_IMAGE_SEARCH", "IMAGE_SEARCH"),
+        validation_alias="IMAGE_SEARCH",
         description="The same by a part of the name.",
     )
     loadbalancers_availability_zone: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_AVAILABILITY_ZONE", "AVAILABILITY_ZONE"),
+        validation_alias="AVAILABILITY_ZONE",
         description="The machines' availability zone; empty lets Nova choose.",
     )
     loadbalancers_internal: bool = Field(
         False,
-        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_INTERNAL", "INTERNAL_LB"),
+        validation_alias="INTERNAL_LB",
         description="Load balancers have no floating IP unless their Service asks for one.",
     )
     loadbalancers_classes: Names = Field(
@@ -339,7 +374,10 @@ class Settings(BaseSettings):
         description="Namespace of yawol's controllers: a kind is left alone while the lease of its leader is live.",
     )
 
-    # EC2 instances.
+
+class Instances(_Group):
+    """EC2 instances"""
+
     instances_queues: Names = Field(
         (),
         description="Accounts and regions whose EC2 instances are served, comma-separated, "
@@ -375,24 +413,48 @@ class Settings(BaseSettings):
     instances_group_prefix: str = Field(
         "", description="Only events of Auto Scaling groups whose name begins with this; empty for all."
     )
-
-    # The event consumer.
     events_visibility: Duration = Field(
         timedelta(seconds=60),
         ge=timedelta(seconds=5),
         description="How long a received message is invisible to other consumers; renewed while it is handled.",
     )
 
-    # 3scale.
+
+class Threescale(_Group):
+    """3scale"""
+
     threescale_operator_namespace: str = Field(
         "",
         description="Namespace of the 3scale operator: nothing is done while the lease of its leader is live. Empty "
         "for the namespace of each object.",
     )
 
+
+class Settings(Installation, Monitoring, Temporal, Load, Accounts, Claims, LoadBalancers, Instances, Threescale):
+    """The settings of a process; field `x_y` is the variable `PERDURE_X_Y`."""
+
+    @property
+    def watch_lease_name(self) -> str:
+        return f"{self.installation}-watch"
+
+    @property
+    def worker_deployment(self) -> str:
+        """Temporal takes neither a colon nor a dot in the name of a worker deployment."""
+        named = f"{self.cluster}-{self.installation}" if self.cluster else self.installation
+        return re.sub(r"[.:]", "-", named)
+
     @property
     def observing(self) -> bool:
         return self.mode == "observe"
+
+
+# In the order in which people are shown them.
+GROUPS = (Installation, Monitoring, Temporal, Load, Accounts, Claims, LoadBalancers, Instances, Threescale)
+
+
+def settings_of(group: type[_Group]) -> tuple[str, ...]:
+    """The fields of a group, in the order in which they are declared."""
+    return tuple(name for name in group.__annotations__ if name in group.model_fields)
 
 
 class InvalidSettings(ValueError):  # noqa: N818
@@ -404,7 +466,7 @@ def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
 
     Those that Kubernetes adds for a Service whose name begins with `perdure` are no mistake.
     """
-    known = {name for field in Settings.model_fields for name in variables_of(field)} | NOT_SETTINGS
+    known = {variable_of(field) for field in Settings.model_fields} | NOT_SETTINGS
     ours = sorted(name for name in known if name.startswith(_PREFIX))
     return {
         name: next(iter(get_close_matches(name, ours, n=1)), "")
@@ -416,11 +478,36 @@ def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
     }
 
 
-def variables_of(field: str) -> tuple[str, ...]:
-    """The one that wins first."""
-    alias = Settings.model_fields[field].validation_alias
-    choices = alias.choices if isinstance(alias, AliasChoices) else [f"{_PREFIX}{field.upper()}"]
-    return tuple(str(choice) for choice in choices)
+def variable_of(field: str) -> str:
+    """The environment variable of a setting; the replaced systems' settings keep their names."""
+    return str(Settings.model_fields[field].validation_alias or f"{_PREFIX}{field.upper()}")
+
+
+def as_text(value: object) -> str:
+    """A setting's value as its variable has it: `90s`, `true`, `a,b`."""
+    match value:
+        case timedelta():
+            return f"{value.total_seconds():g}s"
+        case bool():
+            return str(value).lower()
+        case tuple():
+            return ",".join(value)
+    return str(value)
+
+
+def range_of(field: str) -> str:
+    """What a setting may be: `act or observe`, `at least 5s`, `0 to 65535`; empty if its type says all."""
+    found = Settings.model_fields[field]
+    if get_origin(found.annotation) is Literal:
+        return " or ".join(each for each in get_args(found.annotation) if each)
+    bounds = {
+        sign: getattr(each, sign) for each in found.metadata for sign in ("gt", "ge", "le") if hasattr(each, sign)
+    }
+    if "ge" in bounds and "le" in bounds:
+        return f"{as_text(bounds['ge'])} to {as_text(bounds['le'])}"
+    if "gt" in bounds:
+        return f"more than {as_text(bounds['gt'])}"
+    return f"at least {as_text(bounds['ge'])}" if "ge" in bounds else ""
 
 
 def present_variables(names: Iterable[str]) -> tuple[str, ...]:
@@ -450,8 +537,6 @@ def read_settings() -> Settings:
 
 def _wrong(error: ErrorDetails) -> str:
     place = str(error["loc"][0])
-    named = next((field for field in Settings.model_fields if place in (field, *variables_of(field))), place)
-    names = variables_of(named) if named in Settings.model_fields else (place,)
-    name = next((each for each in names if each in os.environ), names[0])
+    name = variable_of(place) if place in Settings.model_fields else place
     expected = "a duration such as 90, 90s, 5m or 1h30m" if error["type"].startswith("time_delta") else ""
     return f"{name}={str(error['input'])[:80]!r}: {f'expected {expected}' if expected else error['msg']}"

@@ -1,7 +1,7 @@
 """Versions of the workers side by side: which code a lifecycle runs on, and how it moves to newer code.
 
 A worker with a build id (`PERDURE_WORKER_BUILD_ID`, `--build-id`) belongs to that version of its deployment
-(`PERDURE_WORKER_DEPLOYMENT`), and its lifecycles are pinned: a run stays on its version, so no history is replayed by
+(`Settings.worker_deployment`), and its lifecycles are pinned: a run stays on its version, so no history is replayed by
 other code than wrote it. Lifecycles move between runs: once another version is current, a run ends at its next task
 when no action is under way, and its successor begins on the current version (`workflows/entity.py`). A waiting
 lifecycle may have no task for months, so making a version current also wakes those on older ones (`wake_pinned`).

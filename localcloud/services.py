@@ -27,7 +27,7 @@ from pathlib import Path
 
 from domain.areas import installed
 from engine.search_attributes import SEARCH_ATTRIBUTE_TYPES
-from engine.settings import Settings, variables_of
+from engine.settings import Settings, variable_of
 from localcloud.aws.contract import DEFAULT_ACCESS_KEY_ID, DEFAULT_SECRET_ACCESS_KEY
 from localcloud.kubernetes import control_plane
 from localcloud.openstack import control_plane as openstack
@@ -111,8 +111,8 @@ INSTANCES_QUEUES = "PERDURE_INSTANCES_QUEUES"
 # Where LoadBalancers of Services live, with the project's credentials; the rest is known when OpenStack runs.
 LOAD_BALANCER_NAMESPACE, LOAD_BALANCER_SECRET = "load-balancers", "openstack"
 LOAD_BALANCER_SETTINGS = {
-    "PERDURE_LOADBALANCERS_NAMESPACE": LOAD_BALANCER_NAMESPACE,
-    "PERDURE_LOADBALANCERS_SECRET_NAME": LOAD_BALANCER_SECRET,
+    "CLUSTER_NAMESPACE": LOAD_BALANCER_NAMESPACE,
+    "SECRET_NAME": LOAD_BALANCER_SECRET,
 }
 
 _SOURCE_ROOT = Path(__file__).parent.parent
@@ -220,7 +220,7 @@ def _no_proxy() -> dict[str, str]:
 
 def _given_settings() -> dict[str, str]:
     """Other shells' commands need the same ones to find lifecycles."""
-    known = {name for field in Settings.model_fields for name in variables_of(field)}
+    known = {variable_of(field) for field in Settings.model_fields}
     told = {name for name in known - OF_ONE_PROCESS if name.startswith(("PERDURE_", "OPERATOR_"))}
     return {name: os.environ[name] for name in sorted(told) if name in os.environ}
 
@@ -367,11 +367,12 @@ def _temporal_ui(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) ->
 def _codec(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
     return Service(
         name=CODEC,
-        command=_on_standby(("starters.cli.main", "starters.codec_server.main"), "codec"),
+        command=_on_standby(
+            ("starters.cli.main", "starters.codec_server.main"), "codec", "--port", str(ports["codec"])
+        ),
         environment=our_environment(plan, state, ports)
         | {
             "PERDURE_LISTEN_HOST": LOOPBACK,
-            "PERDURE_CODEC_PORT": str(ports["codec"]),
             "PERDURE_CODEC_ORIGINS": production.ui_url(ports),
             "PERDURE_HEALTH_PORT": str(ports["codec-health"]),
         },

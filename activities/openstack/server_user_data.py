@@ -43,7 +43,7 @@ def birth(
     """
     if not settings.loadbalancers_api_endpoint:
         raise Invalid(
-            "machines need the address of the Kubernetes API: set PERDURE_LOADBALANCERS_API_ENDPOINT",
+            "machines need the address of the Kubernetes API: set API_ENDPOINT",
             code=NO_API_ENDPOINT,
         )
     assert balancer is not None  # noqa: S101 - no plan makes a server without one

@@ -34,6 +34,7 @@ from starters.cli import (
     processes,
     release,
     replay,
+    settings,
     temporal,
     top,
 )
@@ -50,6 +51,7 @@ OWN: tuple[Register, ...] = (
     abandon.register,
     release.register,
     audit.register,
+    settings.register,
     processes.register,
     events.register,
     codec.register,

@@ -30,7 +30,8 @@ GENTLE = 20.0
 _BETWEEN_LOOKS = 2.0
 
 DeploymentOption = Annotated[
-    str, typer.Option("--deployment", metavar="NAME", help="Of this worker deployment; else PERDURE_WORKER_DEPLOYMENT.")
+    str,
+    typer.Option("--deployment", metavar="NAME", help="Of this worker deployment; else PERDURE_INSTALLATION's."),
 ]
 WaitOption = Annotated[float, typer.Option("--wait", metavar="SECONDS", min=0, help="How long it may take.")]
 RateOption = Annotated[float, typer.Option("--rate", min=0.1, help="Lifecycles woken a second.")]

@@ -44,8 +44,8 @@ class Unguarded(ValueError):  # noqa: N818
     """Anyone could read everything."""
 
 
-async def run_codec_server(settings: Settings, *, stop: asyncio.Event | None = None) -> None:
-    """Serve until stopped.
+async def run_codec_server(settings: Settings, port: int, *, stop: asyncio.Event | None = None) -> None:
+    """Serve on a port until stopped.
 
     Raises:
         Unguarded: other machines could connect without protection.
@@ -59,8 +59,8 @@ async def run_codec_server(settings: Settings, *, stop: asyncio.Event | None = N
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
-        await listen(runner, settings.listen_host, settings.codec_port, "PERDURE_LISTEN_HOST, PERDURE_CODEC_PORT")
-        log.info("decoding for Temporal's web UI and command line on port %d", settings.codec_port)
+        await listen(runner, settings.listen_host, port, "PERDURE_LISTEN_HOST, --port")
+        log.info("decoding for Temporal's web UI and command line on port %d", port)
         await stopped.wait()
 
 

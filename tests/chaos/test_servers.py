@@ -197,7 +197,7 @@ def test_work_goes_on_after_the_supervisor_and_all_processes_died(lab: Lab, reco
 
 
 def test_two_watchers_at_once_do_nothing_twice(lab: Lab, record: Record) -> None:
-    unelected = lab.settings | {"PERDURE_WATCH_LEASE_NAME": "another"}
+    unelected = lab.settings | {"PERDURE_INSTALLATION": "another"}
     second = Process(lab.deployment, ("watch",), unelected, label="second-watch")
     second.start()
     second.await_ready()

@@ -24,7 +24,7 @@ from packaging.requirements import Requirement
 from pydantic.fields import FieldInfo
 
 from domain.operator_domain import DEFAULT
-from engine.settings import Settings, variables_of
+from engine.settings import GROUPS, LoadBalancers, Settings, settings_of, variable_of
 from starters.cli.crds import crd_files
 from workers.main import served_areas
 from workers.roster import actions, areas
@@ -38,21 +38,22 @@ BEGIN, END = "# BEGIN settings, written by tests/decisions/test_chart.py\n", "# 
 
 # What the chart gives every process by itself: ports, and what follows from other values.
 GIVEN = {"areas", "listen_host", "health_port", "metrics_port"}
-GIVEN |= {"watch_lease_namespace", "watch_lease_name", "worker_build_id", "worker_deployment"}
-GIVEN |= {"temporal_keys", "temporal_api_key_file", "codec_port", "codec_token_file", "codec_guarded"}
+GIVEN |= {"installation", "watch_lease_namespace", "worker_build_id"}
+GIVEN |= {"temporal_keys", "temporal_api_key_file", "codec_token_file", "codec_guarded"}
 
 # Seconds, Go's notation, ISO 8601: as engine.settings reads them.
 DURATION = r"^([0-9]+(\.[0-9]+)?|([0-9]+(\.[0-9]+)?(ms|s|m|h))+|-?P.+)$"
 
 
-def variable(name: str) -> str:
-    return f"PERDURE_{name.upper()}"
-
-
 def chosen() -> dict[str, FieldInfo]:
-    """The settings that an installation chooses, by their variables; those of Poolboy are values of its chart."""
-    named = ((name, field) for name, field in Settings.model_fields.items() if variable(name) in variables_of(name))
-    return {variable(name): field for name, field in named if name not in GIVEN}
+    """The settings that an installation chooses, by their variables: Perdure's own and yawol's.
+
+    Poolboy's are values of its chart.
+    """
+    named = {name: variable_of(name) for group in GROUPS for name in settings_of(group)}
+    ours = {name for name, variable in named.items() if variable.startswith("PERDURE_")} - GIVEN
+    yawols = set(settings_of(LoadBalancers))
+    return {variable: Settings.model_fields[name] for name, variable in named.items() if name in ours | yawols}
 
 
 def text_of(default: object) -> Any:
@@ -526,7 +527,7 @@ def paths(found: dict[str, Any], path: str = "") -> Iterator[str]:
 
 
 def test_no_pod_takes_settings_from_the_variables_of_services() -> None:
-    """Kubernetes sets PERDURE_CODEC_PORT=tcp://... in pods beside a Service called perdure-codec."""
+    """Kubernetes sets PERDURE_HEALTH_PORT=tcp://... in pods beside a Service called perdure-health."""
     files = [*DEPLOY.glob("processes/*.yaml"), *DEPLOY.glob("components/*/*.yaml"), *CHART.glob("templates/*")]
     pods = [each.read_text() for each in files if re.search(r"^ +serviceAccountName:", each.read_text(), re.MULTILINE)]
     assert pods
@@ -669,7 +670,7 @@ def test_a_set_of_workers_is_scaled_by_every_queue_that_it_polls() -> None:
 def test_the_chart_gives_what_the_settings_need_and_nothing_that_they_do_not_know() -> None:
     text = (CHART / "templates" / "settings.yaml").read_text()
     given = set(re.findall(r"^(PERDURE_[A-Z_]+):", text, re.MULTILINE))
-    assert given == {variable(name) for name in GIVEN}
+    assert given == {variable_of(name) for name in GIVEN}
     assert not served_areas(Settings(areas=("instances",)))  # why the chart refuses instances without queues
 
 

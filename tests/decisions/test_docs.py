@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import re
 import tomllib
-from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 from claim_domain import NAMES
-from pydantic import AliasChoices
 
 from domain.claims.domain_names import DomainNames
 from domain.custom_resources import custom_resources
 from domain.loadbalancers import constants as balancers
 from domain.resource import CustomResource
 from domain.schema import field_schema
-from engine.settings import Settings, unknown_variables
+from engine.settings import GROUPS, Settings, as_text, range_of, settings_of, unknown_variables, variable_of
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = ROOT / "docs" / "settings.md"
@@ -46,27 +44,36 @@ A value that cannot be used ends the process with one line that names the variab
 setting has no effect: each process, and each command that reads settings (`perdure up`, too), names it once on standard
 error when it starts, with the nearest setting.
 
-| variable | default | meaning |
-|---|---|---|
+`perdure settings` prints the settings in effect, where each comes from (the environment, the state directory of a local
+deployment, or the default) and what has no effect; `--set` only those that are set. Variables without the prefix
+`PERDURE_` are those of the replaced systems, under their own names.
+"""
+TABLE = """
+| variable | default | values | meaning |
+|---|---|---|---|
 """
 
 
-def shown(default: object) -> str:
-    if isinstance(default, timedelta):
-        return f"`{default.total_seconds():g}s`"
-    if isinstance(default, bool):
-        return f"`{str(default).lower()}`"
-    return f"`{default}`" if default not in ("", ()) else ""
-
-
 def rendered() -> str:
-    rows = []
-    for name, field in Settings.model_fields.items():
-        alias = field.validation_alias
-        names = [str(choice) for choice in alias.choices] if isinstance(alias, AliasChoices) else []
-        variable = " or ".join(f"`{each}`" for each in names or [f"PERDURE_{name.upper()}"])
-        rows.append(f"| {variable} | {shown(field.default)} | {field.description} |")
-    return HEADER + "\n".join(rows) + "\n"
+    return HEADER + "".join(
+        f"\n## {group.__doc__}\n{TABLE}" + "".join(map(row, settings_of(group))) for group in GROUPS
+    )
+
+
+def row(name: str) -> str:
+    field = Settings.model_fields[name]
+    default = as_text(field.default)
+    shown = f"`{default}`" if default else ""
+    return f"| `{variable_of(name)}` | {shown} | {range_of(name)} | {field.description} |\n"
+
+
+def test_perdures_own_settings_are_at_most_45() -> None:
+    names = map(variable_of, Settings.model_fields)
+    assert len([name for name in names if name.startswith("PERDURE_")]) <= 45
+
+
+def test_every_setting_is_in_one_group() -> None:
+    assert sorted(name for group in GROUPS for name in settings_of(group)) == sorted(Settings.model_fields)
 
 
 def test_every_setting_is_documented_as_it_is() -> None:

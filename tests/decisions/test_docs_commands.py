@@ -22,7 +22,7 @@ from openapi_schema_validator import validate
 from domain.custom_resources import crd_of
 from domain.instances.resources import InterruptionPolicy
 from domain.operator_domain import DEFAULT
-from engine.settings import Settings
+from engine.settings import Settings, variable_of
 from starters.cli.main import build
 from starters.cli.target import kind_named, target
 
@@ -174,7 +174,7 @@ def test_every_piece_of_yaml_is_known_to_who_reads_it(block: Block) -> None:
     elif "configMapGenerator" in given:
         (generator,) = given["configMapGenerator"]
         names = {line.partition("=")[0] for line in generator["literals"]}
-        assert names <= {f"PERDURE_{name.upper()}" for name in Settings.model_fields}
+        assert names <= {variable_of(name) for name in Settings.model_fields}
     elif "components" in given:
         paths = [ROOT / path.removeprefix("../perdure/") for path in given["components"]]
         assert [path for path in paths if not (path / "kustomization.yaml").exists()] == []

@@ -47,22 +47,16 @@ def test_the_variables_of_yawols_cloud_controller_are_read_under_their_own_names
     )
 
 
-def test_our_own_names_count_more_and_say_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_of_services_are_settings_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     found = given(
         monkeypatch,
         **YAWOLS,
-        PERDURE_LOADBALANCERS_NETWORK_ID="other",
         PERDURE_LOADBALANCERS_CLASSES="a, b",
         PERDURE_LOADBALANCERS_UNCLASSED="false",
         PERDURE_LOADBALANCERS_RELEASE_FOREIGN="true",
     )
     assert found is not None
-    assert (found.network_id, found.classes, found.unclassed, found.release_foreign) == (
-        "other",
-        ("a", "b"),
-        False,
-        True,
-    )
+    assert (found.classes, found.unclassed, found.release_foreign) == (("a", "b"), False, True)
 
 
 @pytest.mark.parametrize("missing", ["CLUSTER_NAMESPACE", "SECRET_NAME", "FLOATING_NET_ID", "NETWORK_ID"])
@@ -75,4 +69,4 @@ def test_a_network_that_was_forgotten_is_said(
 ) -> None:
     with caplog.at_level(logging.ERROR):
         assert given(monkeypatch, **{**YAWOLS, "NETWORK_ID": ""}) is None
-    assert "PERDURE_LOADBALANCERS_NETWORK_ID" in caplog.text
+    assert "NETWORK_ID" in caplog.text

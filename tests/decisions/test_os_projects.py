@@ -188,5 +188,5 @@ def test_the_token_in_a_strangers_secret_of_the_machines_name_is_not_used(machin
 
 
 def test_without_an_address_of_the_api_no_machine_is_made(machines: PaperKube) -> None:
-    with pytest.raises(Invalid, match="PERDURE_LOADBALANCERS_API_ENDPOINT"):
+    with pytest.raises(Invalid, match="API_ENDPOINT"):
         born(machines, Settings(loadbalancers_api_endpoint=""))

@@ -72,10 +72,10 @@ def test_a_busy_port_is_one_line_that_names_its_variable(command: str, of: str, 
 def test_the_codec_servers_busy_port_is_one_line(tmp_path: Path) -> None:
     keys = add_key(tmp_path / "keys", "a")
     with listening() as port:
-        begun = begin("codec", PERDURE_CODEC_PORT=str(port), PERDURE_TEMPORAL_KEYS=str(keys))
+        begun = begin("codec", "--port", str(port), PERDURE_TEMPORAL_KEYS=str(keys))
     assert begun.returncode == 1
     (line,) = begun.stderr.splitlines()
-    assert f"cannot listen on 127.0.0.1:{port} (PERDURE_LISTEN_HOST, PERDURE_CODEC_PORT)" in line
+    assert f"cannot listen on 127.0.0.1:{port} (PERDURE_LISTEN_HOST, --port)" in line
 
 
 # Refused, as the directory holds files that are not its own.

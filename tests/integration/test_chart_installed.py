@@ -338,7 +338,8 @@ def test_workers_are_scaled_by_what_their_own_cluster_has_to_do(helm: Helm, name
     asked = {(each["metadata"]["taskQueue"], each["metadata"]["queueTypes"]) for each in scaled["spec"]["triggers"]}
     assert asked == queues_of(["claims", "threescale"], named)
     (found,) = [obj for obj in of_kind(objects, "ConfigMap") if obj["metadata"]["name"] == "perdure-settings"]
-    assert found["data"]["PERDURE_WORKER_DEPLOYMENT"] == ("west-example-perdure" if named else "perdure")
+    assert found["data"]["PERDURE_INSTALLATION"] == "perdure"
+    assert Settings(cluster=named).worker_deployment == ("west-example-perdure" if named else "perdure")
 
 
 async def test_an_upgrade_upgrades_the_definitions_and_an_uninstall_keeps_them(

@@ -151,7 +151,7 @@ def test_the_kustomization_of_an_installation_is_built(home: Path, tmp_path: Pat
         (tmp_path / name / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
     (typed,) = type_in(home, [("", f"kubectl kustomize --load-restrictor LoadRestrictionsNone {tmp_path}/ours")])
     assert typed.code == 0, typed.said
-    assert "PERDURE_LOADBALANCERS_NETWORK_ID: 11111111-1111-1111-1111-111111111111" in typed.said
+    assert "NETWORK_ID: 11111111-1111-1111-1111-111111111111" in typed.said
     assert "image: registry.example.com/perdure:0.1.0" in typed.said
     objects = list(yaml.safe_load_all(typed.said))
     pods = {

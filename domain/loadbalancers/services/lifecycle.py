@@ -21,7 +21,7 @@ from domain.loadbalancers.services.world import BALANCER, CreateBalancer, Delete
 from domain.notices import NoticeType, warning
 from domain.refusal import ErrorType
 
-NOT_SERVED = "this worker serves no Services: see the settings PERDURE_LOADBALANCERS_NAMESPACE and those after it"
+NOT_SERVED = "this worker serves no Services: set CLUSTER_NAMESPACE, SECRET_NAME, FLOATING_NET_ID and NETWORK_ID"
 
 
 class ServicePhase(StrEnum):

@@ -15,7 +15,7 @@ spec:
   restartPolicy: {{ .restart | default "OnFailure" }}
   {{- if .name }}
   serviceAccountName: {{ include "perdure.serviceAccount" . }}
-  # A Service called perdure-codec would otherwise set PERDURE_CODEC_PORT.
+  # A Service called perdure-health would otherwise set PERDURE_HEALTH_PORT.
   enableServiceLinks: false
   {{- else }}
   automountServiceAccountToken: false

@@ -35,7 +35,7 @@ spec:
         {{- end }}
     spec:
       serviceAccountName: {{ include "perdure.serviceAccount" . }}
-      # A Service called perdure-codec would otherwise set PERDURE_CODEC_PORT.
+      # A Service called perdure-health would otherwise set PERDURE_HEALTH_PORT.
       enableServiceLinks: false
       terminationGracePeriodSeconds: {{ .grace }}
       {{- with $root.Values.image.pullSecrets }}

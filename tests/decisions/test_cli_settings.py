@@ -1,0 +1,53 @@
+"""`perdure settings`: which settings are in effect, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from starters.cli.main import build
+
+
+@pytest.fixture(autouse=True)
+def _without_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERDURE_STATE", raising=False)
+    monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+
+
+def perdure(*words: str) -> Result:
+    return CliRunner().invoke(build(), ["settings", *words])
+
+
+def settings_in(result: Result) -> dict[str, tuple[str, str]]:
+    return {each["variable"]: (each["value"], each["source"]) for each in json.loads(result.stdout)["settings"]}
+
+
+def test_each_setting_is_printed_with_its_value_and_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERDURE_SWEEP", "1h30m")
+    monkeypatch.setenv("OPERATOR_NAMESPACE", "claims")
+    found = settings_in(perdure("-o", "json"))
+    assert found["PERDURE_SWEEP"] == ("5400s", "environment")
+    assert found["OPERATOR_NAMESPACE"] == ("claims", "environment")
+    assert found["PERDURE_ACCOUNTS_ROTATE_KEYS"] == ("true", "default")
+
+
+def test_only_what_is_set_is_printed_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERDURE_AREAS", "claims,accounts")
+    assert settings_in(perdure("--set", "-o", "json")) == {"PERDURE_AREAS": ("claims,accounts", "environment")}
+
+
+def test_a_setting_of_a_local_deployment_names_its_state_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERDURE_CLUSTER", "set before, so that it is restored afterwards")
+    (tmp_path / "env").write_text("export PERDURE_CLUSTER=west\n")
+    found = settings_in(perdure("--set", "-o", "json", "--state", str(tmp_path)))
+    assert found["PERDURE_CLUSTER"] == ("west", "state directory")
+
+
+def test_a_variable_that_is_no_setting_is_named_with_the_nearest_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERDURE_SWEEPS", "5m")
+    assert "PERDURE_SWEEPS is no setting and has no effect; is PERDURE_SWEEP meant?" in perdure("--set").stderr
