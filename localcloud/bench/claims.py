@@ -6,6 +6,8 @@
     h, i, k, j   a claim among many, a restart, a crash, memory      claims_crowds.py
     r            more claims than handles                            claims_race.py
     s5 to s100   concurrent claims on a share of the machine         claims_starved.py
+    w            claims against their bare writes                    claims_bare.py
+    x            a hundred, a thousand, ... claims at once           claims_growth.py
 
 Latencies run from just before a request until a watch in this process (`claims_sightings.py`) sees the effect, and
 include this process's work on the same cores. Upstream figures were measured on the same kind of machine.
@@ -18,14 +20,17 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
+from localcloud.bench.claims_bare import against_bare_writes
 from localcloud.bench.claims_crowds import crowded, held, idle
 from localcloud.bench.claims_events import ends, reactions
+from localcloud.bench.claims_growth import growth
 from localcloud.bench.claims_race import race
 from localcloud.bench.claims_sightings import BOUND, FREE, FREE_AND_READY, READY
 from localcloud.bench.claims_starved import SHARES, starved
 from localcloud.bench.claims_telling import together, told
 from localcloud.bench.claims_things import (
     OPERATOR,
+    PAUSE_SECONDS,
     POOLED,
     Scene,
     Sizes,
@@ -40,7 +45,6 @@ from localcloud.bench.laboratory import PATIENCE_SECONDS, writes
 
 __all__ = ["MEASUREMENTS", "ON_REQUEST", "Sizes"]
 
-PAUSE_SECONDS = 0.15
 POOL = "pool"
 
 
@@ -169,8 +173,8 @@ _SERVED: tuple[tuple[str, Callable[[Scene, Sizes], Coroutine[None, None, Found]]
 Measurement = Callable[[Sizes, frozenset[str]], Coroutine[None, None, Found]]
 
 _STARVED = frozenset(f"s{share}" for share in SHARES)
-# Rows that run only on request: j takes many minutes, and s needs root to set a quota.
-ON_REQUEST = frozenset({"j"}) | _STARVED
+# Rows that run only on request: j and x take many minutes, and s needs root to set a quota.
+ON_REQUEST = frozenset({"j", "x"}) | _STARVED
 MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
     (frozenset({"a", "b", "c", "d"}), served),
     (frozenset({"e"}), idle),
@@ -180,4 +184,6 @@ MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
     (frozenset({"r"}), race),
     (frozenset({"j"}), held),
     (_STARVED, starved),
+    (frozenset({"w"}), against_bare_writes),
+    (frozenset({"x"}), growth),
 )

@@ -168,14 +168,14 @@ async def held(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 def _memories(on: Scene) -> dict[str, float]:
-    return {service: _memory_mib(on, service) for service in (WORKER, WATCH)}
+    return {service: memory_mib(on, service) for service in (WORKER, WATCH)}
 
 
 def _told(sizes_mib: dict[str, float]) -> str:
     return ", ".join(f"{service} {size:.0f} MiB" for service, size in sizes_mib.items())
 
 
-def _memory_mib(on: Scene, service: str) -> float:
+def memory_mib(on: Scene, service: str) -> float:
     """Includes children."""
     pid = on.lab.deployment.service(service).pid
     if pid is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import psutil
@@ -15,6 +16,7 @@ from localcloud.services import WORKER
 from localcloud.terminal import errors
 
 _BEGAN = time.monotonic()
+_IDLE_SECONDS = 5.0
 
 
 def step(line: str) -> None:
@@ -63,6 +65,24 @@ class Meter:
         now = _cpu(self._lab)
         cpu = {service: now[service] - before for service, before in self._cpu.items()}
         return Cost(self._lab.requests_since(self._mark), cpu)
+
+
+async def idle_cpu(lab: Laboratory) -> dict[str, float]:
+    """CPU seconds per second by service, when nothing is left to do."""
+    await lab.quiet()
+    meter = Meter(lab)
+    await asyncio.sleep(_IDLE_SECONDS)
+    return {service: seconds / _IDLE_SECONDS for service, seconds in meter.read().cpu.items()}
+
+
+def beyond_idle(cpu: Mapping[str, float], idle: Mapping[str, float], seconds: float) -> dict[str, float]:
+    return {service: max(0.0, used - idle[service] * seconds) for service, used in cpu.items()}
+
+
+def each_of(cpu: Mapping[str, float], count: int) -> str:
+    """Shows milliseconds per item, together and by service."""
+    parts = ", ".join(f"{service} {1000 * seconds / count:.1f}" for service, seconds in cpu.items())
+    return f"{1000 * sum(cpu.values()) / count:.0f} ms: {parts}"
 
 
 def _cpu(lab: Laboratory) -> dict[str, float]:

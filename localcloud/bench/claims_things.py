@@ -27,6 +27,7 @@ OPERATOR = "poolboy"
 USERS, THINGS = "users", "things"
 AT_ONCE, SAID, APPROVED, CLOCK = "at-once", "said", "approved", "clock"
 POSTS_AT_ONCE = 20
+PAUSE_SECONDS = 0.15
 # More concurrent claims would only wait for each other, and for the sightings.
 BATCH = 250
 
@@ -49,6 +50,7 @@ class Sizes(Model):
     race_claims: int = 300
     race_handles: int = 200
     starved_claims: int = 300
+    growth_claims: int = 1000
 
 
 class Scene(NamedTuple):

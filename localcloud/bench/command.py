@@ -55,7 +55,7 @@ def bench(
         str,
         typer.Option(
             metavar="ROW,...",
-            help="Rows of a benchmark; by default all but `accounts` 8d, 8e, `claims` j, s, `instances` e, f, h, i.",
+            help="Rows of a benchmark; by default all but `accounts` 8d, 8e, `claims` j, s, x, `instances` e, f, h, i.",
         ),
     ] = "",
     idle_seconds: Annotated[
@@ -67,6 +67,9 @@ def bench(
     idle_claims: Annotated[int, typer.Option(min=20, help="`claims` h, i and k: how many settled claims.")] = 1000,
     held_claims: Annotated[int, typer.Option(min=20, help="`claims` j: how many settled claims.")] = 5000,
     starved_claims: Annotated[int, typer.Option(min=1, help="`claims` s: how many claims at once.")] = 300,
+    growth_claims: Annotated[
+        int, typer.Option(min=10, help="`claims` x: the most claims at once; also 100, 1,000, ... below it.")
+    ] = 1000,
     balancers: Annotated[
         int, typer.Option(min=1, help="`loadbalancers` c: how many load balancers, with two machines each.")
     ] = 200,
@@ -90,7 +93,7 @@ def bench(
 
     end_as_by_ctrl_c()
     sizes: dict[str, float] = {"idle_accounts": idle_accounts, "idle_claims": idle_claims, "held_claims": held_claims}
-    sizes |= {"quota_accounts": quota_accounts, "starved_claims": starved_claims}
+    sizes |= {"quota_accounts": quota_accounts, "starved_claims": starved_claims, "growth_claims": growth_claims}
     sizes |= {"products": products, "crowd": crowd, "orders": orders, "namespaces": namespaces}
     sizes |= {"event_count": events, "storm_instances": storm, "outage_seconds": outage_seconds}
     sizes |= {"fleet": fleet, "storm_minutes": storm_minutes}

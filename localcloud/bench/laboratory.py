@@ -110,7 +110,7 @@ class Laboratory:
         async def one(id_: str) -> History:
             async with permits:
                 found = self.temporal.get_workflow_handle(id_).fetch_history_events()
-                return History(tuple([_event(each) async for each in found]))
+                return History(tuple([event_of(each) async for each in found]))
 
         return dict(zip(wanted, await asyncio.gather(*map(one, wanted)), strict=True))
 
@@ -249,6 +249,6 @@ def _request_name(entry: JsonObject) -> str:
     return f"{text(entry, 'verb')} {resource}{'/' + subresource if subresource else ''}"
 
 
-def _event(event: HistoryEvent) -> Event:
+def event_of(event: HistoryEvent) -> Event:
     name = EventType.Name(event.event_type).removeprefix("EVENT_TYPE_").lower()
     return Event(name, event.event_time.ToDatetime(UTC))
