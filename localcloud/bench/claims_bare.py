@@ -117,7 +117,7 @@ async def _bare(on: Scene, objects: Sequence[_Objects], places: int, idle: Mappi
 async def _written(kube: KubeApi, whole: _Objects) -> None:
     """The writes of one claim, in their order, as of a client that knows all bodies before."""
     final, handle, resource = whole
-    name = f"bare-{text(final, 'metadata', 'name')}"
+    name = f"{text(final, 'metadata', 'name')}-bare"
     there = await kube.create(RESOURCE_CLAIM, claim(name), USERS)
     there = await _put(kube, RESOURCE_CLAIM, there, metadata={**mapping(there, "metadata"), **_marks(final)})
     spec = {**mapping(handle, "spec"), "resourceClaim": {**mapping(handle, "spec", "resourceClaim"), "name": name}}
@@ -138,7 +138,7 @@ def _marks(obj: JsonObject) -> JsonObject:
 
 def _copied(obj: JsonObject) -> JsonObject:
     """The metadata of a copy under another name."""
-    return {**_marks(obj), "name": f"bare-{text(obj, 'metadata', 'name')}"}
+    return {**_marks(obj), "name": f"{text(obj, 'metadata', 'name')}-bare"}
 
 
 async def _put(kube: KubeApi, kind: Kind, obj: JsonObject, subresource: str = "", **parts: object) -> JsonObject:
