@@ -12,7 +12,6 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 
-from activities.claims.binder import AT_ONCE
 from domain.built_in_kinds import CONFIG_MAP
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.identity import Kind
@@ -36,6 +35,8 @@ from localcloud.bench.figures import Figure, Found
 from localcloud.services import API_SERVER, ETCD
 
 _READY_SECONDS = 120.0
+# As many as the binder serves.
+_AT_ONCE = 16
 # Of one claim: the claim as posted, its handle and its resource at the end, and the claim at the end.
 _Objects = tuple[JsonObject, JsonObject, JsonObject]
 
@@ -44,7 +45,7 @@ async def against_bare_writes(sizes: Sizes, rows: frozenset[str]) -> Found:
     """Row w."""
     async with scene() as on:
         idle = await idle_cpu(on.lab)
-        cases = (("one after the other", sizes.counted, 1), ("at once", sizes.burst, AT_ONCE))
+        cases = (("one after the other", sizes.counted, 1), ("at once", sizes.burst, _AT_ONCE))
         products: list[tuple[dict[str, float], list[_Objects]]] = []
         for number, (_, count, places) in enumerate(cases):
             names = [f"whole-{number}-{each}" for each in range(count)]
