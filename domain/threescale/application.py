@@ -19,7 +19,7 @@ from typing import ClassVar, Self
 from domain.decision import Decision
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.application_sync import credentials, is_application, known_id_of, natural_key, sync_application
-from domain.threescale.belonging import takes_along
+from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.calls import Read, Resource, SecretKey, deletion
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.digests import created, digest, digests_of, retained

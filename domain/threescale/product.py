@@ -22,7 +22,7 @@ from domain.resource import ObjectMeta
 from domain.threescale.actions import ShowStatus
 from domain.threescale.application_plans import references
 from domain.threescale.apply_response import read_product, wrote_product
-from domain.threescale.belonging import takes_along
+from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.calls import Read, Resource, SecretKey, Write, deletion
 from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_product

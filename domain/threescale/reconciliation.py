@@ -7,7 +7,7 @@ from domain.decision import Action, Decision, World
 from domain.levers import RETRIED
 from domain.refusal import ErrorType, Refusal
 from domain.threescale.actions import ShowStatus
-from domain.threescale.belonging import belonging
+from domain.threescale.cascading_deletion import belonging
 from domain.threescale.calls import Call
 from domain.threescale.conditions import INVALID
 from domain.threescale.digests import DRIFT, LOOKED

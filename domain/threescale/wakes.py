@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from domain.resource import Condition, CustomResource
 from domain.threescale import OPEN_API
-from domain.threescale.belonging import CASCADE
+from domain.threescale.cascading_deletion import CASCADE
 from domain.threescale.conditions import IN_SYNC
 from domain.threescale.developer_credentials import password_of
 from domain.threescale.digests import RETAIN, digests_of

@@ -8,7 +8,7 @@ import pytest
 from threescale_objects import ACCOUNT, NO_ACCOUNT, backend, metadata, product
 
 from domain.resource import CustomResource, ObjectMeta, OwnerReference
-from domain.threescale.belonging import belonging
+from domain.threescale.cascading_deletion import belonging
 from domain.threescale.notes import owned
 from domain.threescale.resources import Tenant
 

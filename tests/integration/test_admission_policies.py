@@ -25,7 +25,7 @@ from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION
 from domain.loadbalancers.machine.access import role_rules
 from domain.threescale import OPEN_API, PRODUCT, TENANT
-from domain.threescale.belonging import CASCADE
+from domain.threescale.cascading_deletion import CASCADE
 from domain.threescale.digests import RETAIN
 from domain.threescale.production import PROMOTE
 from engine.errors import Absent, Denied

@@ -20,7 +20,7 @@ from waiting import eventually
 
 from domain.identity import Kind
 from domain.threescale import BACKEND, DEVELOPER_ACCOUNT, OPEN_API, PRODUCT, TENANT
-from domain.threescale.belonging import CASCADE
+from domain.threescale.cascading_deletion import CASCADE
 from engine.kube import KubeApi
 from localcloud.bench.threescale_all_kinds import ADMIN_PASSWORD, MASTER_TOKEN, PETS, tenant_spec
 from localcloud.deployment import Deployment
