@@ -9,7 +9,7 @@ from domain.threescale.calls import Read, Resource
 from domain.threescale.developer_account import ObservedAccount, admin_of
 from domain.threescale.developer_credentials import password_of
 from domain.threescale.developer_user import ObservedUser
-from domain.threescale.holders import Holder
+from domain.threescale.duplicate_owners import Holder
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
 from domain.threescale.wakes import users_of_account
 

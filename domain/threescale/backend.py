@@ -26,7 +26,7 @@ from domain.threescale.calls import Read, Resource, Write, deletion
 from domain.threescale.defaults import of_backend
 from domain.threescale.digests import digest, digests_of, remembering
 from domain.threescale.found import MANAGED_BY, FoundBackend, FoundBackendApi
-from domain.threescale.holders import Holder
+from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import Blocker, Leaving, Observed, blocking, calls, held, invalid, status_patch, waiting
 from domain.threescale.product_sync import Sync
 from domain.threescale.references import IN_USE, elder, users_of

@@ -36,7 +36,7 @@ from domain.threescale.found import (
     FoundUser,
     Identified,
 )
-from domain.threescale.holders import Holder
+from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import Phase
 from domain.threescale.remote_object import One
 

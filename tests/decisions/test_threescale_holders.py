@@ -14,7 +14,7 @@ from threescale_objects import NOW, URL, Asked, after, backend, decided, message
 
 from domain.resource import ObjectMeta
 from domain.threescale.found import FoundAccount, FoundApplication
-from domain.threescale.holders import Holder
+from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import Phase
 from domain.threescale.remote_object import One
 from domain.threescale.tenant_sync import FoundTenant, KnownTenant
