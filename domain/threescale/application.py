@@ -25,7 +25,7 @@ from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.digests import created, digest, digests_of, retained
 from domain.threescale.found import FoundApplication, FoundPlan, answers_of
 from domain.threescale.duplicate_owners import Holder
-from domain.threescale.notes import bereft, combined, owned
+from domain.threescale.remote_ids import bereft, combined, owned
 from domain.threescale.observed import (
     Blocker,
     Leaving,

@@ -14,7 +14,7 @@ from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.digests import OTHERS
 from domain.threescale.found import FoundApplication, FoundPlan
 from domain.threescale.gateway import backend_version
-from domain.threescale.notes import remembered_id
+from domain.threescale.remote_ids import remembered_id
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import known_at
 from domain.threescale.remote_object import One, differing

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from domain.resource import CustomResource, ObjectMeta
-from domain.threescale.notes import owned
+from domain.threescale.remote_ids import owned
 from domain.threescale.providers import NoAccount, ProviderAccount
 from domain.threescale.resources import Backend, DeveloperAccount, OpenApi, Product, Tenant
 from domain.writes import JsonPatch

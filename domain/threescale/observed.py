@@ -34,7 +34,7 @@ from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, c
 from domain.threescale.digests import begun_no_more, creating, remembering, retained
 from domain.threescale.found import Identified
 from domain.threescale.duplicate_owners import Holder, holder_of
-from domain.threescale.notes import ID_ANNOTATIONS, OWN_IDS, combined, identified, remembered_id
+from domain.threescale.remote_ids import ID_ANNOTATIONS, OWN_IDS, combined, identified, remembered_id
 from domain.threescale.orphan_backoff import next_look, waiting_since
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant

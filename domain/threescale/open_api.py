@@ -29,7 +29,7 @@ from domain.threescale.active_doc import Text, fetched_again
 from domain.threescale.calls import Read
 from domain.threescale.conditions import FAILED, INVALID, Standing
 from domain.threescale.digests import RETAIN
-from domain.threescale.notes import combined, owned
+from domain.threescale.remote_ids import combined, owned
 from domain.threescale.notices import left_aside
 from domain.threescale.observed import (
     Blocker,

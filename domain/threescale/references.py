@@ -16,7 +16,7 @@ from domain.threescale.application_plans import references
 from domain.threescale.conditions import FAILED, INVALID, READY, SYNCED, Standing
 from domain.threescale.digests import retained
 from domain.threescale.normalize import same_path
-from domain.threescale.notes import remembered_id
+from domain.threescale.remote_ids import remembered_id
 from domain.threescale.observed import Blocker, invalid, is_true
 from domain.threescale.providers import known_at, same_tenant
 from domain.threescale.resources import Backend, DeveloperAccount, Product

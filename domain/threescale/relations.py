@@ -32,7 +32,7 @@ from domain.resource import CustomResource, KubeModel, ObjectMeta
 from domain.threescale import CUSTOM_KINDS, THE_TENANTS
 from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY, SYNCED, WAITING
 from domain.threescale.digests import DRIFT, LOOKED
-from domain.threescale.notes import remembered_id
+from domain.threescale.remote_ids import remembered_id
 from domain.threescale.observed import Phase
 from domain.threescale.providers import SEED_SECRET, same_tenant
 from domain.threescale.resources import (

@@ -26,7 +26,7 @@ from domain.threescale.defaults import of_tenant
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.found import answer_of
 from domain.threescale.duplicate_owners import Holder
-from domain.threescale.notes import identified, owned, remembered_id
+from domain.threescale.remote_ids import identified, owned, remembered_id
 from domain.threescale.observed import Blocker, Leaving, Observed, Phase, acts, failed, invalid, waiting
 from domain.threescale.providers import ADDRESS_KEY, TOKEN_KEY, NoAccount, ProviderAccount, SecretView, same_tenant
 from domain.threescale.references import elder

@@ -9,7 +9,7 @@ from threescale_objects import ACCOUNT, NO_ACCOUNT, backend, metadata, product
 
 from domain.resource import CustomResource, ObjectMeta, OwnerReference
 from domain.threescale.cascading_deletion import belonging
-from domain.threescale.notes import owned
+from domain.threescale.remote_ids import owned
 from domain.threescale.resources import Tenant
 
 CASCADE = {"perdure.dev/cascade": "true"}
