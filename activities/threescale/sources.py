@@ -19,7 +19,7 @@ from domain.threescale.active_doc import Text
 from domain.threescale.observed import invalid, waiting
 from domain.threescale.open_api_document import Unreadable, parsed, read_api
 from domain.threescale.resources.shared import ObjectReference
-from domain.threescale.texts import text_at, text_in_secret
+from domain.threescale.document_sources import text_at, text_in_secret
 from domain.threescale.validation import Fault
 from engine.errors import ApiError
 

@@ -44,7 +44,7 @@ class Resource(StrEnum):
     POLICY = "policy"
     CONFIG = "proxy_config"
     TENANT = "signup"
-    TEXT = "text"  # a document at an arbitrary address, not an API call (`texts.py`)
+    TEXT = "text"  # a document at an arbitrary address, not an API call (`document_sources.py`)
 
 
 def api_of(resource: Resource) -> str:

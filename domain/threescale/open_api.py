@@ -51,7 +51,7 @@ from domain.threescale.references import seniority, usable
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.resources.shared import LocalReference
 from domain.threescale.source_labels import SourceSecret, source_noted
-from domain.threescale.texts import look_at, text_at
+from domain.threescale.document_sources import look_at, text_at
 from domain.threescale.validation import Fault, faults_of_backend, faults_of_product, message_of
 from domain.writes import JsonPatch, difference
 

@@ -20,7 +20,7 @@ from domain.threescale.open_api_generated import FLOWS_OF_DOCUMENT, NO_SECURITY,
 from domain.threescale.production import PROMOTE
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.source_labels import SOURCE_UID, SourceSecret
-from domain.threescale.texts import text_at, text_in_secret
+from domain.threescale.document_sources import text_at, text_in_secret
 from domain.threescale.wakes import known_as, refers_to
 from domain.writes import merge
 
