@@ -2,7 +2,7 @@
 
     by the names under which others refer to an object · by the names that it refers to · by its name in 3scale
 
-The watcher's wakes use the same names (`domain/threescale/wakes.py`). Objects that their models cannot parse are not
+The watcher's wakes use the same names (`domain/threescale/reference_names.py`). Objects that their models cannot parse are not
 found; their own lifecycles report the fault. A pass waits until the cache has reached the versions that woke its
 lifecycle; answers to writes are put in at once. Secrets are not cached: a worker may not list them.
 """
@@ -19,7 +19,7 @@ from domain.identity import Kind
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
 from domain.threescale import CUSTOM_KINDS
-from domain.threescale.wakes import called, known_as, refers_to
+from domain.threescale.reference_names import called, known_as, refers_to
 from engine.errors import Unavailable
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, text

@@ -11,7 +11,7 @@ from domain.threescale.developer_credentials import password_of
 from domain.threescale.developer_user import ObservedUser
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
-from domain.threescale.wakes import users_of_account
+from domain.threescale.reference_names import users_of_account
 
 
 class AccountSubject(Subject[DeveloperAccount]):

@@ -30,7 +30,7 @@ from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import ADMIN
 from domain.threescale.resources.shared import Digests
-from domain.threescale.wakes import users_of_account
+from domain.threescale.reference_names import users_of_account
 
 NO_ADMIN = "valid admin developer user CR not found"
 

@@ -1,4 +1,4 @@
-"""Relations among 3scale's objects, and which changes matter; the names are in `wakes.py`.
+"""Relations among 3scale's objects, and which changes matter; the names are in `reference_names.py`.
 
 | change of | wakes, besides itself |
 |---|---|
@@ -45,7 +45,7 @@ from domain.threescale.resources import (
     ProxyConfigPromote,
     Tenant,
 )
-from domain.threescale.wakes import called, known_as, refers_to, seen_by_others
+from domain.threescale.reference_names import called, known_as, refers_to, seen_by_others
 
 MODELS = tuple(model for model in custom_resources() if model.kind_of in CUSTOM_KINDS)
 # The first True condition decides.

@@ -18,7 +18,7 @@ from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import Phase
 from domain.threescale.remote_object import One
 from domain.threescale.tenant_sync import FoundTenant, KnownTenant
-from domain.threescale.wakes import called
+from domain.threescale.reference_names import called
 
 GOING = {"deletionTimestamp": NOW.isoformat()}
 HERE = {"providerAccountHost": URL}

@@ -47,7 +47,7 @@ from domain.threescale.resources import (
     Product,
     ProxyConfigPromote,
 )
-from domain.threescale.wakes import called
+from domain.threescale.reference_names import called
 
 SYNCED = {"conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 3, "productId": 5}
 GOING = {"deletionTimestamp": NOW.isoformat()}

@@ -21,7 +21,7 @@ from domain.threescale.production import PROMOTE
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.source_labels import SOURCE_UID, SourceSecret
 from domain.threescale.document_sources import text_at, text_in_secret
-from domain.threescale.wakes import known_as, refers_to
+from domain.threescale.reference_names import known_as, refers_to
 from domain.writes import merge
 
 ISSUER = {"issuerType": "keycloak", "issuerEndpoint": "https://id.example.com/realm"}

@@ -18,7 +18,7 @@ from domain.threescale.remote_object import One
 from domain.threescale.resources import Tenant
 from domain.threescale.tenant import master_of, secret_of
 from domain.threescale.tenant_sync import LEAVING, FoundTenant, KnownTenant, read_tenant, wrote_tenant
-from domain.threescale.wakes import refers_to
+from domain.threescale.reference_names import refers_to
 
 MASTER = ProviderAccount(
     url="https://master.example.com",

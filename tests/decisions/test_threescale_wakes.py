@@ -17,7 +17,7 @@ from domain.threescale.resources import (
     DeveloperUser,
     ProxyConfigPromote,
 )
-from domain.threescale.wakes import known_as, refers_to
+from domain.threescale.reference_names import known_as, refers_to
 
 DEFAULT = "Secret/shop/threescale-provider-account"
 SEED = "Secret/shop/system-seed"
