@@ -28,7 +28,7 @@ from domain.threescale.found import (
     answers_of,
 )
 from domain.threescale.product_sync import touches_gateway
-from domain.threescale.production import newest_after, promoted
+from domain.threescale.auto_promotion import newest_after, promoted
 
 _OWN_CHAIN: tuple[dict[str, Json], ...] = (
     {"name": APICAST, "version": BUILT_IN, "configuration": {}, "enabled": True},

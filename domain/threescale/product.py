@@ -32,7 +32,7 @@ from domain.threescale.gateway import secrets_of, with_secrets
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import Blocker, Leaving, Observed, blocking, calls, held, invalid, status_patch, waiting
 from domain.threescale.product_sync import Sync, Wanted, sync_product, touches_gateway
-from domain.threescale.production import PRODUCTION, is_promoted_by_itself
+from domain.threescale.auto_promotion import PRODUCTION, is_promoted_by_itself
 from domain.threescale.references import backends_by_name, blocker_of_product, elder, shared_path
 from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.resources.product import ProductSpec

@@ -21,7 +21,7 @@ from domain.threescale.found import MANAGED_BY, FoundPlan, FoundProduct, FoundSe
 from domain.threescale.gateway import backend_version, deployment_option, differing_proxy, flows, proxy_fields
 from domain.threescale.metrics import Owner, count, order, without
 from domain.threescale.normalize import chain_of, same_chain, same_path, same_text, usage_path
-from domain.threescale.production import looks_at_configs, promotion
+from domain.threescale.auto_promotion import looks_at_configs, promotion
 from domain.threescale.renames import in_turn
 from domain.threescale.resources.product import ProductSpec
 

@@ -17,7 +17,7 @@ from domain.threescale.calls import Resource
 from domain.threescale.open_api import LabelSource
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import FLOWS_OF_DOCUMENT, NO_SECURITY, Generated, generate
-from domain.threescale.production import PROMOTE
+from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.source_labels import SOURCE_UID, SourceSecret
 from domain.threescale.document_sources import text_at, text_in_secret

@@ -26,7 +26,7 @@ from domain.threescale.digests import digests_of
 from domain.threescale.found import FoundMetric, FoundProduct, FoundService
 from domain.threescale.observed import Phase
 from domain.threescale.product_sync import Sync, Wanted, sync_product
-from domain.threescale.production import PROMOTE
+from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.resources import ProductSpec
 
 HITS_FOUND = FoundMetric(id=1, system_name="hits", friendly_name="Hits", unit="hit", description="Number of API hits")

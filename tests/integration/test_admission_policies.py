@@ -27,7 +27,7 @@ from domain.loadbalancers.machine.access import role_rules
 from domain.threescale import OPEN_API, PRODUCT, TENANT
 from domain.threescale.cascading_deletion import CASCADE
 from domain.threescale.digests import RETAIN
-from domain.threescale.production import PROMOTE
+from domain.threescale.auto_promotion import PROMOTE
 from engine.errors import Absent, Denied
 from engine.kube import KubeApi
 from engine.kube.json import sequence

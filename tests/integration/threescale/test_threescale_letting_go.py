@@ -10,7 +10,7 @@ from threescale_passes_lab import Passes
 from threescale_process import Client
 
 from domain.threescale import BACKEND, PRODUCT
-from domain.threescale.production import PROMOTE
+from domain.threescale.auto_promotion import PROMOTE
 from localcloud.threescale.control import ThreescaleControl
 
 pytestmark = pytest.mark.integration
