@@ -9,7 +9,7 @@ from activities.threescale.subjects import Subject
 from domain.threescale.active_doc import ObservedDocument, Text
 from domain.threescale.calls import Read
 from domain.threescale.found import answer_of
-from domain.threescale.policy import ObservedPolicy
+from domain.threescale.custom_policy import ObservedPolicy
 from domain.threescale.resources import ActiveDoc, CustomPolicyDefinition, Product
 
 _REFERENCE = "spec.activeDocOpenAPIRef"

@@ -34,7 +34,7 @@ from domain.threescale.found import (
     Identified,
     answers_of,
 )
-from domain.threescale.policy import sync_policy
+from domain.threescale.custom_policy import sync_policy
 from domain.threescale.product_sync import changes_of_service
 from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import (

@@ -20,7 +20,7 @@ from domain.threescale.developer_account import ObservedAccount
 from domain.threescale.developer_user import ObservedUser
 from domain.threescale.observed import Observed, Phase
 from domain.threescale.open_api import ObservedOpenApi
-from domain.threescale.policy import ObservedPolicy
+from domain.threescale.custom_policy import ObservedPolicy
 from domain.threescale.product import ObservedProduct
 from domain.threescale.promotion import ObservedPromotion
 from domain.threescale.providers import NoAccount, ProviderAccount
