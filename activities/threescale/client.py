@@ -20,7 +20,7 @@ from activities.threescale.guard import Guard
 from activities.threescale.metrics import calling
 from domain.schema import Json, JsonObject
 from domain.threescale.calls import Read, Resource, SecretKey, Write, api_of
-from domain.threescale.found import answers_of, entries_of
+from domain.threescale.remote_state import answers_of, entries_of
 from domain.threescale.tenant_sync import LEAVING
 from engine.errors import Absent
 from engine.pauses import refuse_if_paused

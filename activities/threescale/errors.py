@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from domain.model import Model
 from domain.threescale.calls import named, shortened, unexpected
-from domain.threescale.found import UnexpectedAnswerError
+from domain.threescale.remote_state import UnexpectedAnswerError
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
 
 NO_ANSWER = "NoAnswer"

@@ -2,7 +2,7 @@
 
 `reconciliation.py` is the entry point. Each kind has a module with its lifecycle (`product.py`), and most have one with
 their calls (`product_sync.py`). `observed.py` is the input of decisions, `calls.py` and `actions.py` are the actions,
-`found.py` is 3scale's state, and `apply_response.py` updates it after each call.
+`remote_state.py` is 3scale's state, and `apply_response.py` updates it after each call.
 """
 
 from domain.identity import Key, Kind

@@ -22,7 +22,7 @@ from domain.threescale.calls import Read, Resource, Write, change, creation, del
 from domain.threescale.conditions import INVALID
 from domain.threescale.defaults import of_active_doc
 from domain.threescale.digests import created, digest, digests_of
-from domain.threescale.found import FoundDocument
+from domain.threescale.remote_state import FoundDocument
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.normalize import same_json
 from domain.threescale.observed import Blocker, Leaving, ObservedOne, invalid, is_true, lets_go, waiting

@@ -23,7 +23,7 @@ from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.calls import Read, Resource, SecretKey, deletion
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.digests import created, digest, digests_of, retained
-from domain.threescale.found import FoundApplication, FoundPlan, answers_of
+from domain.threescale.remote_state import FoundApplication, FoundPlan, answers_of
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.remote_ids import bereft, combined, owned
 from domain.threescale.observed import (

@@ -12,7 +12,7 @@ from typing import TypeVar
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.constants import APICAST, BUILT_IN
-from domain.threescale.found import (
+from domain.threescale.remote_state import (
     FoundBackend,
     FoundBackendApi,
     FoundLimit,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from domain.resource import ObjectMeta
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.found import answer_of
+from domain.threescale.remote_state import answer_of
 
 PROMOTE = "perdure.dev/promote"
 SANDBOX, PRODUCTION = "sandbox", "production"

@@ -25,7 +25,7 @@ from domain.threescale.backend_sync import shows_in_gateways, sync_backend
 from domain.threescale.calls import Read, Resource, Write, deletion
 from domain.threescale.defaults import of_backend
 from domain.threescale.digests import digest, digests_of, remembering
-from domain.threescale.found import MANAGED_BY, FoundBackend, FoundBackendApi
+from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import Blocker, Leaving, Observed, blocking, calls, held, invalid, status_patch, waiting
 from domain.threescale.product_sync import Sync

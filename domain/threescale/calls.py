@@ -18,7 +18,7 @@ from domain.decision import Action, Queue
 from domain.model import Model
 from domain.refusal import FIRST_RETRY, LONGEST_RETRY, ErrorType, Refusal, UnusableAnswerError
 from domain.schema import Json
-from domain.threescale.found import UnexpectedAnswerError
+from domain.threescale.remote_state import UnexpectedAnswerError
 
 
 class Resource(StrEnum):

@@ -16,7 +16,7 @@ from domain.resource import ObjectMeta
 from domain.schema import Json, JsonObject
 from domain.threescale.calls import Read, Resource, change, creation, deletion
 from domain.threescale.digests import created, digest, digests_of
-from domain.threescale.found import FoundPolicy
+from domain.threescale.remote_state import FoundPolicy
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.normalize import described, same_json
 from domain.threescale.observed import Leaving, ObservedOne, invalid, lets_go

@@ -20,7 +20,7 @@ from domain.threescale.calls import Read, Resource, SecretKey, Write, change, de
 from domain.threescale.conditions import ORPHAN
 from domain.threescale.developer_credentials import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
-from domain.threescale.found import MANAGED_BY, FoundAccount
+from domain.threescale.remote_state import MANAGED_BY, FoundAccount
 from domain.threescale.duplicate_owners import Holder, holder_of
 from domain.threescale.observed import Blocker, Leaving, ObservedOne, invalid, is_true, lets_go, waiting
 from domain.threescale.product_sync import Sync

@@ -22,7 +22,7 @@ from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import FAILED, INVALID
 from domain.threescale.developer_credentials import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
-from domain.threescale.found import FoundUser
+from domain.threescale.remote_state import FoundUser
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.remote_ids import bereft, owned
 from domain.threescale.observed import (

@@ -23,7 +23,7 @@ from domain.threescale.backend_sync import changes_of_backend
 from domain.threescale.calls import Read, Resource
 from domain.threescale.developer_account import sync_account
 from domain.threescale.digests import digests_of
-from domain.threescale.found import (
+from domain.threescale.remote_state import (
     MANAGED_BY,
     FoundAccount,
     FoundApplication,

@@ -32,7 +32,7 @@ from domain.threescale.actions import (
 from domain.threescale.calls import Read, Resource, Write, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, conditions, in_sync
 from domain.threescale.digests import begun_no_more, creating, remembering, retained
-from domain.threescale.found import Identified
+from domain.threescale.remote_state import Identified
 from domain.threescale.duplicate_owners import Holder, holder_of
 from domain.threescale.remote_ids import ID_ANNOTATIONS, OWN_IDS, combined, identified, remembered_id
 from domain.threescale.orphan_backoff import next_look, waiting_since

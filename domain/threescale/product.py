@@ -27,7 +27,7 @@ from domain.threescale.calls import Read, Resource, SecretKey, Write, deletion
 from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_product
 from domain.threescale.digests import digest, digests_of, remembering, retained
-from domain.threescale.found import MANAGED_BY, FoundProduct
+from domain.threescale.remote_state import MANAGED_BY, FoundProduct
 from domain.threescale.gateway import secrets_of, with_secrets
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import Blocker, Leaving, Observed, blocking, calls, held, invalid, status_patch, waiting

@@ -17,7 +17,7 @@ from domain.model import Model
 from domain.schema import Json
 from domain.threescale.application_plans import id_of, limit_and_price, looks, metric_ids, offer, references
 from domain.threescale.calls import Read, Resource, Write, unless_refused
-from domain.threescale.found import MANAGED_BY, FoundPlan, FoundProduct, FoundService, FoundUsage
+from domain.threescale.remote_state import MANAGED_BY, FoundPlan, FoundProduct, FoundService, FoundUsage
 from domain.threescale.gateway import backend_version, deployment_option, differing_proxy, flows, proxy_fields
 from domain.threescale.metrics import Owner, count, order, without
 from domain.threescale.normalize import chain_of, same_chain, same_path, same_text, usage_path

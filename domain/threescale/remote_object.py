@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from domain.model import Model
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.found import Identified, answer_of, answers_of
+from domain.threescale.remote_state import Identified, answer_of, answers_of
 from domain.threescale.normalize import same_text
 
 T = TypeVar("T", bound=Identified)

@@ -24,7 +24,7 @@ from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.defaults import of_tenant
 from domain.threescale.digests import digest, digests_of
-from domain.threescale.found import answer_of
+from domain.threescale.remote_state import answer_of
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.remote_ids import identified, owned, remembered_id
 from domain.threescale.observed import Blocker, Leaving, Observed, Phase, acts, failed, invalid, waiting

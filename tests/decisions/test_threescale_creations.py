@@ -28,7 +28,7 @@ from domain.threescale.calls import Answer, Read, Resource
 from domain.threescale.developer_account import is_account
 from domain.threescale.developer_user import is_user
 from domain.threescale.digests import CREATING, OTHERS
-from domain.threescale.found import (
+from domain.threescale.remote_state import (
     FoundAccount,
     FoundApplication,
     FoundDocument,

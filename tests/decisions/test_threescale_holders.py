@@ -13,7 +13,7 @@ from test_threescale_tenant import MASTER, account, tenant
 from threescale_objects import NOW, URL, Asked, after, backend, decided, message, metadata, product
 
 from domain.resource import ObjectMeta
-from domain.threescale.found import FoundAccount, FoundApplication
+from domain.threescale.remote_state import FoundAccount, FoundApplication
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import Phase
 from domain.threescale.remote_object import One

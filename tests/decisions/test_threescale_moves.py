@@ -32,7 +32,7 @@ from domain.threescale import (
 from domain.threescale.active_doc import Text
 from domain.threescale.application_auth import SecretContent
 from domain.threescale.calls import SecretKey
-from domain.threescale.found import FoundPlan, FoundProduct, FoundService, FoundUser
+from domain.threescale.remote_state import FoundPlan, FoundProduct, FoundService, FoundUser
 from domain.threescale.remote_object import One
 from domain.threescale.resources import (
     ActiveDoc,

@@ -34,7 +34,7 @@ from domain.threescale.active_doc import Text, read_document, wrote_document
 from domain.threescale.application_auth import SecretContent
 from domain.threescale.calls import Answer, Read, Resource, Write
 from domain.threescale.conditions import Standing
-from domain.threescale.found import FoundApplication, FoundDocument, FoundPolicy
+from domain.threescale.remote_state import FoundApplication, FoundDocument, FoundPolicy
 from domain.threescale.observed import Blocker
 from domain.threescale.promotion import FoundConfigs
 from domain.threescale.remote_object import One, read_one, wrote_one

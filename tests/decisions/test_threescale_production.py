@@ -23,7 +23,7 @@ from domain.refusal import ErrorType
 from domain.threescale.apply_response import read_product, wrote_product
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.digests import digests_of
-from domain.threescale.found import FoundMetric, FoundProduct, FoundService
+from domain.threescale.remote_state import FoundMetric, FoundProduct, FoundService
 from domain.threescale.observed import Phase
 from domain.threescale.product_sync import Sync, Wanted, sync_product
 from domain.threescale.auto_promotion import PROMOTE

@@ -11,7 +11,7 @@ from domain.refusal import ErrorType
 from domain.threescale import TENANT
 from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import SecretKey, api_of
-from domain.threescale.found import FoundUser
+from domain.threescale.remote_state import FoundUser
 from domain.threescale.orphan_backoff import next_look
 from domain.threescale.providers import NoAccount, ProviderAccount, SecretView
 from domain.threescale.remote_object import One

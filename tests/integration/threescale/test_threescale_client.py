@@ -10,7 +10,7 @@ from threescale_process import Client, fresh
 from activities.threescale.client import Connections, Tenant
 from activities.threescale.guard import Guard
 from domain.threescale.calls import Read, Resource, SecretKey, Write
-from domain.threescale.found import answers_of
+from domain.threescale.remote_state import answers_of
 from engine.errors import Absent, Denied, Invalid, Throttled, Unavailable
 from localcloud.threescale.control import ThreescaleControl
 

@@ -11,7 +11,7 @@ from threescale_process import Client, fresh
 
 from domain.threescale.active_doc import is_document, sync_document
 from domain.threescale.calls import Resource
-from domain.threescale.found import FoundDocument, FoundPolicy
+from domain.threescale.remote_state import FoundDocument, FoundPolicy
 from domain.threescale.custom_policy import is_policy, sync_policy
 from domain.threescale.promotion import FoundConfigs, read_configs, sync_promotion, wrote_configs
 from domain.threescale.resources import ActiveDoc, CustomPolicyDefinition, ProxyConfigPromote

@@ -12,7 +12,7 @@ from domain.threescale.application_sync import is_application, sync_application
 from domain.threescale.calls import Resource
 from domain.threescale.developer_account import is_account, sync_account
 from domain.threescale.developer_user import is_user, sync_user
-from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser
+from domain.threescale.remote_state import FoundAccount, FoundApplication, FoundPlan, FoundUser
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
 from localcloud.threescale.control import ThreescaleControl
 
