@@ -20,7 +20,7 @@ from domain.resource import ObjectMeta
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write, change, creation, deletion
 from domain.threescale.conditions import INVALID
-from domain.threescale.defaults import of_active_doc
+from domain.threescale.spec_defaults import of_active_doc
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.remote_state import FoundDocument
 from domain.threescale.duplicate_owners import Holder

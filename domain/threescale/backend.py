@@ -23,7 +23,7 @@ from domain.threescale.actions import ShowStatus
 from domain.threescale.apply_response import read_backend, wrote_backend
 from domain.threescale.backend_sync import shows_in_gateways, sync_backend
 from domain.threescale.calls import Read, Resource, Write, deletion
-from domain.threescale.defaults import of_backend
+from domain.threescale.spec_defaults import of_backend
 from domain.threescale.digests import digest, digests_of, remembering
 from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi
 from domain.threescale.duplicate_owners import Holder

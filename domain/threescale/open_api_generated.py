@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError
 from domain.model import Model
 from domain.reading import problem_of
 from domain.resource import KubeModel
-from domain.threescale import defaults
+from domain.threescale import spec_defaults
 from domain.threescale.constants import HITS
 from domain.threescale.open_api_document import OPERATION_EXTENSION, PRODUCT_EXTENSION, Api, Call, Scheme, Unreadable
 from domain.threescale.resources import ApplicationPlan, BackendSpec, MappingRule, Metric, Policy, ProductSpec
@@ -115,7 +115,7 @@ def _backend(spec: OpenApiSpec, api: Api, system_name: str) -> BackendSpec:
         private_base_url=spec.private_base_url or api.host,
         provider_account_ref=spec.provider_account_ref,
     )
-    return _with(wanted, defaults.of_backend(wanted))
+    return _with(wanted, spec_defaults.of_backend(wanted))
 
 
 def _product(spec: OpenApiSpec, api: Api, system_name: str, authentication: Authentication) -> ProductSpec:
@@ -138,7 +138,7 @@ def _product(spec: OpenApiSpec, api: Api, system_name: str, authentication: Auth
         application_plans=extension.application_plans,
         provider_account_ref=spec.provider_account_ref,
     )
-    return _with(wanted, defaults.of_product(wanted))
+    return _with(wanted, spec_defaults.of_product(wanted))
 
 
 def _with(spec: S, fields: Mapping[str, object]) -> S:

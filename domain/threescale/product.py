@@ -25,7 +25,7 @@ from domain.threescale.apply_response import read_product, wrote_product
 from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.calls import Read, Resource, SecretKey, Write, deletion
 from domain.threescale.conditions import Standing
-from domain.threescale.defaults import of_product
+from domain.threescale.spec_defaults import of_product
 from domain.threescale.digests import digest, digests_of, remembering, retained
 from domain.threescale.remote_state import MANAGED_BY, FoundProduct
 from domain.threescale.gateway import secrets_of, with_secrets

@@ -22,7 +22,7 @@ from domain.resource import ObjectMeta
 from domain.schema import JsonObject
 from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import Read, Resource, SecretKey, Write
-from domain.threescale.defaults import of_tenant
+from domain.threescale.spec_defaults import of_tenant
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.remote_state import answer_of
 from domain.threescale.duplicate_owners import Holder

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from domain.threescale import defaults
+from domain.threescale import spec_defaults
 from domain.threescale.resources import ActiveDoc, Backend, Product, Tenant
 from domain.threescale.validation import Fault, faults_of_backend, faults_of_product, message_of
 
@@ -27,7 +27,7 @@ def details(obj: Product | Backend) -> list[tuple[str, str]]:
 
 
 def test_an_open_product_is_filled_in() -> None:
-    assert defaults.of_product(Product.model_validate({"spec": {"name": "My API (v2)"}}).spec) == {
+    assert spec_defaults.of_product(Product.model_validate({"spec": {"name": "My API (v2)"}}).spec) == {
         "systemName": "MyAPIv2",
         "metrics": {"hits": {"friendlyName": "Hits", "unit": "hit", "description": "Number of API hits"}},
         "policies": [{"name": "apicast", "version": "builtin", "enabled": True, "configuration": {}}],
@@ -37,18 +37,18 @@ def test_an_open_product_is_filled_in() -> None:
 def test_what_was_filled_in_stays() -> None:
     apicast = {"name": "apicast", "version": "builtin", "enabled": True, "configuration": {"a": 1}}
 
-    assert defaults.of_product(product(systemName="mine", policies=[apicast]).spec) == {}
-    assert defaults.of_backend(backend(systemName="mine").spec) == {}
+    assert spec_defaults.of_product(product(systemName="mine", policies=[apicast]).spec) == {}
+    assert spec_defaults.of_backend(backend(systemName="mine").spec) == {}
 
 
 def test_without_a_spec_there_is_nothing_to_write_into_it() -> None:
     """The API server would refuse a spec that has defaults and no name."""
-    assert defaults.of_product(Product().spec) == defaults.of_backend(Backend().spec) == {}
+    assert spec_defaults.of_product(Product().spec) == spec_defaults.of_backend(Backend().spec) == {}
 
 
 def test_a_policy_without_configuration_gets_an_empty_one_and_keeps_its_reference() -> None:
     cors = {"name": "cors", "version": "builtin", "enabled": False, "configurationRef": {"name": "secret"}}
-    filled = defaults.of_product(product(systemName="mine", policies=[cors]).spec)
+    filled = spec_defaults.of_product(product(systemName="mine", policies=[cors]).spec)
 
     assert filled == {
         "policies": [
@@ -66,7 +66,7 @@ def test_a_document_gets_a_lower_case_name_and_its_own_namespace() -> None:
         }
     )
 
-    assert defaults.of_active_doc(document) == {
+    assert spec_defaults.of_active_doc(document) == {
         "systemName": "mydoc1",
         "activeDocOpenAPIRef": {"secretRef": {"namespace": "ns"}},
     }
@@ -74,10 +74,10 @@ def test_a_document_gets_a_lower_case_name_and_its_own_namespace() -> None:
 
 def test_a_name_of_which_no_system_name_can_be_made_asks_for_one() -> None:
     document = ActiveDoc.model_validate({"spec": {"name": "商店", "activeDocOpenAPIRef": {"url": "https://x"}}})
-    assert defaults.of_active_doc(document) == {}
+    assert spec_defaults.of_active_doc(document) == {}
 
     for one in (product(name="商店", systemName=""), backend(name="商店", systemName="")):
-        filled = defaults.of_product(one.spec) if isinstance(one, Product) else defaults.of_backend(one.spec)
+        filled = spec_defaults.of_product(one.spec) if isinstance(one, Product) else spec_defaults.of_backend(one.spec)
         assert "systemName" not in filled
         assert details(one) == [("spec.systemName", "the name has no letters or digits of which one could be made.")]
 
@@ -87,7 +87,7 @@ def test_a_tenants_secret_is_named_after_both() -> None:
         {"metadata": {"name": "Mine", "namespace": "ns"}, "spec": {"organizationName": "ACME"}}
     )
 
-    assert defaults.of_tenant(tenant) == {"tenantSecretRef": {"name": "mine-acme", "namespace": "ns"}}
+    assert spec_defaults.of_tenant(tenant) == {"tenantSecretRef": {"name": "mine-acme", "namespace": "ns"}}
 
 
 def test_a_sound_product_has_no_fault() -> None:
