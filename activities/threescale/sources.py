@@ -20,7 +20,7 @@ from domain.threescale.observed import invalid, waiting
 from domain.threescale.open_api_document import Unreadable, parsed, read_api
 from domain.threescale.resources.shared import ObjectReference
 from domain.threescale.document_sources import text_at, text_in_secret
-from domain.threescale.validation import Fault
+from domain.threescale.spec_validation import Fault
 from engine.errors import ApiError
 
 

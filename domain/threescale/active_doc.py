@@ -32,7 +32,7 @@ from domain.threescale.references import elder, seniority, usable
 from domain.threescale.remote_object import One, differing, read_one, wrote_one
 from domain.threescale.resources import ActiveDoc, Product
 from domain.threescale.resources.shared import Digests, Document, LocalReference
-from domain.threescale.validation import fault_of_system_name, message_of
+from domain.threescale.spec_validation import fault_of_system_name, message_of
 
 FETCH_EVERY = timedelta(minutes=5)
 _PATH = "active_docs"

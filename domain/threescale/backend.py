@@ -32,7 +32,7 @@ from domain.threescale.product_sync import Sync
 from domain.threescale.references import IN_USE, elder, users_of
 from domain.threescale.resources import Backend, Product
 from domain.threescale.resources.shared import Digests
-from domain.threescale.validation import Fault, faults_of_backend, message_of
+from domain.threescale.spec_validation import Fault, faults_of_backend, message_of
 
 
 class ObservedBackend(Observed):

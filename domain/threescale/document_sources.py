@@ -14,7 +14,7 @@ from domain.threescale.calls import Read, Resource
 from domain.threescale.conditions import Standing
 from domain.threescale.observed import Blocker
 from domain.threescale.resources.shared import Document
-from domain.threescale.validation import Fault
+from domain.threescale.spec_validation import Fault
 
 NOT_FOUND = "Secret not found"
 NOT_ONE_KEY = "Secret was empty or contains too many fields. Only one is required."

@@ -14,7 +14,7 @@ from domain.threescale.calls import SecretKey
 from domain.threescale.normalize import same_address, same_text
 from domain.threescale.resources.product import AppKeyAppId, Authentication, Deployment, ProductSpec, UserKey
 from domain.threescale.resources.shared import GatewayResponse, OpenIdConnect, Policy, SecretReference
-from domain.threescale.validation import Fault
+from domain.threescale.spec_validation import Fault
 
 ISSUER_KEY = "issuerEndpoint"
 CONFIGURATION_KEY = "configuration"

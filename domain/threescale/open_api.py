@@ -52,7 +52,7 @@ from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.resources.shared import LocalReference
 from domain.threescale.source_labels import SourceSecret, source_noted
 from domain.threescale.document_sources import look_at, text_at
-from domain.threescale.validation import Fault, faults_of_backend, faults_of_product, message_of
+from domain.threescale.spec_validation import Fault, faults_of_backend, faults_of_product, message_of
 from domain.writes import JsonPatch, difference
 
 _ORPHAN_FINALIZER = "orphan"

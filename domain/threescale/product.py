@@ -37,7 +37,7 @@ from domain.threescale.references import backends_by_name, blocker_of_product, e
 from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Digests
-from domain.threescale.validation import Fault, faults_of_product, message_of
+from domain.threescale.spec_validation import Fault, faults_of_product, message_of
 
 
 class SecretText(Model):

@@ -22,7 +22,7 @@ from domain.threescale.providers import known_at, same_tenant
 from domain.threescale.resources import Backend, DeveloperAccount, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Conditions
-from domain.threescale.validation import Fault, message_of
+from domain.threescale.spec_validation import Fault, message_of
 
 # The only failure of a usable object: it has something in 3scale that it cannot delete yet.
 IN_USE = "used by the latest gateway configuration and cannot be deleted"

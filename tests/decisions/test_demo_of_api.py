@@ -12,7 +12,7 @@ from openapi_schema_validator import OAS30Validator
 
 from domain.threescale.references import blocker_of_product
 from domain.threescale.resources import Backend, Product
-from domain.threescale.validation import faults_of_backend, faults_of_product
+from domain.threescale.spec_validation import faults_of_backend, faults_of_product
 from localcloud.demo.api import failure, look
 from localcloud.demo.stage import Waiting
 

@@ -8,7 +8,7 @@ import pytest
 
 from domain.threescale import spec_defaults
 from domain.threescale.resources import ActiveDoc, Backend, Product, Tenant
-from domain.threescale.validation import Fault, faults_of_backend, faults_of_product, message_of
+from domain.threescale.spec_validation import Fault, faults_of_backend, faults_of_product, message_of
 
 HITS = {"friendlyName": "Hits", "unit": "hit"}
 

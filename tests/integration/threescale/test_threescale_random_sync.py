@@ -13,7 +13,7 @@ from domain.threescale.digests import digest
 from domain.threescale.remote_state import FoundBackend, FoundProduct
 from domain.threescale.product_sync import Wanted
 from domain.threescale.resources import BackendSpec, ProductSpec
-from domain.threescale.validation import faults_of_product
+from domain.threescale.spec_validation import faults_of_product
 from localcloud.threescale.control import ThreescaleControl
 
 pytestmark = pytest.mark.integration
