@@ -3,7 +3,7 @@ from __future__ import annotations
 from activities.threescale.subjects import Subject
 from domain.threescale.backend import ObservedBackend
 from domain.threescale.cascading_deletion import takes_along
-from domain.threescale.gateway import secrets_of
+from domain.threescale.gateway_configuration import secrets_of
 from domain.threescale.product import ObservedProduct
 from domain.threescale.resources import Application, Backend, Product
 

@@ -20,7 +20,7 @@ from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import TAKEN, Read, Resource, SecretKey, Write, unless_refused
 from domain.threescale.conditions import INVALID, READY
 from domain.threescale.remote_state import FoundApplication
-from domain.threescale.gateway import backend_version
+from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.observed import Blocker, ObservedOne, Phase, invalid, is_true, stands, waiting
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import known_at

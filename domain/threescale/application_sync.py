@@ -13,7 +13,7 @@ from domain.schema import Json
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.digests import OTHERS
 from domain.threescale.remote_state import FoundApplication, FoundPlan
-from domain.threescale.gateway import backend_version
+from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.remote_ids import remembered_id
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import known_at

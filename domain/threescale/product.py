@@ -28,7 +28,7 @@ from domain.threescale.conditions import Standing
 from domain.threescale.spec_defaults import of_product
 from domain.threescale.digests import digest, digests_of, remembering, retained
 from domain.threescale.remote_state import MANAGED_BY, FoundProduct
-from domain.threescale.gateway import secrets_of, with_secrets
+from domain.threescale.gateway_configuration import secrets_of, with_secrets
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import Blocker, Leaving, Observed, blocking, calls, held, invalid, status_patch, waiting
 from domain.threescale.product_sync import Sync, Wanted, sync_product, touches_gateway
