@@ -14,7 +14,7 @@ from domain.resource import CustomResource
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.drift import Lists, listed
 from domain.threescale.observed import Phase
-from domain.threescale.providers import ProviderAccount
+from domain.threescale.provider_account import ProviderAccount
 from engine.clock import now
 
 

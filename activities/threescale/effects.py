@@ -44,7 +44,7 @@ from domain.threescale.calls import Answer, Read, Resource, Write
 from domain.threescale.digests import DRIFT, LOOKED, annotated
 from domain.threescale.observed import Memory, Observed, Phase, Unreadable, status_in_sync
 from domain.threescale.passes import PassObject, ThreescaleWorld
-from domain.threescale.providers import ProviderAccount
+from domain.threescale.provider_account import ProviderAccount
 from domain.threescale.reconciliation import decide, lasts
 from domain.writes import Delete, JsonPatch, Patch, RecordEvents
 from engine.clock import now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from activities.threescale.subjects import Subject
 from domain.threescale.promotion import ObservedPromotion
-from domain.threescale.providers import NoAccount
+from domain.threescale.provider_account import NoAccount
 from domain.threescale.resources import Product, ProxyConfigPromote
 
 

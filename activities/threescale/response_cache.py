@@ -14,7 +14,7 @@ from collections import OrderedDict
 
 from domain.threescale.digests import digests_of
 from domain.threescale.observed import Observed
-from domain.threescale.providers import ProviderAccount, plain
+from domain.threescale.provider_account import ProviderAccount, plain
 
 MOST_KEPT = 1_000
 

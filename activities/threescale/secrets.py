@@ -15,7 +15,7 @@ from domain.built_in_kinds import API_MANAGER
 from domain.resource import CustomResource
 from domain.threescale.calls import SecretKey
 from domain.threescale.product import SecretText
-from domain.threescale.providers import (
+from domain.threescale.provider_account import (
     ADDRESS_KEY,
     DEFAULT_SECRET,
     INSECURE,

@@ -44,7 +44,7 @@ from domain.threescale.drift import (
 )
 from domain.threescale.observed import Memory
 from domain.threescale.passes import LONGEST_PASS, SweepTenants, ThreescaleWorld
-from domain.threescale.providers import NoAccount, ProviderAccount, plain
+from domain.threescale.provider_account import NoAccount, ProviderAccount, plain
 from domain.threescale.resources import Application, DeveloperAccount
 from domain.threescale.resources.shared import LocalReference
 from engine.clock import now

@@ -15,7 +15,7 @@ from activities.threescale.subjects import Subject
 from domain.resource import ObjectMeta
 from domain.threescale.actions import ClusterWrite, WriteSecret
 from domain.threescale.calls import Resource, Write
-from domain.threescale.providers import ADDRESS_KEY, TOKEN_KEY, SecretView, same_tenant
+from domain.threescale.provider_account import ADDRESS_KEY, TOKEN_KEY, SecretView, same_tenant
 from domain.threescale.resources import Tenant
 from domain.threescale.tenant import TOKEN_SECRET_LABELS, ObservedTenant, master_of, secret_of
 from domain.threescale.tenant_sync import password_of_admin

@@ -22,7 +22,7 @@ from activities.threescale.client import Connections, Tenant
 from activities.threescale.guard import Guard
 from activities.threescale.tenant_backoff import Turns
 from domain.threescale.calls import Read, SecretKey, Write
-from domain.threescale.providers import plain
+from domain.threescale.provider_account import plain
 from engine.errors import Throttled
 
 MOST_WAITING = 25

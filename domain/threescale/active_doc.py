@@ -27,7 +27,7 @@ from domain.threescale.duplicate_owners import Holder
 from domain.threescale.normalize import same_json
 from domain.threescale.observed import Blocker, Leaving, ObservedOne, invalid, is_true, lets_go, waiting
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import same_tenant
+from domain.threescale.provider_account import same_tenant
 from domain.threescale.references import elder, seniority, usable
 from domain.threescale.remote_object import One, differing, read_one, wrote_one
 from domain.threescale.resources import ActiveDoc, Product

@@ -23,7 +23,7 @@ from domain.threescale.remote_state import FoundApplication
 from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.observed import Blocker, ObservedOne, Phase, invalid, is_true, stands, waiting
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import known_at
+from domain.threescale.provider_account import known_at
 from domain.threescale.remote_object import One
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product
 

@@ -16,7 +16,7 @@ from domain.threescale.remote_state import FoundApplication, FoundPlan
 from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.remote_ids import remembered_id
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import known_at
+from domain.threescale.provider_account import known_at
 from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import Application, Product
 

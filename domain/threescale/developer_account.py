@@ -24,7 +24,7 @@ from domain.threescale.remote_state import MANAGED_BY, FoundAccount
 from domain.threescale.duplicate_owners import Holder, holder_of
 from domain.threescale.observed import Blocker, Leaving, ObservedOne, invalid, is_true, lets_go, waiting
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import same_tenant
+from domain.threescale.provider_account import same_tenant
 from domain.threescale.references import seniority
 from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import DeveloperAccount, DeveloperUser

@@ -38,7 +38,7 @@ from domain.threescale.observed import (
     waiting,
 )
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import same_tenant
+from domain.threescale.provider_account import same_tenant
 from domain.threescale.references import account_usable, has_let_go, id_of_account, takes_its_own
 from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import DeveloperAccount, DeveloperUser

@@ -37,7 +37,7 @@ from domain.threescale.duplicate_owners import Holder, holder_of
 from domain.threescale.remote_ids import ID_ANNOTATIONS, OWN_IDS, combined, identified, remembered_id
 from domain.threescale.orphan_backoff import next_look, waiting_since
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
+from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.remote_object import One, read_one, wrote_one
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.shared import Conditions, Digests

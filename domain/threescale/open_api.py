@@ -46,7 +46,7 @@ from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import Generated, generate
 from domain.threescale.product_sync import Sync
 from domain.threescale.auto_promotion import PROMOTE
-from domain.threescale.providers import INSECURE
+from domain.threescale.provider_account import INSECURE
 from domain.threescale.references import seniority, usable
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.resources.shared import LocalReference

@@ -18,7 +18,7 @@ from domain.threescale.conditions import INVALID, READY
 from domain.threescale.observed import Blocker, Observed, Phase, invalid, is_true, stands, waiting
 from domain.threescale.product_sync import Sync
 from domain.threescale.auto_promotion import PRODUCTION, SANDBOX, looks_at_configs, newest_after, promoted, promotion
-from domain.threescale.providers import ProviderAccount, known_at
+from domain.threescale.provider_account import ProviderAccount, known_at
 from domain.threescale.references import usable
 from domain.threescale.resources import Product, ProxyConfigPromote
 

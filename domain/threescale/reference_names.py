@@ -14,7 +14,7 @@ from domain.threescale.developer_credentials import password_of
 from domain.threescale.digests import RETAIN, digests_of
 from domain.threescale.gateway_configuration import secrets_of
 from domain.threescale.auto_promotion import PROMOTE
-from domain.threescale.providers import DEFAULT_SECRET, INSECURE, SEED_SECRET, plain
+from domain.threescale.provider_account import DEFAULT_SECRET, INSECURE, SEED_SECRET, plain
 from domain.threescale.resources import (
     ActiveDoc,
     Application,

@@ -34,7 +34,7 @@ from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY
 from domain.threescale.digests import DRIFT, LOOKED
 from domain.threescale.remote_ids import remembered_id
 from domain.threescale.observed import Phase
-from domain.threescale.providers import SEED_SECRET, same_tenant
+from domain.threescale.provider_account import SEED_SECRET, same_tenant
 from domain.threescale.resources import (
     Application,
     Backend,

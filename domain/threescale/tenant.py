@@ -28,7 +28,7 @@ from domain.threescale.remote_state import answer_of
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.remote_ids import identified, owned, remembered_id
 from domain.threescale.observed import Blocker, Leaving, Observed, Phase, acts, failed, invalid, waiting
-from domain.threescale.providers import ADDRESS_KEY, TOKEN_KEY, NoAccount, ProviderAccount, SecretView, same_tenant
+from domain.threescale.provider_account import ADDRESS_KEY, TOKEN_KEY, NoAccount, ProviderAccount, SecretView, same_tenant
 from domain.threescale.references import elder
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.shared import Digests

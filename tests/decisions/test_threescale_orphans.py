@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.threescale.orphan_backoff import next_look
-from domain.threescale.providers import (
+from domain.threescale.provider_account import (
     Installation,
     NoAccount,
     ProviderAccount,

@@ -13,7 +13,7 @@ from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import SecretKey, api_of
 from domain.threescale.remote_state import FoundUser
 from domain.threescale.orphan_backoff import next_look
-from domain.threescale.providers import NoAccount, ProviderAccount, SecretView
+from domain.threescale.provider_account import NoAccount, ProviderAccount, SecretView
 from domain.threescale.remote_object import One
 from domain.threescale.resources import Tenant
 from domain.threescale.tenant import master_of, secret_of

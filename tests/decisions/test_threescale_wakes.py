@@ -8,7 +8,7 @@ import pytest
 from threescale_objects import backend, decided, metadata, product
 
 from domain.resource import CustomResource
-from domain.threescale.providers import provider_account
+from domain.threescale.provider_account import provider_account
 from domain.threescale.resources import (
     ActiveDoc,
     Application,

@@ -23,7 +23,7 @@ from domain.threescale.open_api import ObservedOpenApi
 from domain.threescale.custom_policy import ObservedPolicy
 from domain.threescale.product import ObservedProduct
 from domain.threescale.promotion import ObservedPromotion
-from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.provider_account import NoAccount, ProviderAccount
 from domain.threescale.resources import (
     ActiveDoc,
     Application,

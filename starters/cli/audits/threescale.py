@@ -20,7 +20,7 @@ from domain.reading import read_all
 from domain.resource import CustomResource
 from domain.threescale.drift import COMPARED, Lists, differences, lists_for, with_list, without_owner
 from domain.threescale.normalize import with_port
-from domain.threescale.providers import ADDRESS_KEY, DEFAULT_SECRET, TOKEN_KEY
+from domain.threescale.provider_account import ADDRESS_KEY, DEFAULT_SECRET, TOKEN_KEY
 from domain.threescale.resources import Backend, DeveloperAccount, Product
 from domain.threescale.resources.shared import LocalReference
 from engine.errors import Absent, ApiError, Denied
