@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from activities.threescale.subjects import Subject
-from domain.threescale.promotion import ObservedPromotion
+from domain.threescale.config_promotion import ObservedPromotion
 from domain.threescale.provider_account import NoAccount
 from domain.threescale.resources import Product, ProxyConfigPromote
 

@@ -36,7 +36,7 @@ from domain.threescale.calls import Answer, Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.remote_state import FoundApplication, FoundDocument, FoundPolicy
 from domain.threescale.observed import Blocker
-from domain.threescale.promotion import FoundConfigs
+from domain.threescale.config_promotion import FoundConfigs
 from domain.threescale.remote_object import One, read_one, wrote_one
 from domain.threescale.resources import (
     ActiveDoc,

@@ -22,7 +22,7 @@ from domain.threescale.observed import Observed, Phase
 from domain.threescale.open_api import ObservedOpenApi
 from domain.threescale.custom_policy import ObservedPolicy
 from domain.threescale.product import ObservedProduct
-from domain.threescale.promotion import ObservedPromotion
+from domain.threescale.config_promotion import ObservedPromotion
 from domain.threescale.provider_account import NoAccount, ProviderAccount
 from domain.threescale.resources import (
     ActiveDoc,
