@@ -8,7 +8,7 @@ from activities.threescale.application_auth import AuthSubject
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import AccountSubject, ApplicationSubject, UserSubject
 from activities.threescale.documents import DocumentSubject, PolicySubject
-from activities.threescale.homes import Homes
+from activities.threescale.tenant_addresses import Homes
 from activities.threescale.open_api import OpenApiSubject
 from activities.threescale.predecessor import Predecessor
 from activities.threescale.products import BackendSubject, ProductSubject

@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from activities.threescale.homes import Homes
+from activities.threescale.tenant_addresses import Homes
 from domain.built_in_kinds import API_MANAGER
 from domain.resource import CustomResource
 from domain.threescale.calls import SecretKey

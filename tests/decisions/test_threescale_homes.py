@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from activities.threescale.homes import REMEMBERED_SECONDS, Homes
+from activities.threescale.tenant_addresses import REMEMBERED_SECONDS, Homes
 
 PLACE = ("shop", "tenant")
 

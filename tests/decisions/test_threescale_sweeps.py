@@ -12,7 +12,7 @@ from typing import Any, cast
 from temporalio.testing import ActivityEnvironment
 from threescale_objects import NOW, backend, product, remembers
 
-from activities.threescale.homes import Homes
+from activities.threescale.tenant_addresses import Homes
 from activities.threescale.pass_context import Ground
 from activities.threescale.secrets import Secrets
 from activities.threescale.sweeps import SweepActivities

@@ -9,7 +9,7 @@ import pytest
 from threescale_objects import metadata
 
 from activities.threescale.cache import ThreescaleCache
-from activities.threescale.homes import Homes
+from activities.threescale.tenant_addresses import Homes
 from activities.threescale.secrets import Secrets
 from activities.threescale.tenant import TenantSubject
 from domain.threescale import TENANT
