@@ -4,7 +4,7 @@
 |---|---|
 | `errors.py` | maps 3scale's answers to `engine.errors` |
 | `guard.py` | limits per tenant: concurrent calls, a circuit breaker |
-| `pages.py` | documents of OpenAPIs and ActiveDocs at URLs |
+| `document_download.py` | documents of OpenAPIs and ActiveDocs at URLs |
 | `client.py` | the calls of one tenant: paginated reads, repeatable writes |
 | `tenants.py` | all tenants of a worker: seats for passes, shared lists |
 | `cache.py`, `secrets.py`, `sources.py` | objects and Secrets of the cluster, API documents |

@@ -13,7 +13,7 @@ import json
 
 import httpx
 
-from activities.threescale.pages import fetch
+from activities.threescale.document_download import fetch
 from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
 from domain.threescale.observed import invalid, waiting

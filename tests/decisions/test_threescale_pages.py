@@ -10,8 +10,8 @@ import httpx
 import pytest
 from aiohttp import web
 
-from activities.threescale import pages
-from activities.threescale.pages import fetch
+from activities.threescale import document_download
+from activities.threescale.document_download import fetch
 from domain.threescale.open_api_document import MOST_BYTES
 from engine.errors import Absent, ApiError, Denied, Invalid, Throttled, Unavailable
 
@@ -96,12 +96,12 @@ async def test_how_long_a_page_asks_to_wait_is_told(page: str, http: httpx.Async
 async def test_a_page_outside_does_not_lead_into_the_network(
     page: str, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inside = pages._private
+    inside = document_download._private
 
     async def seen_from_outside(url: str) -> bool:
         return await inside(url) and "/redirect" not in url
 
-    monkeypatch.setattr(pages, "_private", seen_from_outside)
+    monkeypatch.setattr(document_download, "_private", seen_from_outside)
     with pytest.raises(Denied, match="inside the network"):
         await fetch(http, f"{page}/redirect?to=/document")
 
