@@ -43,7 +43,7 @@ from temporalio.runtime import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from domain.carry import Carry
+from domain.continue_as_new import Carry
 from domain.identity import Key, all_kinds, task_queue
 from engine.encryption import data_converter
 from engine.health import AddressUnusable

@@ -9,7 +9,7 @@
 of: an activity that ends, a wake, the timer for the nearest deadline. An action that misses its heartbeat is scheduled
 again at once with a longer timeout: a dead worker is noticed soon, and a slow one can finish.
 
-Continue-as-new carries what cannot be observed again (`domain.carry.Carry`). It happens only while no action runs, and
+Continue-as-new carries what cannot be observed again (`domain.continue_as_new.Carry`). It happens only while no action runs, and
 cancels renewable observations (`Action.renewable`). It ends a long history, and moves a lifecycle to another version of
 the workers.
 """
@@ -33,7 +33,7 @@ from temporalio.exceptions import (
     is_cancelled_exception,
 )
 
-from domain.carry import Carry
+from domain.continue_as_new import Carry
 from domain.decision import Action, Decision, Earlier, Outcome, World
 from domain.identity import Key, task_queue
 from domain.levers import PAUSED, RETRY

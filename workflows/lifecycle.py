@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from temporalio import workflow
 
-from domain.carry import Carry
+from domain.continue_as_new import Carry
 from domain.decision import Action, Decision, World
 from domain.passes import passed
 from workflows.entity import Entity

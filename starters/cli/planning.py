@@ -19,7 +19,7 @@ from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from activities.clients import Clients
-from domain.carry import Carry
+from domain.continue_as_new import Carry
 from domain.decision import Action, World
 from domain.identity import Key, Kind, all_kinds
 from domain.pauses import why_paused

@@ -9,7 +9,7 @@ import pytest
 from claim_domain import BINDER
 
 from activities.claims.asking import Asking
-from domain.carry import Carry
+from domain.continue_as_new import Carry
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.passes import MOST_ASKED, Asked
 from domain.identity import Key

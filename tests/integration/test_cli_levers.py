@@ -23,7 +23,7 @@ from temporalio.worker import Worker
 from waiting import eventually
 
 from domain.accounts import ACCOUNT
-from domain.carry import Carry
+from domain.continue_as_new import Carry
 from domain.identity import Key
 from domain.levers import ABANDONED, PAUSED, RETRIED, RETRY
 from engine.errors import Absent

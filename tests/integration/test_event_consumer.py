@@ -24,7 +24,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from waiting import eventually
 
 from activities.aws.places import Places
-from domain.carry import Carry
+from domain.continue_as_new import Carry
 from domain.instances import AWS_MACHINE
 from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
