@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Self
 
 from domain.decision import Action, Decision, Outcome, World
-from domain.levers import RETRIED
+from domain.pause_and_retry import RETRIED
 from domain.resource import CustomResource
 from domain.writes import DropFinalizer, JsonPatch, Patch, patched
 

@@ -14,7 +14,7 @@ from prometheus_client import Gauge
 from temporalio import activity
 
 from domain.identity import all_areas, all_kinds
-from domain.levers import held as held_itself
+from domain.pause_and_retry import held as held_itself
 from domain.pauses import Pauses, why_paused
 from domain.refusal import AREA_PAUSED
 from engine.errors import Unavailable

@@ -36,7 +36,7 @@ from temporalio.exceptions import (
 from domain.continue_as_new import Carry
 from domain.decision import Action, Decision, Earlier, Outcome, World
 from domain.identity import Key, task_queue
-from domain.levers import PAUSED, RETRY
+from domain.pause_and_retry import PAUSED, RETRY
 from domain.refusal import ErrorType, Refusal
 from domain.runner import OBSERVE, SUMMARY_LENGTH, State, Step
 from domain.why import Why, details

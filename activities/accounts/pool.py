@@ -43,7 +43,7 @@ from domain.accounts.pool import (
 )
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.decision import Decision, Outcome, earliest
-from domain.levers import RETRIED, retry_wanted
+from domain.pause_and_retry import RETRIED, retry_wanted
 from domain.resource import timestamp
 from domain.writes import JsonPatch
 from engine.clock import now

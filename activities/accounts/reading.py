@@ -18,7 +18,7 @@ from domain.accounts.constants import LEADER_LOCK, OPERATOR_NAMESPACE
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account, AccountPool
 from domain.identity import Key, Kind
-from domain.levers import retry_wanted
+from domain.pause_and_retry import retry_wanted
 from domain.reading import read_all
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch

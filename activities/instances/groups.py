@@ -22,7 +22,7 @@ from domain.instances.constants import GROUP_STATE_LABEL
 from domain.instances.names import GroupKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from domain.instances.resources import AWSMachinePool
-from domain.levers import paused
+from domain.pause_and_retry import paused
 from domain.writes import JsonPatch
 from engine.errors import Absent
 from engine.kube import KubeApi

@@ -27,7 +27,7 @@ from domain.instances.names import GroupKey
 from domain.instances.passes import SweepInstances, SweepMemory, SweepWorld
 from domain.instances.resources import AWSMachinePool
 from domain.instances.resync import differs
-from domain.levers import paused
+from domain.pause_and_retry import paused
 from domain.passes import swept
 from engine.clock import now
 from engine.temporal import tell, wake

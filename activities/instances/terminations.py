@@ -20,7 +20,7 @@ from domain.instances import NODE
 from domain.instances.actions import Done, TerminateInstance
 from domain.instances.names import InstanceKey, region_of_provider_id
 from domain.instances.resources import Node
-from domain.levers import paused
+from domain.pause_and_retry import paused
 from engine.clock import now
 from engine.errors import Invalid
 from engine.kube import KubeApi

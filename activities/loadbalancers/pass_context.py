@@ -12,7 +12,7 @@ from activities.loadbalancers.predecessor import Predecessor
 from activities.loadbalancers.reports import Reports
 from activities.openstack.projects import Projects
 from domain.identity import Kind
-from domain.levers import is_paused
+from domain.pause_and_retry import is_paused
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.fleet import AskFleet, Fleet
 from domain.loadbalancers.health import Timings

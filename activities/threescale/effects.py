@@ -36,7 +36,7 @@ from activities.threescale.subjects import Subject
 from activities.threescale.tenants import Calls
 from domain.decision import Decision, Outcome, World, earliest
 from domain.identity import all_kinds
-from domain.levers import retry_wanted
+from domain.pause_and_retry import retry_wanted
 from domain.reading import Malformed
 from domain.resource import CustomResource
 from domain.threescale.actions import Beside, ClusterWrite, DropFinalizer, ShowStatus, Stored

@@ -55,7 +55,7 @@ from domain.accounts.resources import PROGRESSING_STATES, AccountState
 from domain.accounts.status import failure_of, released, with_condition
 from domain.decision import Action, Decision, Outcome
 from domain.identity import Key
-from domain.levers import retry_wanted
+from domain.pause_and_retry import retry_wanted
 from domain.refusal import ErrorType
 from domain.resource import condition_of
 from domain.writes import Delete, JsonPatch

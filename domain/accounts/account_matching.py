@@ -11,7 +11,7 @@ from itertools import chain
 
 from domain.accounts.force_release import UNCLEANED
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, AccountState
-from domain.levers import paused
+from domain.pause_and_retry import paused
 from domain.resource import timestamp
 
 

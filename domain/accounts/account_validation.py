@@ -25,7 +25,7 @@ from domain.accounts.constants import OWNER_TAG
 from domain.accounts.resources import Account, AccountSpec, AccountState, ServiceQuota
 from domain.decision import Action, Queue
 from domain.identity import Key
-from domain.levers import paused
+from domain.pause_and_retry import paused
 from domain.model import Model
 from domain.passes import PassedWorld
 

@@ -9,7 +9,7 @@ from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account, AccountClaim, ClaimState
 from domain.accounts.status import with_claim_state
 from domain.decision import Decision
-from domain.levers import paused, retry_wanted
+from domain.pause_and_retry import paused, retry_wanted
 from domain.writes import JsonPatch
 
 INVALID = "InvalidAccountClaim"

@@ -21,7 +21,7 @@ from domain.accounts.resources import (
 )
 from domain.accounts.status import with_account_state, with_claim_state, with_condition, with_failure
 from domain.decision import Action, Decision
-from domain.levers import paused
+from domain.pause_and_retry import paused
 from domain.model import Model
 from domain.object_world import ObjectWorld
 from domain.resource import condition_of

@@ -21,7 +21,7 @@ from domain.accounts.pending_status import with_news
 from domain.accounts.resources import Account, AccountState, AccountStatus, OptInRegion
 from domain.accounts.status import with_condition
 from domain.decision import Decision
-from domain.levers import paused
+from domain.pause_and_retry import paused
 
 TODO = "TODO"
 ENABLING = "ENABLING"

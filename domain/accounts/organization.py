@@ -25,7 +25,7 @@ from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool, AccountState
 from domain.decision import earliest
 from domain.identity import Key
-from domain.levers import paused
+from domain.pause_and_retry import paused
 from domain.model import Model
 from domain.resource import condition_of, parse_timestamp, timestamp
 

@@ -31,7 +31,7 @@ from domain.accounts.resources import (
 )
 from domain.accounts.status import TRUE
 from domain.decision import Outcome
-from domain.levers import paused
+from domain.pause_and_retry import paused
 from domain.model import Model
 from domain.resource import Condition, condition_of, timestamp
 

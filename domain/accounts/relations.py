@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import ClassVar
 
-from domain import built_in_kinds, levers
+from domain import built_in_kinds, pause_and_retry
 from domain.accounts import THE_VALIDATION
 from domain.accounts.claim_lifecycle import NOT_MOVED
 from domain.accounts.constants import (
@@ -48,7 +48,7 @@ CLOSE_BACKOFF = (
     "aws.managed.openshift.io/close-backoff-seconds",
 )
 # BUDGET_SINCE: the pool's workflow writes it, the Organization's reads it.
-POOL_ANNOTATIONS = (*levers.LEVERS, BUDGET_SINCE)
+POOL_ANNOTATIONS = (*pause_and_retry.LEVERS, BUDGET_SINCE)
 _ANY_POOL = "any pool"
 _TOLD_APART = OPT_IN_STATES | {AccountState.NEW, AccountState.READY}
 
@@ -81,7 +81,7 @@ def is_settled(claim: AccountClaim) -> bool:
     handed_over = bool(spec.support_role_arn) or spec.manual_sts_mode
     has_all = link and (handed_over if spec.byoc else spec.account_ou not in NOT_MOVED)
     ready = claim.status.state == ClaimState.READY and (has_all or claim.fake)
-    return ready and not levers.retry_wanted(claim.metadata)
+    return ready and not pause_and_retry.retry_wanted(claim.metadata)
 
 
 def _key_awaited(claim: AccountClaim) -> Iterable[Hashable]:
@@ -95,7 +95,7 @@ def _counted_as(account: Account) -> Hashable:
     """Progress is not among them."""
     spec, status, meta = account.spec, account.status, account.metadata
     at_limit = not spec.aws_account_id and any(each.type == AT_LIMIT_CONDITION for each in status.conditions)
-    held = account.paused or levers.paused(meta)
+    held = account.paused or pause_and_retry.paused(meta)
     return (
         *(_state_class(status.state), bool(spec.claim_link), status.claimed, status.reused, spec.legal_entity.id),
         *(held, spec.byoc, at_limit, meta.deleting),
@@ -123,7 +123,7 @@ def _shown_to_claim(account: Account) -> Hashable:
         account.status.state,
         tuple((each.status, each.reason, each.message) for each in trouble),
         *(meta.annotations.get(name) for name in (LET_GO, *CLOSE_BACKOFF)),
-        *(levers.paused(meta), meta.deleting),
+        *(pause_and_retry.paused(meta), meta.deleting),
     )
 
 

@@ -4,7 +4,7 @@ from domain.claims import RESOURCE_HANDLE
 from domain.claims.domain_names import DomainNames
 from domain.claims.objects import JsonObject, object_at, text_at, value_at, with_metadata
 from domain.identity import Kind
-from domain.levers import RETRIED, RETRY
+from domain.pause_and_retry import RETRIED, RETRY
 
 
 def in_hand(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:

@@ -10,7 +10,7 @@ from typing import Annotated, cast
 
 from pydantic import JsonValue, SkipValidation
 
-from domain.levers import is_paused
+from domain.pause_and_retry import is_paused
 
 JsonObject = dict[str, JsonValue]
 # An object from the API server, not validated again.

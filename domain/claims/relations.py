@@ -32,7 +32,7 @@ from domain.claims.objects import object_at, objects_at, paused, text_at, value_
 from domain.claims.providers import links, named_providers
 from domain.claims.references import holder_of
 from domain.identity import Kind
-from domain.levers import ABANDONED, RETRIED
+from domain.pause_and_retry import ABANDONED, RETRIED
 from domain.relations import AnyObject, Linked, News, On, Relation, Scope, WhileNamed, Whom, always
 from domain.resource import KubeObject
 

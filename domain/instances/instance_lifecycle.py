@@ -49,7 +49,7 @@ from domain.instances.reactions import (
     unproven,
 )
 from domain.instances.record import InstanceRecord
-from domain.levers import paused
+from domain.pause_and_retry import paused
 from domain.model import Model
 from domain.writes import JsonPatch
 

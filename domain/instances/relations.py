@@ -35,7 +35,7 @@ from domain.instances.constants import (
 from domain.instances.names import InstanceKey, region_of_provider_id
 from domain.instances.replacements import deployment_of, marked
 from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, MachineDeployment, Node
-from domain.levers import PAUSED
+from domain.pause_and_retry import PAUSED
 from domain.relations import Linked, News, On, Relation, Whom
 from domain.resource import ObjectMeta
 

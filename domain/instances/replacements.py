@@ -36,7 +36,7 @@ from domain.instances.constants import (
 )
 from domain.instances.names import InstanceKey
 from domain.instances.resources import Machine, MachineDeployment, MachineSet
-from domain.levers import paused
+from domain.pause_and_retry import paused
 from domain.model import Model
 from domain.resource import CustomResource, ObjectMeta
 

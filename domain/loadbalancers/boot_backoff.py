@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from domain.levers import RETRIED
+from domain.pause_and_retry import RETRIED
 from domain.loadbalancers.constants import (
     BOOT_FAILED_AT_ANNOTATION,
     BOOT_FAILURES_ANNOTATION,

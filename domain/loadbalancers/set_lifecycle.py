@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from domain.decision import Action, Decision
-from domain.levers import retry_wanted
+from domain.pause_and_retry import retry_wanted
 from domain.loadbalancers.boot_backoff import tried_again
 from domain.loadbalancers.constants import QUOTA_ANNOTATION, REVISION_ANNOTATION
 from domain.loadbalancers.fleet import AskFleet, Fleet

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from domain.decision import Action, Decision, World
-from domain.levers import RETRIED
+from domain.pause_and_retry import RETRIED
 from domain.refusal import ErrorType, Refusal
 from domain.threescale.actions import ShowStatus
 from domain.threescale.cascading_deletion import belonging

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from domain.levers import ABANDONED
+from domain.pause_and_retry import ABANDONED
 from domain.model import Model
 from domain.resource import timestamp
 from engine import command_groups

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from domain.identity import all_kinds
-from domain.levers import PAUSED, is_paused
+from domain.pause_and_retry import PAUSED, is_paused
 from engine import command_groups
 from starters.cli.completing import complete_areas, complete_kinds, complete_objects
 from starters.cli.environment import StateOption

@@ -27,7 +27,7 @@ from temporalio.exceptions import TimeoutError as ActivityTimeout
 from temporalio.service import RPCError, RPCStatusCode
 
 from domain.identity import Key, all_kinds, key_found
-from domain.levers import RETRY
+from domain.pause_and_retry import RETRY
 from domain.pauses import why_paused
 from domain.refusal import ErrorType
 from domain.why import Hindrance, Why

@@ -15,7 +15,7 @@ import typer
 from rich.text import Text
 
 from domain.identity import Key, Kind, all_kinds, key_found
-from domain.levers import is_paused
+from domain.pause_and_retry import is_paused
 from domain.model import Model
 from domain.resource import parse_timestamp
 from engine import command_groups

@@ -8,7 +8,7 @@ clear it, set a state, or reset `claimed`.
 from __future__ import annotations
 
 from domain import built_in_kinds as built_in
-from domain import levers
+from domain import pause_and_retry
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.claim_lifecycle import POOLS_TURN
 from domain.accounts.claim_validation import spec_fault
@@ -29,10 +29,10 @@ from starters.watch.projection import Projection, View, chosen, generation, othe
 
 AREA = "accounts"
 
-_ACCOUNT_ANNOTATIONS = (*levers.LEVERS, LET_GO, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
+_ACCOUNT_ANNOTATIONS = (*pause_and_retry.LEVERS, LET_GO, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
 _ASKED_FOR = ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")
 # Written by kubectl and our own levers; no decision of a claim reads them.
-_UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", levers.RETRIED, levers.ABANDONED})
+_UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", pause_and_retry.RETRIED, pause_and_retry.ABANDONED})
 # Seconds in which the pool hands over a bound Account, even among ten at once.
 _HAND_OVER = 1.0
 _TRUE = "true"
@@ -60,7 +60,7 @@ def read_account(obj: JsonObject) -> View:
             *(repr(asked_for.get(name) or None) for name in _ASKED_FOR),
         ),
         handed=(spec.claim_link_namespace, spec.claim_link, spec.legal_entity.id),
-        settled=has_all and bool(spec.claim_link) == status.claimed and not levers.retry_wanted(meta),
+        settled=has_all and bool(spec.claim_link) == status.claimed and not pause_and_retry.retry_wanted(meta),
         facts={
             "claim": spec.claim_link,
             "claimed": _word(status.claimed),
@@ -68,7 +68,7 @@ def read_account(obj: JsonObject) -> View:
             "reused": _word(status.reused),
             "byoc": _word(spec.byoc),
             "legal entity": spec.legal_entity.id,
-            "paused": _word(account.paused or levers.paused(meta)),
+            "paused": _word(account.paused or pause_and_retry.paused(meta)),
         },
         model=account,
     )
@@ -89,7 +89,7 @@ def read_claim(obj: JsonObject) -> View:
         facts={
             "account": link,
             "state": state,
-            "paused": _word(levers.paused(claim.metadata)),
+            "paused": _word(pause_and_retry.paused(claim.metadata)),
             "pool's turn": _word(_is_the_pools(claim)),
         },
         model=claim,
@@ -112,7 +112,7 @@ def read_pool(obj: JsonObject) -> View:
             "available": _number(obj, "status", "availableAccounts"),
             "progressing": _number(obj, "status", "accountsProgressing"),
             "stalled": _stalled(obj),
-            "paused": _word(levers.is_paused(annotations)),
+            "paused": _word(pause_and_retry.is_paused(annotations)),
         },
     )
 

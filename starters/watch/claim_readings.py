@@ -20,7 +20,7 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-from domain import levers
+from domain import pause_and_retry
 from domain.claims.conditions import STALLED
 from domain.claims.definitions import WaitingFor
 from domain.claims.domain_names import DomainNames
@@ -167,7 +167,7 @@ def _earliest(*moments: str) -> str:
 
 
 def _paused(obj: JsonObject) -> bool:
-    return levers.is_paused(mapping(obj, "metadata", "annotations"))
+    return pause_and_retry.is_paused(mapping(obj, "metadata", "annotations"))
 
 
 def _stalled(obj: JsonObject) -> bool:
@@ -181,8 +181,8 @@ def _deleting(obj: JsonObject) -> bool:
 
 def _retry_wanted(obj: JsonObject) -> bool:
     annotations = mapping(obj, "metadata", "annotations")
-    token = text(annotations, levers.RETRY)
-    return bool(token) and token != text(annotations, levers.RETRIED)
+    token = text(annotations, pause_and_retry.RETRY)
+    return bool(token) and token != text(annotations, pause_and_retry.RETRIED)
 
 
 def _path(reference: Mapping[str, object]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from prometheus_client import Metric
 
-from domain import levers
+from domain import pause_and_retry
 from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.constants import FINALIZER
 from domain.accounts.federated import ACCOUNT_LABEL, LAST_ROLE_UPDATE, ROLE_LABEL, UID_LABEL
@@ -34,12 +34,12 @@ def read_role(obj: JsonObject) -> View:
     role = AWSFederatedRole.model_validate(obj)
     meta, state = role.metadata, role.status.state
     judged = role.status.observed_generation == meta.generation
-    kept, retried = FINALIZER in meta.finalizers, bool(levers.retry_wanted(meta))
+    kept, retried = FINALIZER in meta.finalizers, bool(pause_and_retry.retry_wanted(meta))
     return View(
         fingerprint=(
             generation(obj),
             others_finalizers(obj, FINALIZER),
-            chosen(meta.annotations, levers.LEVERS),
+            chosen(meta.annotations, pause_and_retry.LEVERS),
             state,
             judged,
         ),
@@ -56,7 +56,7 @@ def read_access(obj: JsonObject) -> View:
         fingerprint=(
             generation(obj),
             others_finalizers(obj, FINALIZER),
-            chosen(annotations, levers.LEVERS),
+            chosen(annotations, pause_and_retry.LEVERS),
             chosen(access.metadata.labels, _LABELS),
             status.state,
             status.granted,
@@ -72,7 +72,7 @@ def read_access(obj: JsonObject) -> View:
 def _phase(meta: ObjectMeta, state: str) -> str:
     if meta.deleting:
         return "Deleting"
-    return "Paused" if levers.paused(meta) else state
+    return "Paused" if pause_and_retry.paused(meta) else state
 
 
 def federated_gauges(index: Index) -> Iterator[Metric]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from domain.identity import Kind
-from domain.levers import LEVERS
+from domain.pause_and_retry import LEVERS
 from domain.relations import News, Relation, version
 from domain.resource import KubeObject
 from engine.kube.json import JsonObject, mapping

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from domain.identity import Key
-from domain.levers import LEVERS
+from domain.pause_and_retry import LEVERS
 from domain.relations import Relation
 from domain.resource import KubeModel
 from engine.kube.api import FIELD_MANAGER

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from activities.loadbalancers.installation import installation_of
 from domain.identity import Key
-from domain.levers import LEVERS
+from domain.pause_and_retry import LEVERS
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import (
     GROUP,

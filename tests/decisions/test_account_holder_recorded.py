@@ -13,7 +13,7 @@ from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account
 from domain.decision import Outcome
-from domain.levers import PAUSED
+from domain.pause_and_retry import PAUSED
 from domain.writes import Written
 
 READY = {"state": "Ready", "conditions": [condition("Claimed")]}

@@ -41,7 +41,7 @@ from domain.accounts.constants import (
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import AccountClaim
 from domain.decision import Outcome
-from domain.levers import PAUSED
+from domain.pause_and_retry import PAUSED
 from domain.refusal import ErrorType
 from domain.resource import timestamp
 from domain.writes import Patch

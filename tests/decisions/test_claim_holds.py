@@ -20,7 +20,7 @@ from activities.claims.tools import Tools
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import ClaimPlan, HandlePlan
 from domain.identity import Key
-from domain.levers import PAUSED
+from domain.pause_and_retry import PAUSED
 from domain.resource import timestamp
 from engine.settings import Settings
 

@@ -28,7 +28,7 @@ from domain.claims.matching import (
 from domain.claims.merging import TooDeep
 from domain.claims.objects import JsonObject
 from domain.claims.update_filters import BadPattern, differences
-from domain.levers import PAUSED
+from domain.pause_and_retry import PAUSED
 from domain.resource import timestamp
 
 NOW = datetime(2025, 1, 31, 12, 0, 0, tzinfo=UTC)

@@ -24,7 +24,7 @@ from domain.claims.plans import Fault, HandleBody, PoolQuestion
 from domain.claims.references import pool_reference
 from domain.claims.standing import SOON
 from domain.identity import Key, Kind
-from domain.levers import PAUSED
+from domain.pause_and_retry import PAUSED
 from domain.resource import timestamp
 from engine.errors import Conflict
 from engine.settings import Settings

@@ -28,7 +28,7 @@ from domain.accounts.force_release import LET_GO
 from domain.accounts.observed import ClaimWorld, InputSecret
 from domain.accounts.resources import Account
 from domain.decision import Outcome
-from domain.levers import PAUSED as PAUSE
+from domain.pause_and_retry import PAUSED as PAUSE
 from domain.writes import Delete, Patch
 
 HELD = InputSecret(complete=True, held=True)

@@ -12,7 +12,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError,
 
 from domain.accounts import ACCOUNT
 from domain.identity import Key
-from domain.levers import RETRY
+from domain.pause_and_retry import RETRY
 from domain.pauses import CONFIG_MAP_NAME, Pause
 from domain.why import Hindrance
 from domain.writes import LeverPatch

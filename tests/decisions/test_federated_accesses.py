@@ -30,7 +30,7 @@ from domain.accounts.federated.observed import FederatedAccessWorld
 from domain.accounts.federated.policies import document, wanted_digest
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, CustomPolicy
 from domain.decision import Outcome, World
-from domain.levers import RETRIED, RETRY
+from domain.pause_and_retry import RETRIED, RETRY
 from domain.refusal import ErrorType
 from workflows.accounts import FederatedAccessWorkflow
 

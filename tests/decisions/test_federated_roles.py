@@ -13,7 +13,7 @@ from domain.accounts.federated.actions import StampAccesses
 from domain.accounts.federated.observed import FederatedRoleWorld, Verdict
 from domain.accounts.federated.role import decide
 from domain.decision import Action, Outcome
-from domain.levers import RETRIED, RETRY
+from domain.pause_and_retry import RETRIED, RETRY
 from domain.refusal import ErrorType
 from workflows.accounts import FederatedRoleWorkflow
 

@@ -14,7 +14,7 @@ from domain.claims.passes import Cadence
 from domain.claims.plans import Fault, HandlePlan
 from domain.decision import Decision
 from domain.identity import Key
-from domain.levers import RETRY
+from domain.pause_and_retry import RETRY
 from domain.resource import timestamp
 
 Json = dict[str, Any]

@@ -25,7 +25,7 @@ from domain.instances.notifications import (
 from domain.instances.observed import InstanceWorld
 from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.resources import InterruptionPolicy
-from domain.levers import PAUSED
+from domain.pause_and_retry import PAUSED
 from domain.refusal import ErrorType, Refusal
 from domain.runner import State
 

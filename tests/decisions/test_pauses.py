@@ -16,7 +16,7 @@ from temporalio.testing import ActivityEnvironment
 
 from domain.audit_report import CONFIG_MAP_NAME as AUDIT_REPORT
 from domain.identity import all_areas
-from domain.levers import PAUSED
+from domain.pause_and_retry import PAUSED
 from domain.pauses import CONFIG_MAP_NAME, RESUMED, Pause, areas_changed, let_go_since, pauses_in, why_paused
 from engine.errors import Unavailable
 from engine.health import Health

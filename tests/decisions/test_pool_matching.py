@@ -15,7 +15,7 @@ from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.accounts.force_release import UNCLEANED
 from domain.accounts.pool import PoolView, bind, has_free, offered
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim
-from domain.levers import paused
+from domain.pause_and_retry import paused
 from domain.resource import timestamp
 
 ENTITIES = ("", "entity-1", "entity-2")

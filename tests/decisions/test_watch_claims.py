@@ -13,7 +13,7 @@ from claim_scenes import BOUND, POOLED, claim, config_map, entry, handle, provid
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION, RESOURCE_FIELD_MANAGER
 from domain.claims.names import watch_name
 from domain.identity import Key
-from domain.levers import PAUSED
+from domain.pause_and_retry import PAUSED
 from engine.kube.api import KubeApi
 from engine.settings import Settings
 from starters.watch.claim_views import wanted_views

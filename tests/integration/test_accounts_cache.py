@@ -12,7 +12,7 @@ from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import AccountPool
 from domain.identity import Key
-from domain.levers import PAUSED, RETRY
+from domain.pause_and_retry import PAUSED, RETRY
 from engine.kube import JsonObject, KubeApi
 from engine.kube.json import text
 from engine.kube.store import Store

@@ -20,7 +20,7 @@ from waiting import eventually
 from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.force_release import LET_GO
 from domain.identity import Kind
-from domain.levers import PAUSED, RETRY
+from domain.pause_and_retry import PAUSED, RETRY
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION
 from domain.loadbalancers.machine.access import role_rules

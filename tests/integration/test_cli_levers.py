@@ -25,7 +25,7 @@ from waiting import eventually
 from domain.accounts import ACCOUNT
 from domain.continue_as_new import Carry
 from domain.identity import Key
-from domain.levers import ABANDONED, PAUSED, RETRIED, RETRY
+from domain.pause_and_retry import ABANDONED, PAUSED, RETRIED, RETRY
 from engine.errors import Absent
 from engine.kube import EVENT, NAMESPACE, KubeApi
 from engine.kube.json import mapping, text

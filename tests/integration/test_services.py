@@ -23,7 +23,7 @@ from temporalio.service import RPCError
 from waiting import eventually
 
 from domain.identity import Key
-from domain.levers import PAUSED
+from domain.pause_and_retry import PAUSED
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, SERVICE_FINALIZER, SERVICE_LEASE
 from domain.why import Why

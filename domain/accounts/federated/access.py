@@ -28,7 +28,7 @@ from domain.accounts.federated.observed import FederatedAccessWorld
 from domain.accounts.federated.policies import document, named, role_name_fault, uid_of, wanted_digest
 from domain.accounts.federated.resources import AccessState, AWSFederatedRole
 from domain.decision import Action, Decision
-from domain.levers import retry_wanted
+from domain.pause_and_retry import retry_wanted
 from domain.refusal import ErrorType, Refusal
 from domain.resource import SecretReference
 from domain.writes import JsonPatch

@@ -19,7 +19,7 @@ from domain.accounts.federated.resources import AWSFederatedRole, FederatedRoleS
 from domain.accounts.status import with_condition
 from domain.decision import Decision
 from domain.identity import Key
-from domain.levers import retry_wanted
+from domain.pause_and_retry import retry_wanted
 from domain.resource import Condition, condition_of
 from domain.writes import JsonPatch
 

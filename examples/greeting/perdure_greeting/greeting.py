@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from domain.decision import Action, Decision, Outcome, World
 from domain.identity import Key
-from domain.levers import RETRIED, retry_wanted
+from domain.pause_and_retry import RETRIED, retry_wanted
 from domain.model import Model
 from domain.writes import JsonPatch, Patch, patched
 from perdure_greeting import AREA

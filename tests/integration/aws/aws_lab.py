@@ -27,7 +27,7 @@ from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRol
 from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.identity import Key
-from domain.levers import PAUSED
+from domain.pause_and_retry import PAUSED
 from domain.model import Model
 from domain.names import SUFFIX_ALPHABET
 from engine.errors import Absent

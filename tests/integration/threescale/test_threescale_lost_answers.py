@@ -15,7 +15,7 @@ from waiting import eventually
 
 from domain.decision import Outcome
 from domain.identity import Key, Kind
-from domain.levers import RETRY
+from domain.pause_and_retry import RETRY
 from domain.threescale import (
     ACTIVE_DOC,
     APPLICATION,

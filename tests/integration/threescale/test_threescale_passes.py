@@ -24,7 +24,7 @@ from threescale_scene import DOCUMENT, EVERYTHING, PRODUCT_SPEC, everything, hol
 from activities.threescale.predecessor import LEADER_LEASE
 from domain.decision import Outcome
 from domain.identity import Kind
-from domain.levers import RETRIED, RETRY
+from domain.pause_and_retry import RETRIED, RETRY
 from domain.schema import JsonObject
 from domain.threescale import (
     ACTIVE_DOC,

@@ -19,7 +19,7 @@ from threescale_scene import holds
 from activities.threescale.client import Connections
 from activities.threescale.sweeps import SweepActivities
 from domain.identity import Kind
-from domain.levers import PAUSED
+from domain.pause_and_retry import PAUSED
 from domain.threescale import BACKEND, PRODUCT, THE_TENANTS
 from domain.threescale.digests import DRIFT
 from domain.threescale.observed import Memory

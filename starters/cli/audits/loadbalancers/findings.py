@@ -9,7 +9,7 @@ from datetime import datetime
 
 from activities.openstack.observing import ProjectCloud
 from domain.identity import Kind
-from domain.levers import paused
+from domain.pause_and_retry import paused
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
 from domain.loadbalancers.cloud.floating_ip import floating_ips_of
 from domain.loadbalancers.cloud.load_balancer import ports_of, security_groups_of
