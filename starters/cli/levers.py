@@ -23,7 +23,7 @@ from starters.cli.target import KindArgument, NameIfSeveral, Target, kind_named,
 if TYPE_CHECKING:
     from domain.identity import Key
     from starters.cli.session import Session
-    from starters.cli.story import Why
+    from starters.cli.why import Why
 
 ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="The reason, kept in the record.")]
 
@@ -83,7 +83,7 @@ def why(
     Example: perdure why account aws-account-operator/osd-creds-mgmt-x7k2p
     """
     from starters.cli import lifecycle
-    from starters.cli.story import tell
+    from starters.cli.why import tell
 
     asked = target(kind, name)
     tell(asked, _answer(asked, lifecycle.why), output)
@@ -111,7 +111,7 @@ def plan(
         planning.plan_file(file, namespace or "default", output)
         return
     from starters.cli import lifecycle
-    from starters.cli.story import tell_plan
+    from starters.cli.why import tell_plan
 
     asked = target(kind, name)
     tell_plan(asked, _answer(asked, lifecycle.plan), output)

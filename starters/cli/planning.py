@@ -32,7 +32,7 @@ from engine.settings import settings
 from starters.cli.output import CommandError, Format, printed, say, utc_now
 from starters.cli.pausing import standing
 from starters.cli.session import Session, perform
-from starters.cli.story import tell_plan
+from starters.cli.why import tell_plan
 from starters.cli.target import Target
 from workers.main import activities_of
 from workers.roster import workflows_of
