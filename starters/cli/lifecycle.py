@@ -42,7 +42,7 @@ from starters.cli.output import CommandError
 from starters.cli.pausing import standing
 from starters.cli.records import annotate
 from starters.cli.session import ClusterSession, Session
-from starters.cli.stuck import UNREPLAYABLE, stuck, unreplayable
+from starters.cli.stuck_workflows import UNREPLAYABLE, stuck, unreplayable
 from starters.cli.target import Target
 
 T = TypeVar("T")

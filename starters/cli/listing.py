@@ -39,7 +39,7 @@ class Row(Model):
     """One object and its lifecycle, times in UTC.
 
     `phase` is NoLifecycle if none is open, Carried if the owner's does the work. `gone`: only the lifecycle still
-    exists; `stuck`: the workers' code cannot continue it (`starters.cli.stuck`).
+    exists; `stuck`: the workers' code cannot continue it (`starters.cli.stuck_workflows`).
     """
 
     kind: str
