@@ -19,7 +19,7 @@ from domain.resource import timestamp
 from engine import command_groups
 from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say, utc_now, warn
-from starters.cli.target import KindArgument, NameArgument, Target, target
+from starters.cli.object_reference import KindArgument, NameArgument, Target, target
 
 if TYPE_CHECKING:
     from domain.identity import Kind

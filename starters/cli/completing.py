@@ -60,7 +60,7 @@ def complete_areas(incomplete: str) -> list[str]:
 
 def complete_objects(ctx: typer.Context, incomplete: str) -> list[str]:
     """The kind is taken from the argument before."""
-    from starters.cli.target import kind_named
+    from starters.cli.object_reference import kind_named
 
     try:
         with redirect_stderr(io.StringIO()):  # no warnings into a shell's prompt

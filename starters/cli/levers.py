@@ -18,7 +18,7 @@ from engine import command_groups
 from starters.cli.completing import complete_areas, complete_kinds, complete_objects
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption, printed, say
-from starters.cli.target import KindArgument, NameIfSeveral, Target, kind_named, target
+from starters.cli.object_reference import KindArgument, NameIfSeveral, Target, kind_named, target
 
 if TYPE_CHECKING:
     from domain.identity import Key

@@ -43,7 +43,7 @@ from starters.cli.pausing import standing
 from starters.cli.records import annotate
 from starters.cli.session import ClusterSession, Session
 from starters.cli.stuck_workflows import UNREPLAYABLE, stuck, unreplayable
-from starters.cli.target import Target
+from starters.cli.object_reference import Target
 
 T = TypeVar("T")
 

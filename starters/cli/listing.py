@@ -23,7 +23,7 @@ from starters.cli import output
 from starters.cli.completing import complete_kinds
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption
-from starters.cli.target import checked_name, kind_named, path
+from starters.cli.object_reference import checked_name, kind_named, path
 
 if TYPE_CHECKING:
     from temporalio.client import WorkflowExecution
@@ -216,7 +216,7 @@ def _object_row(session: Session, kind: Kind, item: Mapping[str, object]) -> Row
     from domain.custom_resources import belonging_of
     from engine.kube.json import mapping, text
     from starters.cli.lifecycle import key_of
-    from starters.cli.target import Target
+    from starters.cli.object_reference import Target
 
     target = Target(kind, text(item, "metadata", "namespace"), text(item, "metadata", "name"))
     belonging = belonging_of(kind, item)

@@ -22,7 +22,7 @@ from engine.temporal import described
 from starters.cli.output import CommandError
 from starters.cli.served_places import places_of
 from starters.cli.session import Session
-from starters.cli.target import Target, usable_outside
+from starters.cli.object_reference import Target, usable_outside
 
 # Other providers' Machines use the same form.
 _OF_AWS = "aws:"

@@ -33,7 +33,7 @@ from starters.cli.output import CommandError, Format, printed, say, utc_now
 from starters.cli.pausing import standing
 from starters.cli.session import Session, perform
 from starters.cli.why import tell_plan
-from starters.cli.target import Target
+from starters.cli.object_reference import Target
 from workers.main import activities_of
 from workers.roster import workflows_of
 from workflows.entity import Entity

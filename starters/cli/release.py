@@ -15,7 +15,7 @@ from domain.model import Model
 from engine import command_groups
 from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say
-from starters.cli.target import KindArgument, NameArgument, Target, target
+from starters.cli.object_reference import KindArgument, NameArgument, Target, target
 
 if TYPE_CHECKING:
     from engine.kube import JsonObject

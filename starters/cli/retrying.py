@@ -17,7 +17,7 @@ from engine.errors import ApiError
 from starters.cli.listing import Row, row_of
 from starters.cli.output import CommandError, Format, printed, say, table
 from starters.cli.session import Session, perform, person, refusal
-from starters.cli.target import Target, checked_name, path
+from starters.cli.object_reference import Target, checked_name, path
 
 AT_ONCE = 5
 REFUSED = "refused: "

@@ -30,7 +30,7 @@ from starters.cli import output
 from starters.cli.environment import StateOption
 from starters.cli.listing import Row
 from starters.cli.output import Format, FormatOption
-from starters.cli.target import path
+from starters.cli.object_reference import path
 
 if TYPE_CHECKING:
     from starters.cli.session import Session

@@ -18,7 +18,7 @@ from engine.settings import Settings
 from starters.cli import lifecycle
 from starters.cli.output import CommandError, warn
 from starters.cli.session import Session, perform, refusal
-from starters.cli.target import Target
+from starters.cli.object_reference import Target
 from workers.roster import areas
 
 # Signal-with-start saturates a small server at about ten concurrent calls.

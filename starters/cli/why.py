@@ -11,7 +11,7 @@ from domain.refusal import ErrorType
 from domain.why import Hindrance, Why
 from starters.cli import output
 from starters.cli.output import Format
-from starters.cli.target import Target
+from starters.cli.object_reference import Target
 
 __all__ = ["Why", "tell", "tell_plan"]
 

@@ -28,7 +28,7 @@ from starters.cli.abandon import outside
 from starters.cli.crds import crd_files
 from starters.cli.listing import Row
 from starters.cli.main import ENTRY_POINTS, build
-from starters.cli.target import kind_named, target
+from starters.cli.object_reference import kind_named, target
 from starters.cli.waking import concerns
 
 ROOT = Path(__file__).parents[2]

@@ -25,7 +25,7 @@ from starters.cli.main import build
 from starters.cli.output import CommandError, Format
 from starters.cli.retrying import Sought
 from starters.cli.session import Session
-from starters.cli.target import Target
+from starters.cli.object_reference import Target
 
 NO_SERVER = {"PERDURE_STATE": "", "KUBECONFIG": "/nowhere"}
 NOT_NOW = RPCError("slow down", RPCStatusCode.RESOURCE_EXHAUSTED, b"")

@@ -14,7 +14,7 @@ from domain.instances.names import InstanceKey
 from starters.cli.machines import Named, instance_of, lifecycle_behind, named_in, owner_of
 from starters.cli.output import CommandError
 from starters.cli.session import Session
-from starters.cli.target import kind_named, target
+from starters.cli.object_reference import kind_named, target
 
 HERE = (ACCOUNT, REGION)
 ELSEWHERE = ("9" * 12, REGION)

@@ -24,7 +24,7 @@ from domain.instances.resources import InterruptionPolicy
 from domain.operator_domain import DEFAULT
 from engine.settings import Settings, variable_of
 from starters.cli.main import build
-from starters.cli.target import kind_named, target
+from starters.cli.object_reference import kind_named, target
 
 COMMANDS = documented.commands()
 PERDURE = [each for each in (*COMMANDS, *documented.inline_commands()) if each.program == "perdure"]

@@ -36,7 +36,7 @@ from starters.cli import listing, retrying, top
 from starters.cli.audits import instances as audited
 from starters.cli.lifecycle import find_key
 from starters.cli.session import Session
-from starters.cli.target import Target
+from starters.cli.object_reference import Target
 from starters.events.temporal import wake_group
 from workers import main
 

@@ -14,7 +14,7 @@ from engine.temporal import connect, wake
 from starters.cli.lifecycle import find_key
 from starters.cli.listing import row_of
 from starters.cli.session import Session
-from starters.cli.target import path, target
+from starters.cli.object_reference import path, target
 
 STANDING = [key for kind in all_kinds() for key in standing(kind, "north", DEFAULT)]
 
