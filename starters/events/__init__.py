@@ -1,6 +1,6 @@
 """The event consumer: hands EC2's events from SQS to the workflows of their instances.
 
-    SQS ──► consumer.py ── parse ──► teller.py ── update-with-start ──► workflow: records, labels
+    SQS ──► consumer.py ── parse ──► dispatcher.py ── update-with-start ──► workflow: records, labels
      ▲       (one per queue)            ▲                                    │
      │                                  │ which object has it?               │ outcome of each event
      │ delete, keep, dead letter        index.py ◄── AWSMachines, pools      │

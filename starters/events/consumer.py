@@ -28,7 +28,7 @@ from starters.events.batches import Batches
 from starters.events.in_work import InWork
 from starters.events.library import EventBridgeEvent, acknowledgement_of, get_events_from_sqs, in_words
 from starters.events.queues import MOST_IN_BATCH, Queue, Receipt, TextAttributes
-from starters.events.teller import Teller
+from starters.events.dispatcher import Teller
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 20.0
 # AWS does not allow recreating a queue within a minute of its deletion.

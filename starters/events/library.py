@@ -17,7 +17,7 @@ from domain.instances.transport import Message
 from domain.model import Model
 from starters.events import metrics
 from starters.events.queues import MOST_IN_BATCH, Queue
-from starters.events.teller import Teller
+from starters.events.dispatcher import Teller
 
 
 class EventBridgeEvent(Model):

@@ -30,7 +30,7 @@ from starters.events import metrics
 from starters.events.consumer import Consumer
 from starters.events.index import Feed, Index
 from starters.events.queues import SqsQueue
-from starters.events.teller import Teller
+from starters.events.dispatcher import Teller
 from starters.events.temporal import hand_over, wake_group
 
 PROCESS = "events"

@@ -34,7 +34,7 @@ from engine.kube.json import JsonObject
 from starters.events.consumer import Consumer
 from starters.events.index import Index, machine
 from starters.events.queues import Receipt, TextAttributes
-from starters.events.teller import Teller
+from starters.events.dispatcher import Teller
 
 ACCOUNT, REGION = "123456789012", "eu-central-1"
 

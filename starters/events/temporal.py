@@ -12,7 +12,7 @@ from domain.instances.event_delivery import ENDED, HAND_OVER, HandOver, Taken, u
 from domain.instances.events import InstanceEvent
 from domain.instances.names import GroupKey, InstanceKey
 from engine.temporal import ask, tell, wake
-from starters.events.teller import HandOverCall, WakeGroup
+from starters.events.dispatcher import HandOverCall, WakeGroup
 
 
 def hand_over(client: Client, cluster: str) -> HandOverCall:

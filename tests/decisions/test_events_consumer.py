@@ -36,7 +36,7 @@ from starters.events.rehearsal import (
     spot_warning,
     state_change,
 )
-from starters.events.teller import Teller
+from starters.events.dispatcher import Teller
 
 MACHINES = 20
 NOW = datetime.now(UTC).replace(microsecond=0)

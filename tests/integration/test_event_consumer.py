@@ -43,7 +43,7 @@ from starters.events.index import Index, machine
 from starters.events.main import CALLS_PER_QUEUE, IN_WORK, POLLERS
 from starters.events.queues import SqsQueue
 from starters.events.rehearsal import spot_warning, state_change
-from starters.events.teller import Teller
+from starters.events.dispatcher import Teller
 
 pytestmark = pytest.mark.integration
 

@@ -30,7 +30,7 @@ from starters.events.dead_letters import dead_letters, redrive
 from starters.events.index import Index, machine
 from starters.events.queues import SqsQueue
 from starters.events.rehearsal import aws_machine, instance_name, spot_warning
-from starters.events.teller import Teller
+from starters.events.dispatcher import Teller
 
 pytestmark = pytest.mark.integration
 
