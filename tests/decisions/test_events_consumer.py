@@ -20,7 +20,7 @@ from domain.instances.transport import Message
 from engine.errors import Absent, Unavailable
 from starters.events.batches import Batches
 from starters.events.consumer import Consumer
-from starters.events.in_work import InWork
+from starters.events.visibility import InWork
 from starters.events.index import Index, machine
 from starters.events.library import get_event_from_sqs
 from starters.events.main import IN_WORK, receive_wait
