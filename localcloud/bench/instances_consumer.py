@@ -1,6 +1,6 @@
 """`perdure bench instances`: the event consumer's figures.
 
-    a, d  the consumer alone, on a queue in memory: events per second, its index (`starters.events.rehearsal`)
+    a, d  the consumer alone, on a queue in memory: events per second, its index (`starters.events.consumer_benchmark`)
     b     end to end: from sending a message to the patched label, all on the same two cores
     c     duplicate, shuffled and malformed messages while consumer, worker and Temporal are killed twice each
     e     a storm: Spot notices and state changes of a thousand instances within two minutes
@@ -68,7 +68,7 @@ class Sizes(Model):
 
 async def alone(sizes: Sizes, rows: frozenset[str]) -> Found:
     """Rows a and d."""
-    command = [sys.executable, "-m", "starters.events.rehearsal"]
+    command = [sys.executable, "-m", "starters.events.consumer_benchmark"]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
     found: Mapping[str, float] = json.loads(output)

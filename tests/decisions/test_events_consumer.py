@@ -25,7 +25,7 @@ from starters.events.index import Index, machine
 from starters.events.library import get_event_from_sqs
 from starters.events.main import IN_WORK, receive_wait
 from starters.events.queues import Receipt
-from starters.events.rehearsal import (
+from starters.events.consumer_benchmark import (
     ACCOUNT,
     REGION,
     MemoryQueue,

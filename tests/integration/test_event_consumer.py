@@ -42,7 +42,7 @@ from starters.events.consumer import Consumer
 from starters.events.index import Index, machine
 from starters.events.main import CALLS_PER_QUEUE, IN_WORK, POLLERS
 from starters.events.queues import SqsQueue
-from starters.events.rehearsal import spot_warning, state_change
+from starters.events.consumer_benchmark import spot_warning, state_change
 from starters.events.dispatcher import Teller
 
 pytestmark = pytest.mark.integration

@@ -29,7 +29,7 @@ from starters.events.consumer import Consumer
 from starters.events.dead_letters import dead_letters, redrive
 from starters.events.index import Index, machine
 from starters.events.queues import SqsQueue
-from starters.events.rehearsal import aws_machine, instance_name, spot_warning
+from starters.events.consumer_benchmark import aws_machine, instance_name, spot_warning
 from starters.events.dispatcher import Teller
 
 pytestmark = pytest.mark.integration

@@ -4,7 +4,7 @@
           ▲                  └──────────── delete, keep, dead letter ────────────────────┘
           └ a third each: states, Spot notices, scheduled maintenance
 
-`python -m starters.events.rehearsal` prints JSON; `perdure bench instances` runs it. The queue keeps SQS's contract
+`python -m starters.events.consumer_benchmark` prints JSON; `perdure bench instances` runs it. The queue keeps SQS's contract
 (visibility, receive counts, dead letters), so tests use it as well.
 """
 
