@@ -12,7 +12,7 @@ everything.
 
 An object that is gone only wakes an open lifecycle. A workflow that carries out an end is woken seconds after the steps
 of that end (`Watched.ending`), since each wake would cost as much as the end. Every wake goes to the object's carrier
-(`carriers.py`).
+(`delegation.py`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from engine.kube.api import KubeApi
 from engine.kube.reflector import Timing
 from engine.tracing import change
 from starters.watch import metrics
-from starters.watch.carriers import Carriers, Handover, IsOpen
+from starters.watch.delegation import Carriers, Handover, IsOpen
 from starters.watch.checkpoint import Checkpoint
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
