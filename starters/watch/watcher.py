@@ -39,7 +39,7 @@ from starters.watch.kinds import Watched
 from starters.watch.mirrors import Mirrors
 from starters.watch.projection import Projection, is_urgent, own_write
 from starters.watch.queue import WakeQueue
-from starters.watch.silence import EVERY, Silence
+from starters.watch.heartbeats import EVERY, Silence
 
 # Seconds. Relatives are known once their kind is listed; a missing list delays no longer.
 PATIENCE_WITH_LISTS = 10.0

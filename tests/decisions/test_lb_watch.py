@@ -17,7 +17,7 @@ from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.loadbalancers import WATCHED
 from starters.watch.projection import Projection
-from starters.watch.silence import Silence
+from starters.watch.heartbeats import Silence
 
 ENTRIES = {entry.name: entry for entry in WATCHED}
 
