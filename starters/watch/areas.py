@@ -3,7 +3,7 @@
 - `WATCHED`, `watched_for`: watched kinds; kinds that depend on the settings (`kinds.py`);
 - `opened_for`: lifecycles without an object, woken at each start (`opening.py`);
 - `GAUGES`: metrics (`gauges.py`);
-- `duties_for`: background tasks of the leading watcher (`duties.py`).
+- `duties_for`: background tasks of the leading watcher (`background_tasks.py`).
 
 A module that defines any of these except `GAUGES` names its area in `AREA` (empty for none), and is skipped if the
 settings exclude the area.

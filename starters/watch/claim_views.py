@@ -20,7 +20,7 @@ from engine.errors import ApiError, Conflict
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, text
 from engine.settings import Settings
-from starters.watch.duties import Duty
+from starters.watch.background_tasks import Duty
 from starters.watch.index import Index
 from starters.watch.projection import Projection
 

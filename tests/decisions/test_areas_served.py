@@ -6,7 +6,7 @@ import pytest
 
 from engine.settings import Settings
 from starters.watch import areas
-from starters.watch.duties import duties_of_areas
+from starters.watch.background_tasks import duties_of_areas
 from starters.watch.kinds import watched_kinds, watched_under
 from starters.watch.opening import opened_by_areas
 from workers.main import served_areas
