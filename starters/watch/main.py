@@ -34,7 +34,7 @@ from starters.watch.background_tasks import attend, duties_of_areas
 from starters.watch.gauges import published
 from starters.watch.kinds import watched_under
 from starters.watch.missing_workers import tell_of_missing_workers
-from starters.watch.opening import open_standing, opened_by_areas
+from starters.watch.objectless_lifecycles import open_standing, opened_by_areas
 from starters.watch.pausing import lifecycles_told
 from starters.watch.watcher import Watcher
 

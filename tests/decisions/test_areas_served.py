@@ -8,7 +8,7 @@ from engine.settings import Settings
 from starters.watch import areas
 from starters.watch.background_tasks import duties_of_areas
 from starters.watch.kinds import watched_kinds, watched_under
-from starters.watch.opening import opened_by_areas
+from starters.watch.objectless_lifecycles import opened_by_areas
 from workers.main import served_areas
 from workers.roster import areas as executable
 from workers.roster import observing_queues

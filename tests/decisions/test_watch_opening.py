@@ -9,9 +9,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from domain.identity import Key
 from engine.settings import Settings
-from starters.watch import opening
+from starters.watch import objectless_lifecycles
 from starters.watch.main import identity
-from starters.watch.opening import open_standing, opened_by_areas
+from starters.watch.objectless_lifecycles import open_standing, opened_by_areas
 
 QUEUES = ("123456789012/eu-central-1", "123456789012/eu-central-1/c1-queue")
 
@@ -25,7 +25,7 @@ def test_the_queues_and_rules_are_looked_at_where_perdure_keeps_them() -> None:
 
 
 async def test_a_wake_that_fails_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(objectless_lifecycles, "AGAIN_SECONDS", 0.0)
     woken: list[Key] = []
 
     async def wake(key: Key) -> None:
