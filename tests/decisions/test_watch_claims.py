@@ -16,7 +16,7 @@ from domain.identity import Key
 from domain.pause_and_retry import PAUSED
 from engine.kube.api import KubeApi
 from engine.settings import Settings
-from starters.watch.claim_views import wanted_views
+from starters.watch.resource_watches import wanted_views
 from starters.watch.claims import watched_for
 from starters.watch.gauges import _families
 from starters.watch.index import Index

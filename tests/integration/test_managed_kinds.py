@@ -28,7 +28,7 @@ from engine.kube.json import JsonObject, at
 from engine.kube.reflector import Timing
 from engine.settings import Settings
 from localcloud.deployment import Deployment
-from starters.watch import claim_views
+from starters.watch import resource_watches
 from starters.watch.claims import watched_for
 from starters.watch.index import Index
 from starters.watch.projection import Projection, Shown, Side
@@ -256,7 +256,7 @@ async def test_a_kind_that_may_not_be_watched_is_told_and_holds_nobody_up(
 async def test_views_of_what_is_watched_are_made_and_others_are_left_alone(
     kube: KubeApi, made: AsyncExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claim_views, "ROUND", 0.1)
+    monkeypatch.setattr(resource_watches, "ROUND", 0.1)
     tag = uuid4().hex[:8]
     first, second = f"one-{tag}", f"two-{tag}"
     named = [("v1", "ConfigMap", each, "a") for each in (first, second)]
@@ -276,7 +276,7 @@ async def test_views_of_what_is_watched_are_made_and_others_are_left_alone(
         made.push_async_callback(kube.delete, RESOURCE_WATCH, OPERATOR_NAMESPACE, name)
     theirs = {"metadata": {"name": taken}, "spec": {"apiVersion": "v1", "kind": "Pod"}}
     before = await kube.create(RESOURCE_WATCH, theirs, OPERATOR_NAMESPACE)
-    keeping = asyncio.create_task(claim_views.keep_views(OPERATOR_NAMESPACE, kube, index))
+    keeping = asyncio.create_task(resource_watches.keep_views(OPERATOR_NAMESPACE, kube, index))
     try:
         spec = await existing(kube, missing)
     finally:
