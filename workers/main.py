@@ -40,7 +40,7 @@ from engine.temporal_connection import Connection
 from engine.worker_versions import deployment_config
 from workers import pace
 from workers.boundary import Boundary
-from workers.left_behind import take_over
+from workers.dead_worker_takeover import take_over
 from workers.roster import areas, by_queue, local_activities, observing_queues, workflows_of
 
 PROCESS = "worker"

@@ -23,7 +23,7 @@ from domain.claims.passes import BinderWorld, Serve, idle
 from domain.decision import Queue
 from engine.temporal import connect, wake
 from workers import boundary
-from workers.left_behind import is_dead, take_over
+from workers.dead_worker_takeover import is_dead, take_over
 from workers.roster import workflows_of
 
 NO_PROCESS = 2**22 + 1  # more than the kernel gives out
