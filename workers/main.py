@@ -38,7 +38,7 @@ from engine.reachability import api_server_reached, temporal_reached
 from engine.settings import Settings
 from engine.temporal_connection import Connection
 from engine.worker_versions import deployment_config
-from workers import pace
+from workers import adaptive_concurrency
 from workers.boundary import Boundary
 from workers.dead_worker_takeover import take_over
 from workers.roster import areas, by_queue, local_activities, observing_queues, workflows_of
@@ -54,7 +54,7 @@ SLOTS: dict[str, int] = {
     Queue.INSTANCES_AWS: slots.AWS,
     Queue.THREESCALE: slots.THREESCALE,
 }
-# The most workflow tasks of an area at once (`workers.pace`). They share a core: with too many, none ends in time.
+# The most workflow tasks of an area at once (`workers.adaptive_concurrency`). They share a core: with too many, none ends in time.
 WORKFLOW_TASKS = 12
 # The same for instances, whose local activities mostly wait for answers.
 MOST_WAITING = 100
@@ -159,9 +159,9 @@ async def _workers(
             activities=local_activities(by_area[area]),
             interceptors=[Boundary()],
             max_cached_workflows=settings.worker_cached_workflows,
-            tuner=pace.workflow_tasks(MOST_WAITING, waiting=True)
+            tuner=adaptive_concurrency.workflow_tasks(MOST_WAITING, waiting=True)
             if area == INSTANCES
-            else pace.workflow_tasks(WORKFLOW_TASKS),
+            else adaptive_concurrency.workflow_tasks(WORKFLOW_TASKS),
             workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
             graceful_shutdown_timeout=settings.drain,
         )
@@ -174,7 +174,7 @@ async def _workers(
             deployment_config=version,
             activities=of_queue,
             activity_executor=executor if queue in BLOCKING else None,
-            tuner=pace.activities(SLOTS.get(queue, slots.KUBERNETES)),
+            tuner=adaptive_concurrency.activities(SLOTS.get(queue, slots.KUBERNETES)),
             max_task_queue_activities_per_second=settings.worker_organization_rate
             if queue == Queue.AWS_ORGANIZATION
             else None,

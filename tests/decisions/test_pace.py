@@ -6,7 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
-from workers.pace import LATE, Limit, PacedSlots, Permit
+from workers.adaptive_concurrency import LATE, Limit, PacedSlots, Permit
 
 ORDINARY, STICKY = (cast("Any", SimpleNamespace(is_sticky=sticky)) for sticky in (False, True))
 

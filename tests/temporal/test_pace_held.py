@@ -11,7 +11,7 @@ from temporalio import activity
 
 from domain.accounts.passes import PassPool, PoolWorld
 from engine.temporal import connect, wake
-from workers import pace
+from workers import adaptive_concurrency
 
 MANY = 12
 
@@ -41,7 +41,7 @@ async def test_with_one_slot_all_passes_are_made_one_after_the_other(
     async def made() -> bool:
         return all(passes.of(key) for key in keys)
 
-    async with working(client, passes, tuners=(pace.workflow_tasks(1), pace.activities(1))):
+    async with working(client, passes, tuners=(adaptive_concurrency.workflow_tasks(1), adaptive_concurrency.activities(1))):
         for key in keys:
             await wake(client, key)
         await eventually(made, "every pass")
