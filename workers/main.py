@@ -41,7 +41,7 @@ from engine.worker_versions import deployment_config
 from workers import adaptive_concurrency
 from workers.boundary import Boundary
 from workers.dead_worker_takeover import take_over
-from workers.roster import areas, by_queue, local_activities, observing_queues, workflows_of
+from workers.registry import areas, by_queue, local_activities, observing_queues, workflows_of
 
 PROCESS = "worker"
 INSTANCES = "instances"

@@ -18,7 +18,7 @@ from temporalio.worker import Replayer
 
 from domain.model import Model
 from engine.temporal import silent_runtime
-from workers.roster import areas, workflows_of
+from workers.registry import areas, workflows_of
 
 OPEN = "ExecutionStatus = 'Running'"
 

@@ -35,7 +35,7 @@ from starters.cli.session import Session, perform
 from starters.cli.why import tell_plan
 from starters.cli.object_reference import Target
 from workers.main import activities_of
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 from workflows.entity import Entity
 
 FIELD_MANAGER = "perdure-plan"

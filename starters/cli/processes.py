@@ -188,7 +188,7 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
 
 def _areas(only: str) -> Sequence[str]:
     """Returns all areas if none is named."""
-    from workers.roster import areas as executable
+    from workers.registry import areas as executable
 
     known = executable()
     areas = tuple(name.strip() for name in only.split(",") if name.strip())

@@ -123,7 +123,7 @@ async def look(session: Session) -> Glance:
 
 async def _backlog(session: Session, areas: Sequence[str], now: datetime) -> tuple[Backlog, ...]:
     from engine.backlog import of_queues, of_standing
-    from workers.roster import queues_of
+    from workers.registry import queues_of
 
     settings = session.settings
     keys = standing_in(areas, settings.cluster, settings.claims_domain)

@@ -19,7 +19,7 @@ from starters.cli import lifecycle
 from starters.cli.output import CommandError, warn
 from starters.cli.session import Session, perform, refusal
 from starters.cli.object_reference import Target
-from workers.roster import areas
+from workers.registry import areas
 
 # Signal-with-start saturates a small server at about ten concurrent calls.
 _AT_ONCE = 10

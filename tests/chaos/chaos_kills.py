@@ -14,7 +14,7 @@ from chaos_lab import Lab
 from chaos_proxy import LATE_SECONDS, Break
 
 from domain.writes import RecordEvents
-from workers.roster import actions
+from workers.registry import actions
 
 Row = tuple[Effect, ...]
 MODES = {

@@ -10,7 +10,7 @@ from temporalio.worker import Replayer
 from localcloud.deployment import Deployment
 from tests.replay.recording import keep, recording
 from tests.running.temporal_client import temporal_of
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 MOST_RECORDED = 3  # of a type: the longest, which have seen most
 

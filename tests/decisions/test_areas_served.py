@@ -10,8 +10,8 @@ from starters.watch.background_tasks import duties_of_areas
 from starters.watch.kinds import watched_kinds, watched_under
 from starters.watch.objectless_lifecycles import opened_by_areas
 from workers.main import served_areas
-from workers.roster import areas as executable
-from workers.roster import observing_queues
+from workers.registry import areas as executable
+from workers.registry import observing_queues
 
 QUEUES = ("111111111111/us-east-1",)
 JOINED_BY = ("WATCHED", "watched_for", "opened_for", "duties_for")

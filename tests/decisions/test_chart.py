@@ -27,7 +27,7 @@ from domain.operator_domain import DEFAULT
 from engine.settings import GROUPS, LoadBalancers, Settings, settings_of, variable_of
 from starters.cli.crds import crd_files
 from workers.main import served_areas
-from workers.roster import actions, areas
+from workers.registry import actions, areas
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

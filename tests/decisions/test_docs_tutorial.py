@@ -19,7 +19,7 @@ from engine.settings import Settings
 from starters.cli.object_reference import kind_named
 from starters.watch.kinds import watched_under
 from workers.main import served_areas
-from workers.roster import actions, observing_queues, queues_of, workflows_of
+from workers.registry import actions, observing_queues, queues_of, workflows_of
 
 assert installed()["greetings"].package == "perdure_greeting"
 assert [each.__name__ for each in workflows_of("greetings")] == ["GreetingWorkflow"]

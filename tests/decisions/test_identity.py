@@ -12,7 +12,7 @@ from domain.instances.topology_upkeep import key_of
 from engine.settings import Settings
 from engine.temporal import start_of
 from starters.cli.temporal import _queues
-from workers.roster import queues_of
+from workers.registry import queues_of
 
 INSTANCE = InstanceKey(account="1", region="eu-west-1", instance_id="i-1").lifecycle
 GROUP = GroupKey(account="1", region="eu-west-1", group="g").lifecycle

@@ -17,7 +17,7 @@ from activities.instances.area import ACTIVITIES as INSTANCES_ACTIVITIES
 from activities.kube import KubeActivities
 from activities.loadbalancers.area import ACTIVITIES as LOAD_BALANCERS_ACTIVITIES
 from activities.threescale.area import ACTIVITIES as THREESCALE_ACTIVITIES
-from workers.roster import actions, by_queue
+from workers.registry import actions, by_queue
 
 ROOT = Path(__file__).parents[2]
 EVERY_WORKERS = (KubeActivities,)

@@ -19,7 +19,7 @@ from domain.loadbalancers import CUSTOM_KINDS
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.reading import Malformed, read
 from starters.cli.waking import kinds_with_objects
-from workers.roster import areas
+from workers.registry import areas
 
 FORMER = "{what}ID: string, {what}Name: string, {what}Search: string, {what}_id: string, {what}_name: string, "
 FORMER += "{what}_search: string"

@@ -15,7 +15,7 @@ from engine.errors import Denied
 from engine.kube import JsonObject, KubeApi, Listing
 from starters.cli.output import CommandError
 from starters.cli.planning import OnlyAsking, SupposedKube, lifecycle_of, read
-from workers.roster import actions
+from workers.registry import actions
 
 POOL = """
 apiVersion: aws.managed.openshift.io/v1alpha1

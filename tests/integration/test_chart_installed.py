@@ -50,7 +50,7 @@ from localcloud.progress import ConsoleNarrator, Silence
 from localcloud.state import Cloud
 from tests.running.kept import end
 from tests.running.programs import COMMAND, ROOT, command_line
-from workers.roster import queues_of
+from workers.registry import queues_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration]
 

@@ -33,7 +33,7 @@ from engine.settings import Settings
 from engine.temporal import wake
 from localcloud.aws.control import Emulator
 from localcloud.deployment import Deployment
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 from workflows.accounts import AccountWorkflow
 
 WORKFLOWS = workflows_of("accounts")

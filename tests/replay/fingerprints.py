@@ -21,7 +21,7 @@ from temporalio import workflow
 from domain.model import Model
 from engine.telemetry import version
 from tests.replay.recording import HISTORIES
-from workers.roster import areas, workflows_of
+from workers.registry import areas, workflows_of
 
 # What every workflow runs, and is no class of its own.
 LOOP = ("domain.runner", "workflows.lifecycle")

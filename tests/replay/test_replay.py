@@ -18,7 +18,7 @@ from temporalio.worker import Replayer
 
 from domain.threescale import CUSTOM_KINDS
 from tests.replay.recording import HISTORIES
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 RECORDED = sorted(HISTORIES.glob("*.json"))
 AREAS = ("accounts", "claims", "instances", "loadbalancers", "threescale")

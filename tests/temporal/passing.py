@@ -18,7 +18,7 @@ from domain.accounts.passes import PassPool, PoolWorld
 from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
 from workers.boundary import Boundary
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("accounts")
 

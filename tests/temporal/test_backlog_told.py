@@ -18,7 +18,7 @@ from domain.claims.passes import BinderWorld, Serve, idle
 from domain.decision import Queue
 from engine.backlog import of_queues, of_standing
 from engine.temporal import connect, wake
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 
 async def test_tasks_that_no_worker_takes_are_told_with_their_age(

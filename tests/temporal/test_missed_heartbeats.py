@@ -24,7 +24,7 @@ from domain.decision import Queue
 from engine.temporal import connect, wake
 from workers import boundary
 from workers.dead_worker_takeover import is_dead, take_over
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 NO_PROCESS = 2**22 + 1  # more than the kernel gives out
 

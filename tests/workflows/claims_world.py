@@ -32,7 +32,7 @@ from domain.why import Why
 from domain.writes import Patch, Written
 from engine import clock
 from workers.boundary import Boundary
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("claims")
 

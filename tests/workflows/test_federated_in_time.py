@@ -49,7 +49,7 @@ from engine.errors import Denied
 from engine.temporal import wake
 from tests.replay.recording import keep, recording
 from workers.boundary import Boundary
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("accounts")
 ROLE, ACCESS = "AWSFederatedRole", "AWSFederatedAccountAccess"

@@ -32,7 +32,7 @@ from domain.identity import Key
 from engine.errors import Denied
 from engine.temporal import wake
 from workers.boundary import Boundary
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("accounts")
 

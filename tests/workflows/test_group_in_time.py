@@ -17,7 +17,7 @@ from domain.instances.passes import GroupWorld, LookAtGroup
 from engine.temporal import wake
 from starters.events.temporal import wake_group
 from workers.boundary import Boundary
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 GROUP = GroupKey(account="123456789012", region="eu-central-1", group="c1-mp-0")
 NOW = datetime(2026, 5, 4, 10, 11, 12, tzinfo=UTC)

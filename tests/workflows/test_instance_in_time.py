@@ -64,7 +64,7 @@ from engine.temporal import wake
 from starters.events.temporal import hand_over
 from tests.replay.recording import keep, recording
 from workers.boundary import Boundary
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("instances")
 ACCOUNT, REGION, GROUP = "123456789012", "eu-central-1", "c1-mp-0"

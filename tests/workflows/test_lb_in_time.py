@@ -39,7 +39,7 @@ from engine.errors import ApiError, Throttled, Unavailable
 from engine.temporal import wake
 from tests.replay.recording import keep, recording
 from workers.boundary import Boundary
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("loadbalancers")
 PATIENCE = 60.0

@@ -21,7 +21,7 @@ from engine.errors import Denied
 from engine.kube import KubeApi
 from engine.temporal import wake
 from workers.boundary import Boundary
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("accounts")
 

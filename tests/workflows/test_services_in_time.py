@@ -22,7 +22,7 @@ from engine import clock
 from engine.temporal import wake, wake_open
 from tests.replay.recording import keep, recording
 from workers.boundary import Boundary
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 KEY = Key(kind="Service", namespace="web", name="shop", uid="1")
 READY = Decision(phase="Ready", outcome=Outcome.SETTLED, why="a test")

@@ -26,7 +26,7 @@ from engine.kube.store import Store
 from engine.settings import Settings
 from engine.temporal import wake
 from workers.boundary import Boundary
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 __all__ = ["http"]  # the fixture
 

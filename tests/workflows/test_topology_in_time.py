@@ -20,7 +20,7 @@ from domain.instances.topology_upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopolog
 from engine import clock
 from engine.temporal import wake
 from workers.boundary import Boundary
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 KEY = key_of(Place(account="123456789012", region="eu-central-1"))
 

@@ -32,7 +32,7 @@ from engine.kube import CONFIG_MAP
 from engine.settings import Settings
 from engine.temporal_namespace import SEARCH_ATTRIBUTES
 from workers.boundary import Boundary
-from workers.roster import workflows_of
+from workers.registry import workflows_of
 
 
 async def until(holds, what):
