@@ -1,7 +1,7 @@
 """Hooks by which areas count requests, activities and writes, and the metrics that all areas share.
 
 Three kinds of places report: every HTTP exchange with Kubernetes and the clouds, the edge of every activity
-(`workers/boundary.py`), and every write of a lifecycle's own object (`activities/kube/writes.py`). An area that exports
+(`workers/activity_interceptor.py`), and every write of a lifecycle's own object (`activities/kube/writes.py`). An area that exports
 these numbers under the names of the system it replaces is a `Listener`; it selects its own by the kind of the lifecycle
 that asked. Without a listener a report costs nothing. An exception of a listener is only logged.
 

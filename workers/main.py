@@ -39,7 +39,7 @@ from engine.settings import Settings
 from engine.temporal_connection import Connection
 from engine.worker_versions import deployment_config
 from workers import adaptive_concurrency
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.dead_worker_takeover import take_over
 from workers.registry import areas, by_queue, local_activities, observing_queues, workflows_of
 

@@ -15,7 +15,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from activities.attempt import SETTLING
 from activities.aws.identities import _settling
 from engine.errors import ApiError, Denied, Throttled, Unavailable
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 
 OLD = datetime(2026, 1, 1, tzinfo=UTC)
 

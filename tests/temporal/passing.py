@@ -17,7 +17,7 @@ from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerTuner
 from domain.accounts.passes import PassPool, PoolWorld
 from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("accounts")

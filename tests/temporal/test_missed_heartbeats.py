@@ -22,7 +22,7 @@ from activities import attempt
 from domain.claims.passes import BinderWorld, Serve, idle
 from domain.decision import Queue
 from engine.temporal import connect, wake
-from workers import boundary
+from workers import activity_interceptor
 from workers.dead_worker_takeover import is_dead, take_over
 from workers.registry import workflows_of
 
@@ -62,7 +62,7 @@ async def served_by(client: Client, slow: Slow) -> AsyncIterator[None]:
             client,
             task_queue=Queue.CLAIMS.value,
             activities=[slow.serve],
-            interceptors=[boundary.Boundary()],
+            interceptors=[activity_interceptor.Boundary()],
             graceful_shutdown_timeout=timedelta(0),
         ),
     ):
@@ -93,7 +93,7 @@ async def test_each_missed_heartbeat_gives_the_next_attempt_twice_as_long(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Serve, "heartbeat", timedelta(seconds=1))
-    monkeypatch.setattr(boundary, "heartbeating", unheard)
+    monkeypatch.setattr(activity_interceptor, "heartbeating", unheard)
     client = await connect(pointing_at(temporal, monkeypatch), "tests")
     slow = Slow(seconds=2.6)
     given, done = await served(client, slow)
@@ -108,7 +108,7 @@ async def test_the_successor_of_a_dead_worker_waits_for_no_heartbeat_of_it(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = pointing_at(temporal, monkeypatch)
-    monkeypatch.setattr(boundary, "heartbeating", unheard)
+    monkeypatch.setattr(activity_interceptor, "heartbeating", unheard)
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(os, "getpid", lambda: NO_PROCESS)
         dead = await connect(settings, "worker")

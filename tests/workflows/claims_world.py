@@ -31,7 +31,7 @@ from domain.model import Model
 from domain.why import Why
 from domain.writes import Patch, Written
 from engine import clock
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("claims")

@@ -29,7 +29,7 @@ from domain.accounts.passes import CaseResolved
 from domain.identity import Key
 from domain.why import Why
 from engine.temporal import wake
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("accounts")

@@ -48,7 +48,7 @@ from domain.writes import Patch, Written, patched
 from engine.errors import Denied
 from engine.temporal import wake
 from tests.replay.recording import keep, recording
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("accounts")

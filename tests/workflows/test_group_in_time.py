@@ -16,7 +16,7 @@ from domain.instances.names import GroupKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from engine.temporal import wake
 from starters.events.temporal import wake_group
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 GROUP = GroupKey(account="123456789012", region="eu-central-1", group="c1-mp-0")

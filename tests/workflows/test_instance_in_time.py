@@ -63,7 +63,7 @@ from engine.errors import Unavailable
 from engine.temporal import wake
 from starters.events.temporal import hand_over
 from tests.replay.recording import keep, recording
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("instances")

@@ -38,7 +38,7 @@ from engine import clock
 from engine.errors import ApiError, Throttled, Unavailable
 from engine.temporal import wake
 from tests.replay.recording import keep, recording
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("loadbalancers")

@@ -17,7 +17,7 @@ from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
 from engine import clock
 from engine.temporal import wake
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("accounts")

@@ -20,7 +20,7 @@ from domain.writes import Delete
 from engine.errors import Denied
 from engine.kube import KubeApi
 from engine.temporal import wake
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 WORKFLOWS = workflows_of("accounts")

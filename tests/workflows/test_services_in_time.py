@@ -21,7 +21,7 @@ from domain.loadbalancers.passes import LoadBalancerWorld, PassService
 from engine import clock
 from engine.temporal import wake, wake_open
 from tests.replay.recording import keep, recording
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 KEY = Key(kind="Service", namespace="web", name="shop", uid="1")

@@ -33,7 +33,7 @@ from engine.kube import SECRET, KubeApi
 from engine.kube.store import Store
 from engine.settings import Settings
 from engine.temporal import wake
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 PATIENCE = 60.0

@@ -19,7 +19,7 @@ from domain.instances.places import Place
 from domain.instances.topology_upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopology, TopologyWorld, key_of
 from engine import clock
 from engine.temporal import wake
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 KEY = key_of(Place(account="123456789012", region="eu-central-1"))

@@ -31,7 +31,7 @@ from engine.errors import Absent
 from engine.kube import CONFIG_MAP
 from engine.settings import Settings
 from engine.temporal_namespace import SEARCH_ATTRIBUTES
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
 

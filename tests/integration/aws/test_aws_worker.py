@@ -21,7 +21,7 @@ from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.observed import RegionOutcome
 from localcloud.deployment import Deployment
 from tests.running.temporal_client import temporal_of
-from workers.boundary import Boundary
+from workers.activity_interceptor import Boundary
 
 pytestmark = pytest.mark.integration
 
