@@ -4,7 +4,7 @@
        ^                        |
        +------ outdated --------+
 
-`domain/runner.py` has the rules of the sequence; `workflows/entity.py` drives the same effects through Temporal. An
+`domain/runner.py` has the rules of the sequence; `workflows/durable_driver.py` drives the same effects through Temporal. An
 action without an effect here is left to the object's own workflow. Running effects are never cancelled: each is one
 quick call whose answer would be lost.
 

@@ -50,7 +50,7 @@ from domain.decision import Action
 from domain.identity import Key
 from domain.runner import OBSERVE
 from domain.why import Why
-from workflows.entity import Entity
+from workflows.durable_driver import Entity
 from workflows.lifecycle import lifecycle
 from workflows.passes import Passes
 

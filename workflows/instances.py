@@ -32,7 +32,7 @@ from domain.instances.message_acknowledgement import Outcome
 from domain.instances.observed import InstanceWorld
 from domain.instances.passes import GroupWorld, LookAtGroup, SweepInstances, SweepWorld
 from domain.instances.topology_upkeep import KeepTopology, TopologyWorld
-from workflows.entity import Entity
+from workflows.durable_driver import Entity
 from workflows.lifecycle import lifecycle
 from workflows.passes import Passes
 

@@ -4,7 +4,7 @@
     class GreetingWorkflow(Entity[GreetingWorld]):
         '''What happens to a Greeting, with a drawing of its phases.'''
 
-Signals, updates and queries of its own are methods of the class, in addition to those of `workflows/entity.py`.
+Signals, updates and queries of its own are methods of the class, in addition to those of `workflows/durable_driver.py`.
 
 Lifecycles run without Temporal's sandbox, which would execute their module again for each run (6 to 7 ms of CPU) to
 keep nondeterminism out of that module alone. A test keeps clocks and randomness out of all modules that workflows
@@ -22,7 +22,7 @@ from temporalio import workflow
 from domain.continue_as_new import Carry
 from domain.decision import Action, Decision, World
 from domain.passes import passed
-from workflows.entity import Entity
+from workflows.durable_driver import Entity
 
 E = TypeVar("E", bound=Entity[Any])
 

@@ -25,7 +25,7 @@ from domain.loadbalancers.passes import (
     SweepProjects,
     SweptProjects,
 )
-from workflows.entity import Entity
+from workflows.durable_driver import Entity
 from workflows.lifecycle import lifecycle
 from workflows.passes import Passes
 

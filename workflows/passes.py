@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 from domain.decision import Action
 from domain.passes import PassedWorld
 from domain.runner import OBSERVE
-from workflows.entity import Entity
+from workflows.durable_driver import Entity
 
 P = TypeVar("P", bound=PassedWorld)
 

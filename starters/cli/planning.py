@@ -36,7 +36,7 @@ from starters.cli.why import tell_plan
 from starters.cli.object_reference import Target
 from workers.main import activities_of
 from workers.registry import workflows_of
-from workflows.entity import Entity
+from workflows.durable_driver import Entity
 
 FIELD_MANAGER = "perdure-plan"
 

@@ -61,7 +61,7 @@ def test_a_change_of_the_loop_that_breaks_what_runs_fails_the_gate_for_every_are
     tmp_path: Path, histories: Path
 ) -> None:
     looks = "        action = self.observation()\n        try:"
-    tree = changed(tmp_path, "workflows/entity.py", looks, f"        await workflow.sleep(1)\n{looks}")
+    tree = changed(tmp_path, "workflows/durable_driver.py", looks, f"        await workflow.sleep(1)\n{looks}")
     ended = replay(tree, str(histories))
     assert ended.returncode == 1
     assert "5 of 5 histories cannot be continued by this code" in ended.stderr

@@ -1,7 +1,7 @@
 """The lifecycle of Greetings."""
 
 from perdure_greeting.greeting import GreetingWorld, ObserveGreeting, decide
-from workflows.entity import Entity
+from workflows.durable_driver import Entity
 from workflows.lifecycle import lifecycle
 
 
