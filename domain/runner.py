@@ -6,7 +6,7 @@
        +-- a wake, a conflict, a deadline that asks for an observation
 
 A `State` is where a lifecycle stands; each event gives the next `State`. Two drivers carry out the steps:
-`workflows/durable_driver.py` with activities and timers, `activities/inline.py` within one activity.
+`workflows/durable_driver.py` with activities and timers, `activities/inline_driver.py` within one activity.
 
 - One action per slot. A refusal is kept by slot, and the action is tried again after a growing pause, or at once when the
   object is woken.

@@ -29,7 +29,7 @@ from activities.aws.keys import known_ids
 from activities.aws.organization import move_account
 from activities.aws.session import Sessions
 from activities.defined import Activities
-from activities.inline import Inline
+from activities.inline_driver import Inline
 from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount

@@ -29,7 +29,7 @@ from activities.claims.expiry_batch import ExpiryBatch
 from activities.claims.tools import Tools
 from activities.defined import Activities
 from activities.gathering import gathered
-from activities.inline import Passed
+from activities.inline_driver import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.claim_binding import lacks
 from domain.claims.claim_validation import Claim

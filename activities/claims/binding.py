@@ -11,7 +11,7 @@ from activities.claims.binder_queue import BinderQueue
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.tools import Tools
 from activities.defined import Activities
-from activities.inline import Passed, effects_of
+from activities.inline_driver import Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.binding import claim_labels, new_handle
 from domain.claims.claim_binding import Created, CreateHandle, TakeHandle, Taken, decide, wanted_of

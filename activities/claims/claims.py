@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.claims import metrics
 from activities.claims.tools import Tools
 from activities.defined import Activities
-from activities.inline import effects_of
+from activities.inline_driver import effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_lifecycle import (
     ClaimEnded,

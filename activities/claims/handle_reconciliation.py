@@ -19,7 +19,7 @@ from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.requester import Requesters
 from activities.claims.writing import WriteActivities, Writer
 from activities.defined import Activities
-from activities.inline import Inline, Passed, effects_of
+from activities.inline_driver import Inline, Passed, effects_of
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.assignment import assign
 from domain.claims.claim_validation import VALIDATION_FAILED, Validate, Validated, faulty_plan

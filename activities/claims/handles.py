@@ -10,7 +10,7 @@ from activities.claims import metrics
 from activities.claims.duplicate_bindings import is_surplus
 from activities.claims.tools import Tools
 from activities.defined import Activities
-from activities.inline import effects_of
+from activities.inline_driver import effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.handle_lifecycle import (
     AskBinder,

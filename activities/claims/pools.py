@@ -13,7 +13,7 @@ from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.tools import Tools
 from activities.defined import Activities
 from activities.gathering import gathered
-from activities.inline import Inline, effects_of
+from activities.inline_driver import Inline, effects_of
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
 from domain.claims.binding import new_handle
 from domain.claims.constants import MANAGE_POOLS_INTERVAL

@@ -14,7 +14,7 @@ import logging
 from temporalio import activity
 
 from activities.defined import Activities
-from activities.inline import Effect, Inline
+from activities.inline_driver import Effect, Inline
 from activities.kube import KubeActivities
 from activities.leaders import HELD_FOR
 from activities.loadbalancers.predecessor import Predecessor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from temporalio import activity
 
 from activities.defined import Activities
-from activities.inline import Effect, Inline
+from activities.inline_driver import Effect, Inline
 from activities.kube import KubeActivities
 from activities.leaders import HELD_FOR
 from activities.loadbalancers.pass_context import Ground

@@ -23,7 +23,7 @@ from temporalio import activity
 
 from activities import attempt
 from activities.defined import Activities
-from activities.inline import Effect, Passed, effects_of
+from activities.inline_driver import Effect, Passed, effects_of
 from activities.leaders import HELD_FOR
 from activities.threescale import metrics
 from activities.threescale.errors import Call as Named

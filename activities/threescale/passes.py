@@ -2,7 +2,7 @@
 
     observe ─► decide ─► actions, one after the other ─► fold their results ─► decide ─► ... ─► nothing left to do
 
-`activities/inline.py` drives the sequence; `effects.py` has the effects.
+`activities/inline_driver.py` drives the sequence; `effects.py` has the effects.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from temporalio import activity
 
 from activities.defined import Activities
-from activities.inline import Inline
+from activities.inline_driver import Inline
 from activities.threescale import metrics
 from activities.threescale.effects import Effects
 from activities.threescale.pass_context import Ground

@@ -21,7 +21,7 @@ from activities.claims.duplicate_bindings import is_surplus
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.tools import Tools
 from activities.claims.writing import Writer
-from activities.inline import Inline, effects_of
+from activities.inline_driver import Inline, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_binding import MOST_TRIES, decide
 from domain.claims.claim_validation import Claim

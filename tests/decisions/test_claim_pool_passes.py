@@ -15,7 +15,7 @@ from activities.claims.pools import PoolActivities
 from activities.claims.releasing import Ended
 from activities.claims.tools import Tools
 from activities.claims.writing import WriteActivities
-from activities.inline import SECOND_LOOKS, effects_of
+from activities.inline_driver import SECOND_LOOKS, effects_of
 from domain.claims import RESOURCE_POOL
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.handle_reconciliation import HandleWorld
@@ -137,7 +137,7 @@ class Cluster:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """Its time is the passes' time."""
     cluster = Cluster()
-    for module in ("activities.inline", "activities.claims.pools"):
+    for module in ("activities.inline_driver", "activities.claims.pools"):
         monkeypatch.setattr(f"{module}.now", lambda: cluster.now)
     return cluster
 

@@ -12,7 +12,7 @@ from told_cache import told_queue
 
 from activities.claims import binder as binder_module
 from activities.claims.binder import AT_ONCE, BinderActivities, _Batch, places_in
-from activities.inline import Passed
+from activities.inline_driver import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.claim_validation import Claim
 from domain.claims.matching import Wanted, WantedResource

@@ -12,7 +12,7 @@ import pytest
 from named_actions import KEY, Do, Facts, Hello
 from temporalio.testing import ActivityEnvironment
 
-from activities.inline import AT_ONCE, MOST_ROUNDS, SECOND_LOOKS, Inline, Passed
+from activities.inline_driver import AT_ONCE, MOST_ROUNDS, SECOND_LOOKS, Inline, Passed
 from domain.claims.passes import PassPool
 from domain.decision import Action, Decision, Outcome
 from domain.model import Model
