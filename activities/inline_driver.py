@@ -4,9 +4,9 @@
        ^                        |
        +------ outdated --------+
 
-`domain/runner.py` has the rules of the sequence; `workflows/durable_driver.py` drives the same effects through Temporal. An
-action without an effect here is left to the object's own workflow. Running effects are never cancelled: each is one
-quick call whose answer would be lost.
+`domain/runner.py` has the rules of the sequence; `workflows/durable_driver.py` drives the same effects through
+Temporal. An action without an effect here is left to the object's own workflow. Running effects are never cancelled:
+each is one quick call whose answer would be lost.
 
 - In order (`in_order`), actions run one after another; those after a refused one wait for the next decision.
 - An action refused as outdated is retried after a new observation, a limited number of times per pass.

@@ -54,7 +54,8 @@ SLOTS: dict[str, int] = {
     Queue.INSTANCES_AWS: slots.AWS,
     Queue.THREESCALE: slots.THREESCALE,
 }
-# The most workflow tasks of an area at once (`workers.adaptive_concurrency`). They share a core: with too many, none ends in time.
+# The most workflow tasks of an area at once (`workers.adaptive_concurrency`). They share a core: with too many, none
+# ends in time.
 WORKFLOW_TASKS = 12
 # The same for instances, whose local activities mostly wait for answers.
 MOST_WAITING = 100

@@ -9,9 +9,9 @@
 of: an activity that ends, a wake, the timer for the nearest deadline. An action that misses its heartbeat is scheduled
 again at once with a longer timeout: a dead worker is noticed soon, and a slow one can finish.
 
-Continue-as-new carries what cannot be observed again (`domain.continue_as_new.Carry`). It happens only while no action runs, and
-cancels renewable observations (`Action.renewable`). It ends a long history, and moves a lifecycle to another version of
-the workers.
+Continue-as-new carries what cannot be observed again (`domain.continue_as_new.Carry`). It happens only while no action
+runs, and cancels renewable observations (`Action.renewable`). It ends a long history, and moves a lifecycle to another
+version of the workers.
 """
 
 from __future__ import annotations

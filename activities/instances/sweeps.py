@@ -27,8 +27,8 @@ from domain.instances.names import GroupKey
 from domain.instances.passes import SweepInstances, SweepMemory, SweepWorld
 from domain.instances.resources import AWSMachinePool
 from domain.instances.resync import differs
-from domain.pause_and_retry import paused
 from domain.passes import swept
+from domain.pause_and_retry import paused
 from engine.clock import now
 from engine.temporal import tell, wake
 

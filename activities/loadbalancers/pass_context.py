@@ -12,12 +12,12 @@ from activities.loadbalancers.predecessor import Predecessor
 from activities.loadbalancers.reports import Reports
 from activities.openstack.projects import Projects
 from domain.identity import Kind
-from domain.pause_and_retry import is_paused
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.fleet import AskFleet, Fleet
 from domain.loadbalancers.health import Timings
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import selects
+from domain.pause_and_retry import is_paused
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
 from engine.clock import now

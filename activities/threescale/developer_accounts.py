@@ -10,8 +10,8 @@ from domain.threescale.developer_account import ObservedAccount, admin_of
 from domain.threescale.developer_credentials import password_of
 from domain.threescale.developer_user import ObservedUser
 from domain.threescale.duplicate_owners import Holder
-from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
 from domain.threescale.reference_names import users_of_account
+from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
 
 
 class AccountSubject(Subject[DeveloperAccount]):

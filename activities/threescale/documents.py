@@ -8,8 +8,8 @@ from activities.threescale.sources import Sources, as_sent
 from activities.threescale.subjects import Subject
 from domain.threescale.active_doc import ObservedDocument, Text
 from domain.threescale.calls import Read
-from domain.threescale.remote_state import answer_of
 from domain.threescale.custom_policy import ObservedPolicy
+from domain.threescale.remote_state import answer_of
 from domain.threescale.resources import ActiveDoc, CustomPolicyDefinition, Product
 
 _REFERENCE = "spec.activeDocOpenAPIRef"

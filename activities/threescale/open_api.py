@@ -13,9 +13,9 @@ from domain.identity import all_kinds
 from domain.threescale.actions import ClusterWrite
 from domain.threescale.calls import Read
 from domain.threescale.open_api import LabelSource, ObservedOpenApi, WriteChild
+from domain.threescale.reference_names import made_by
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.source_labels import WATCHED_BY, SourceSecret
-from domain.threescale.reference_names import made_by
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import KubeApi
 from engine.kube.json import text

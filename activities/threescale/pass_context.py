@@ -8,7 +8,6 @@ from activities.threescale.application_auth import AuthSubject
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import AccountSubject, ApplicationSubject, UserSubject
 from activities.threescale.documents import DocumentSubject, PolicySubject
-from activities.threescale.tenant_addresses import Homes
 from activities.threescale.open_api import OpenApiSubject
 from activities.threescale.predecessor import Predecessor
 from activities.threescale.products import BackendSubject, ProductSubject
@@ -18,6 +17,7 @@ from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources
 from activities.threescale.subjects import Subject
 from activities.threescale.tenant import TenantSubject
+from activities.threescale.tenant_addresses import Homes
 from activities.threescale.tenants import Tenants
 from domain.custom_resources import custom_resources
 from domain.identity import Key, Kind

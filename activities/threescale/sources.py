@@ -16,10 +16,10 @@ import httpx
 from activities.threescale.document_download import fetch
 from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
+from domain.threescale.document_sources import text_at, text_in_secret
 from domain.threescale.observed import invalid, waiting
 from domain.threescale.open_api_document import Unreadable, parsed, read_api
 from domain.threescale.resources.shared import ObjectReference
-from domain.threescale.document_sources import text_at, text_in_secret
 from domain.threescale.spec_validation import Fault
 from engine.errors import ApiError
 

@@ -25,9 +25,9 @@ from domain.accounts.constants import OWNER_TAG
 from domain.accounts.resources import Account, AccountSpec, AccountState, ServiceQuota
 from domain.decision import Action, Queue
 from domain.identity import Key
-from domain.pause_and_retry import paused
 from domain.model import Model
 from domain.passes import PassedWorld
+from domain.pause_and_retry import paused
 
 # After a failed correction.
 TRIED_AGAIN = timedelta(minutes=5)

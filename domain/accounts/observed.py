@@ -21,9 +21,9 @@ from domain.accounts.resources import (
 )
 from domain.accounts.status import with_account_state, with_claim_state, with_condition, with_failure
 from domain.decision import Action, Decision
-from domain.pause_and_retry import paused
 from domain.model import Model
 from domain.object_world import ObjectWorld
+from domain.pause_and_retry import paused
 from domain.resource import condition_of
 from domain.writes import JsonPatch, Patch, difference
 

@@ -25,8 +25,8 @@ from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool, AccountState
 from domain.decision import earliest
 from domain.identity import Key
-from domain.pause_and_retry import paused
 from domain.model import Model
+from domain.pause_and_retry import paused
 from domain.resource import condition_of, parse_timestamp, timestamp
 
 ORGANIZATION = THE_ORGANIZATION

@@ -31,8 +31,8 @@ from domain.accounts.resources import (
 )
 from domain.accounts.status import TRUE
 from domain.decision import Outcome
-from domain.pause_and_retry import paused
 from domain.model import Model
+from domain.pause_and_retry import paused
 from domain.resource import Condition, condition_of, timestamp
 
 FIRST_PAUSE = timedelta(minutes=1)

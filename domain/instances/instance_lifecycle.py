@@ -49,8 +49,8 @@ from domain.instances.reactions import (
     unproven,
 )
 from domain.instances.record import InstanceRecord
-from domain.pause_and_retry import paused
 from domain.model import Model
+from domain.pause_and_retry import paused
 from domain.writes import JsonPatch
 
 

@@ -23,8 +23,8 @@ from domain.instances.record import InstanceRecord, answered, fold, hear, opened
 from domain.instances.replacements import Replacement, Unreplaced
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
 from domain.instances.resync import missed_events
-from domain.pause_and_retry import paused
 from domain.model import Model
+from domain.pause_and_retry import paused
 from domain.refusal import ErrorType
 
 # The activity and the slot of the search for a Node.

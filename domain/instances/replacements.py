@@ -36,8 +36,8 @@ from domain.instances.constants import (
 )
 from domain.instances.names import InstanceKey
 from domain.instances.resources import Machine, MachineDeployment, MachineSet
-from domain.pause_and_retry import paused
 from domain.model import Model
+from domain.pause_and_retry import paused
 from domain.resource import CustomResource, ObjectMeta
 
 # The value of Cluster API's annotation on a Machine that is replaced. Cluster API only looks for the key.

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from domain.decision import Action, Decision
-from domain.pause_and_retry import retry_wanted
 from domain.loadbalancers.boot_backoff import tried_again
 from domain.loadbalancers.constants import QUOTA_ANNOTATION, REVISION_ANNOTATION
 from domain.loadbalancers.fleet import AskFleet, Fleet
@@ -22,6 +21,7 @@ from domain.loadbalancers.patches import combined
 from domain.loadbalancers.scaling import SetPlan, plan_set
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, PatchMachine, SetWorld
 from domain.notices import Notice, normal
+from domain.pause_and_retry import retry_wanted
 from domain.writes import JsonPatch
 
 # A machine's creation is reported this long, also by the attempt that follows a crash.

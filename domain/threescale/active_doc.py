@@ -20,9 +20,7 @@ from domain.resource import ObjectMeta
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write, change, creation, deletion
 from domain.threescale.conditions import INVALID
-from domain.threescale.spec_defaults import of_active_doc
 from domain.threescale.digests import created, digest, digests_of
-from domain.threescale.remote_state import FoundDocument
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.normalize import same_json
 from domain.threescale.observed import Blocker, Leaving, ObservedOne, invalid, is_true, lets_go, waiting
@@ -30,8 +28,10 @@ from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.references import elder, seniority, usable
 from domain.threescale.remote_object import One, differing, read_one, wrote_one
+from domain.threescale.remote_state import FoundDocument
 from domain.threescale.resources import ActiveDoc, Product
 from domain.threescale.resources.shared import Digests, Document, LocalReference
+from domain.threescale.spec_defaults import of_active_doc
 from domain.threescale.spec_validation import fault_of_system_name, message_of
 
 FETCH_EVERY = timedelta(minutes=5)

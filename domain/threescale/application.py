@@ -19,13 +19,11 @@ from typing import ClassVar, Self
 from domain.decision import Decision
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.application_sync import credentials, is_application, known_id_of, natural_key, sync_application
-from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.calls import Read, Resource, SecretKey, deletion
+from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.digests import created, digest, digests_of, retained
-from domain.threescale.remote_state import FoundApplication, FoundPlan, answers_of
 from domain.threescale.duplicate_owners import Holder
-from domain.threescale.remote_ids import bereft, combined, owned
 from domain.threescale.observed import (
     Blocker,
     Leaving,
@@ -40,7 +38,9 @@ from domain.threescale.observed import (
 from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import known_at, same_tenant
 from domain.threescale.references import elder, has_let_go, id_of_account, takes_its_own
+from domain.threescale.remote_ids import bereft, combined, owned
 from domain.threescale.remote_object import One, differing
+from domain.threescale.remote_state import FoundApplication, FoundPlan, answers_of
 from domain.threescale.resources import Application, DeveloperAccount, Product
 from domain.threescale.resources.shared import Digests
 

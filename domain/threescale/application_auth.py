@@ -19,12 +19,12 @@ from domain.model import Model
 from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import TAKEN, Read, Resource, SecretKey, Write, unless_refused
 from domain.threescale.conditions import INVALID, READY
-from domain.threescale.remote_state import FoundApplication
 from domain.threescale.gateway_configuration import backend_version
 from domain.threescale.observed import Blocker, ObservedOne, Phase, invalid, is_true, stands, waiting
 from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import known_at
 from domain.threescale.remote_object import One
+from domain.threescale.remote_state import FoundApplication
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product
 
 USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "ApplicationKey"

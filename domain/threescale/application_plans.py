@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.remote_state import FoundLimit, FoundMetric, FoundPlan, FoundPricingRule
 from domain.threescale.normalize import bare_name, same_money
+from domain.threescale.remote_state import FoundLimit, FoundMetric, FoundPlan, FoundPricingRule
 from domain.threescale.resources.product import ApplicationPlan, PricingRule
 from domain.threescale.resources.shared import MetricReference
 

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.digests import OTHERS
-from domain.threescale.remote_state import FoundApplication, FoundPlan
 from domain.threescale.gateway_configuration import backend_version
-from domain.threescale.remote_ids import remembered_id
 from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import known_at
+from domain.threescale.remote_ids import remembered_id
 from domain.threescale.remote_object import One, differing
+from domain.threescale.remote_state import FoundApplication, FoundPlan
 from domain.threescale.resources import Application, Product
 
 LIVE, SUSPENDED = "live", "suspended"

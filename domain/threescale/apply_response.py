@@ -10,8 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from domain.schema import Json
+from domain.threescale.auto_promotion import newest_after, promoted
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.constants import APICAST, BUILT_IN
+from domain.threescale.product_sync import touches_gateway
 from domain.threescale.remote_state import (
     FoundBackend,
     FoundBackendApi,
@@ -27,8 +29,6 @@ from domain.threescale.remote_state import (
     answer_of,
     answers_of,
 )
-from domain.threescale.product_sync import touches_gateway
-from domain.threescale.auto_promotion import newest_after, promoted
 
 _OWN_CHAIN: tuple[dict[str, Json], ...] = (
     {"name": APICAST, "version": BUILT_IN, "configuration": {}, "enabled": True},

@@ -23,15 +23,15 @@ from domain.threescale.actions import ShowStatus
 from domain.threescale.apply_response import read_backend, wrote_backend
 from domain.threescale.backend_sync import shows_in_gateways, sync_backend
 from domain.threescale.calls import Read, Resource, Write, deletion
-from domain.threescale.spec_defaults import of_backend
 from domain.threescale.digests import digest, digests_of, remembering
-from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import Blocker, Leaving, Observed, blocking, calls, held, invalid, status_patch, waiting
 from domain.threescale.product_sync import Sync
 from domain.threescale.references import IN_USE, elder, users_of
+from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi
 from domain.threescale.resources import Backend, Product
 from domain.threescale.resources.shared import Digests
+from domain.threescale.spec_defaults import of_backend
 from domain.threescale.spec_validation import Fault, faults_of_backend, message_of
 
 

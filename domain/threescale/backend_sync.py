@@ -11,10 +11,10 @@ from collections.abc import Iterable
 
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write, unless_refused
-from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi
 from domain.threescale.metrics import Owner, count, order, without
 from domain.threescale.normalize import described, same_address, same_text
 from domain.threescale.product_sync import Sync
+from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi
 from domain.threescale.resources.backend import BackendSpec
 
 

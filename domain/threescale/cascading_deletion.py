@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from domain.resource import CustomResource, ObjectMeta
-from domain.threescale.remote_ids import owned
 from domain.threescale.provider_account import NoAccount, ProviderAccount
+from domain.threescale.remote_ids import owned
 from domain.threescale.resources import Backend, DeveloperAccount, OpenApi, Product, Tenant
 from domain.writes import JsonPatch
 

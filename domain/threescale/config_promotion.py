@@ -13,11 +13,11 @@ from typing import Self
 
 from domain.decision import Decision
 from domain.model import Model
+from domain.threescale.auto_promotion import PRODUCTION, SANDBOX, looks_at_configs, newest_after, promoted, promotion
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import INVALID, READY
 from domain.threescale.observed import Blocker, Observed, Phase, invalid, is_true, stands, waiting
 from domain.threescale.product_sync import Sync
-from domain.threescale.auto_promotion import PRODUCTION, SANDBOX, looks_at_configs, newest_after, promoted, promotion
 from domain.threescale.provider_account import ProviderAccount, known_at
 from domain.threescale.references import usable
 from domain.threescale.resources import Product, ProxyConfigPromote

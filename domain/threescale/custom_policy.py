@@ -16,13 +16,13 @@ from domain.resource import ObjectMeta
 from domain.schema import Json, JsonObject
 from domain.threescale.calls import Read, Resource, change, creation, deletion
 from domain.threescale.digests import created, digest, digests_of
-from domain.threescale.remote_state import FoundPolicy
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.normalize import described, same_json
 from domain.threescale.observed import Leaving, ObservedOne, invalid, lets_go
 from domain.threescale.product_sync import Sync
 from domain.threescale.references import elder
 from domain.threescale.remote_object import One
+from domain.threescale.remote_state import FoundPolicy
 from domain.threescale.resources import CustomPolicyDefinition
 from domain.threescale.resources.shared import Digests
 

@@ -20,17 +20,17 @@ from domain.threescale.calls import Read, Resource, SecretKey, Write, change, de
 from domain.threescale.conditions import ORPHAN
 from domain.threescale.developer_credentials import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
-from domain.threescale.remote_state import MANAGED_BY, FoundAccount
 from domain.threescale.duplicate_owners import Holder, holder_of
 from domain.threescale.observed import Blocker, Leaving, ObservedOne, invalid, is_true, lets_go, waiting
 from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import same_tenant
+from domain.threescale.reference_names import users_of_account
 from domain.threescale.references import seniority
 from domain.threescale.remote_object import One, differing
+from domain.threescale.remote_state import MANAGED_BY, FoundAccount
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import ADMIN
 from domain.threescale.resources.shared import Digests
-from domain.threescale.reference_names import users_of_account
 
 NO_ADMIN = "valid admin developer user CR not found"
 

@@ -22,9 +22,7 @@ from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import FAILED, INVALID
 from domain.threescale.developer_credentials import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
-from domain.threescale.remote_state import FoundUser
 from domain.threescale.duplicate_owners import Holder
-from domain.threescale.remote_ids import bereft, owned
 from domain.threescale.observed import (
     Blocker,
     Leaving,
@@ -40,7 +38,9 @@ from domain.threescale.observed import (
 from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import same_tenant
 from domain.threescale.references import account_usable, has_let_go, id_of_account, takes_its_own
+from domain.threescale.remote_ids import bereft, owned
 from domain.threescale.remote_object import One, differing
+from domain.threescale.remote_state import FoundUser
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import MEMBER
 from domain.threescale.resources.shared import Digests

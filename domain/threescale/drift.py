@@ -21,8 +21,11 @@ from domain.threescale.active_doc import sync_document
 from domain.threescale.application_sync import LIVE, SUSPENDED
 from domain.threescale.backend_sync import changes_of_backend
 from domain.threescale.calls import Read, Resource
+from domain.threescale.custom_policy import sync_policy
 from domain.threescale.developer_account import sync_account
 from domain.threescale.digests import digests_of
+from domain.threescale.product_sync import changes_of_service
+from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import (
     MANAGED_BY,
     FoundAccount,
@@ -34,9 +37,6 @@ from domain.threescale.remote_state import (
     Identified,
     answers_of,
 )
-from domain.threescale.custom_policy import sync_policy
-from domain.threescale.product_sync import changes_of_service
-from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import (
     ActiveDoc,
     Application,

@@ -16,9 +16,9 @@ from domain.model import Model
 from domain.schema import Json
 from domain.threescale.calls import Resource, Write
 from domain.threescale.constants import HITS
-from domain.threescale.remote_state import FoundMappingRule, FoundMetric
 from domain.threescale.mapping_rules import FoundRule, Rule, RuleEdit, edits
 from domain.threescale.normalize import bare_name, described, same_text
+from domain.threescale.remote_state import FoundMappingRule, FoundMetric
 from domain.threescale.renames import ASIDE, in_turn
 from domain.threescale.resources.shared import MappingRule, Metric, ProductMethod
 

@@ -32,13 +32,13 @@ from domain.threescale.actions import (
 from domain.threescale.calls import Read, Resource, Write, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, conditions, in_sync
 from domain.threescale.digests import begun_no_more, creating, remembering, retained
-from domain.threescale.remote_state import Identified
 from domain.threescale.duplicate_owners import Holder, holder_of
-from domain.threescale.remote_ids import ID_ANNOTATIONS, OWN_IDS, combined, identified, remembered_id
 from domain.threescale.orphan_backoff import next_look, waiting_since
 from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import NoAccount, ProviderAccount, known_at, same_tenant
+from domain.threescale.remote_ids import ID_ANNOTATIONS, OWN_IDS, combined, identified, remembered_id
 from domain.threescale.remote_object import One, read_one, wrote_one
+from domain.threescale.remote_state import Identified
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.shared import Conditions, Digests
 from domain.writes import JsonPatch, difference

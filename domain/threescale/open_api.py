@@ -26,10 +26,11 @@ from domain.schema import JsonObject
 from domain.threescale import BACKEND, OPEN_API, PRODUCT
 from domain.threescale.actions import SECRET, ClusterWrite
 from domain.threescale.active_doc import Text, fetched_again
+from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.calls import Read
 from domain.threescale.conditions import FAILED, INVALID, Standing
 from domain.threescale.digests import RETAIN
-from domain.threescale.remote_ids import combined, owned
+from domain.threescale.document_sources import look_at, text_at
 from domain.threescale.notices import left_aside
 from domain.threescale.observed import (
     Blocker,
@@ -45,13 +46,12 @@ from domain.threescale.observed import (
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import Generated, generate
 from domain.threescale.product_sync import Sync
-from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.provider_account import INSECURE
 from domain.threescale.references import seniority, usable
+from domain.threescale.remote_ids import combined, owned
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.resources.shared import LocalReference
 from domain.threescale.source_labels import SourceSecret, source_noted
-from domain.threescale.document_sources import look_at, text_at
 from domain.threescale.spec_validation import Fault, faults_of_backend, faults_of_product, message_of
 from domain.writes import JsonPatch, difference
 

@@ -22,21 +22,21 @@ from domain.resource import ObjectMeta
 from domain.threescale.actions import ShowStatus
 from domain.threescale.application_plans import references
 from domain.threescale.apply_response import read_product, wrote_product
-from domain.threescale.cascading_deletion import takes_along
+from domain.threescale.auto_promotion import PRODUCTION, is_promoted_by_itself
 from domain.threescale.calls import Read, Resource, SecretKey, Write, deletion
+from domain.threescale.cascading_deletion import takes_along
 from domain.threescale.conditions import Standing
-from domain.threescale.spec_defaults import of_product
 from domain.threescale.digests import digest, digests_of, remembering, retained
-from domain.threescale.remote_state import MANAGED_BY, FoundProduct
-from domain.threescale.gateway_configuration import secrets_of, with_secrets
 from domain.threescale.duplicate_owners import Holder
+from domain.threescale.gateway_configuration import secrets_of, with_secrets
 from domain.threescale.observed import Blocker, Leaving, Observed, blocking, calls, held, invalid, status_patch, waiting
 from domain.threescale.product_sync import Sync, Wanted, sync_product, touches_gateway
-from domain.threescale.auto_promotion import PRODUCTION, is_promoted_by_itself
 from domain.threescale.references import backends_by_name, blocker_of_product, elder, shared_path
+from domain.threescale.remote_state import MANAGED_BY, FoundProduct
 from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Digests
+from domain.threescale.spec_defaults import of_product
 from domain.threescale.spec_validation import Fault, faults_of_product, message_of
 
 

@@ -16,12 +16,18 @@ from collections.abc import Iterable, Mapping
 from domain.model import Model
 from domain.schema import Json
 from domain.threescale.application_plans import id_of, limit_and_price, looks, metric_ids, offer, references
+from domain.threescale.auto_promotion import looks_at_configs, promotion
 from domain.threescale.calls import Read, Resource, Write, unless_refused
-from domain.threescale.remote_state import MANAGED_BY, FoundPlan, FoundProduct, FoundService, FoundUsage
-from domain.threescale.gateway_configuration import backend_version, deployment_option, differing_proxy, flows, proxy_fields
+from domain.threescale.gateway_configuration import (
+    backend_version,
+    deployment_option,
+    differing_proxy,
+    flows,
+    proxy_fields,
+)
 from domain.threescale.metrics import Owner, count, order, without
 from domain.threescale.normalize import chain_of, same_chain, same_path, same_text, usage_path
-from domain.threescale.auto_promotion import looks_at_configs, promotion
+from domain.threescale.remote_state import MANAGED_BY, FoundPlan, FoundProduct, FoundService, FoundUsage
 from domain.threescale.renames import in_turn
 from domain.threescale.resources.product import ProductSpec
 

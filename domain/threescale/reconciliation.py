@@ -7,8 +7,8 @@ from domain.decision import Action, Decision, World
 from domain.pause_and_retry import RETRIED
 from domain.refusal import ErrorType, Refusal
 from domain.threescale.actions import ShowStatus
-from domain.threescale.cascading_deletion import belonging
 from domain.threescale.calls import Call
+from domain.threescale.cascading_deletion import belonging
 from domain.threescale.conditions import INVALID
 from domain.threescale.digests import DRIFT, LOOKED
 from domain.threescale.notices import notices

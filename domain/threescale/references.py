@@ -16,9 +16,9 @@ from domain.threescale.application_plans import references
 from domain.threescale.conditions import FAILED, INVALID, READY, SYNCED, Standing
 from domain.threescale.digests import retained
 from domain.threescale.normalize import same_path
-from domain.threescale.remote_ids import remembered_id
 from domain.threescale.observed import Blocker, invalid, is_true
 from domain.threescale.provider_account import known_at, same_tenant
+from domain.threescale.remote_ids import remembered_id
 from domain.threescale.resources import Backend, DeveloperAccount, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Conditions

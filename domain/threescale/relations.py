@@ -32,9 +32,10 @@ from domain.resource import CustomResource, KubeModel, ObjectMeta
 from domain.threescale import CUSTOM_KINDS, THE_TENANTS
 from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY, SYNCED, WAITING
 from domain.threescale.digests import DRIFT, LOOKED
-from domain.threescale.remote_ids import remembered_id
 from domain.threescale.observed import Phase
 from domain.threescale.provider_account import SEED_SECRET, same_tenant
+from domain.threescale.reference_names import called, known_as, refers_to, seen_by_others
+from domain.threescale.remote_ids import remembered_id
 from domain.threescale.resources import (
     Application,
     Backend,
@@ -45,7 +46,6 @@ from domain.threescale.resources import (
     ProxyConfigPromote,
     Tenant,
 )
-from domain.threescale.reference_names import called, known_as, refers_to, seen_by_others
 
 MODELS = tuple(model for model in custom_resources() if model.kind_of in CUSTOM_KINDS)
 # The first True condition decides.

@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 from domain.model import Model
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.remote_state import Identified, answer_of, answers_of
 from domain.threescale.normalize import same_text
+from domain.threescale.remote_state import Identified, answer_of, answers_of
 
 T = TypeVar("T", bound=Identified)
 

@@ -1,8 +1,8 @@
 """The defaults that are written into a spec, so that the effective values are visible in the object.
 
 Each function returns the fields of `spec` to merge; lists are replaced as a whole. A name without letters or digits
-yields no system name, which `spec_validation.py` then requires. Without a name there are no defaults, because the API server
-would refuse the object.
+yields no system name, which `spec_validation.py` then requires. Without a name there are no defaults, because the API
+server would refuse the object.
 """
 
 from __future__ import annotations

@@ -22,16 +22,23 @@ from domain.resource import ObjectMeta
 from domain.schema import JsonObject
 from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import Read, Resource, SecretKey, Write
-from domain.threescale.spec_defaults import of_tenant
 from domain.threescale.digests import digest, digests_of
-from domain.threescale.remote_state import answer_of
 from domain.threescale.duplicate_owners import Holder
-from domain.threescale.remote_ids import identified, owned, remembered_id
 from domain.threescale.observed import Blocker, Leaving, Observed, Phase, acts, failed, invalid, waiting
-from domain.threescale.provider_account import ADDRESS_KEY, TOKEN_KEY, NoAccount, ProviderAccount, SecretView, same_tenant
+from domain.threescale.provider_account import (
+    ADDRESS_KEY,
+    TOKEN_KEY,
+    NoAccount,
+    ProviderAccount,
+    SecretView,
+    same_tenant,
+)
 from domain.threescale.references import elder
+from domain.threescale.remote_ids import identified, owned, remembered_id
+from domain.threescale.remote_state import answer_of
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.shared import Digests
+from domain.threescale.spec_defaults import of_tenant
 from domain.threescale.tenant_sync import (
     LEAVING,
     FoundTenant,

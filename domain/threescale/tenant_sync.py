@@ -14,9 +14,9 @@ from domain.model import Model
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.developer_user import PENDING
-from domain.threescale.remote_state import MANAGED_BY, FoundUser, Identified, answer_of, answers_of
 from domain.threescale.product_sync import Sync
 from domain.threescale.remote_object import One, differing
+from domain.threescale.remote_state import MANAGED_BY, FoundUser, Identified, answer_of, answers_of
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.developers import ADMIN
 

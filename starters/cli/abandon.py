@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from domain.pause_and_retry import ABANDONED
 from domain.model import Model
+from domain.pause_and_retry import ABANDONED
 from domain.resource import timestamp
 from engine import command_groups
 from starters.cli.environment import StateOption
-from starters.cli.output import CommandError, Format, FormatOption, printed, say, utc_now, warn
 from starters.cli.object_reference import KindArgument, NameArgument, Target, target
+from starters.cli.output import CommandError, Format, FormatOption, printed, say, utc_now, warn
 
 if TYPE_CHECKING:
     from domain.identity import Kind

@@ -17,8 +17,8 @@ from domain.pause_and_retry import PAUSED, is_paused
 from engine import command_groups
 from starters.cli.completing import complete_areas, complete_kinds, complete_objects
 from starters.cli.environment import StateOption
-from starters.cli.output import Format, FormatOption, printed, say
 from starters.cli.object_reference import KindArgument, NameIfSeveral, Target, kind_named, target
+from starters.cli.output import Format, FormatOption, printed, say
 
 if TYPE_CHECKING:
     from domain.identity import Key

@@ -38,12 +38,12 @@ from engine.kube.json import text
 from engine.missing_workers import missing_worker_of
 from engine.temporal import is_open, start_of, wake
 from starters.cli import machines
+from starters.cli.object_reference import Target
 from starters.cli.output import CommandError
 from starters.cli.pausing import standing
 from starters.cli.records import annotate
 from starters.cli.session import ClusterSession, Session
 from starters.cli.stuck_workflows import UNREPLAYABLE, stuck, unreplayable
-from starters.cli.object_reference import Target
 
 T = TypeVar("T")
 

@@ -15,15 +15,15 @@ import typer
 from rich.text import Text
 
 from domain.identity import Key, Kind, all_kinds, key_found
-from domain.pause_and_retry import is_paused
 from domain.model import Model
+from domain.pause_and_retry import is_paused
 from domain.resource import parse_timestamp
 from engine import command_groups
 from starters.cli import output
 from starters.cli.completing import complete_kinds
 from starters.cli.environment import StateOption
-from starters.cli.output import Format, FormatOption
 from starters.cli.object_reference import checked_name, kind_named, path
+from starters.cli.output import Format, FormatOption
 
 if TYPE_CHECKING:
     from temporalio.client import WorkflowExecution

@@ -19,10 +19,10 @@ from domain.instances.places import served
 from domain.model import Model
 from engine.kube.json import JsonObject, sequence, text
 from engine.temporal import described
+from starters.cli.object_reference import Target, usable_outside
 from starters.cli.output import CommandError
 from starters.cli.served_places import places_of
 from starters.cli.session import Session
-from starters.cli.object_reference import Target, usable_outside
 
 # Other providers' Machines use the same form.
 _OF_AWS = "aws:"

@@ -29,11 +29,11 @@ from engine.errors import ApiError, Denied
 from engine.kube import JsonObject, KubeApi, Listing, WatchEvent
 from engine.kube.json import text
 from engine.settings import settings
+from starters.cli.object_reference import Target
 from starters.cli.output import CommandError, Format, printed, say, utc_now
 from starters.cli.pausing import standing
 from starters.cli.session import Session, perform
 from starters.cli.why import tell_plan
-from starters.cli.object_reference import Target
 from workers.main import activities_of
 from workers.registry import workflows_of
 from workflows.durable_driver import Entity

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from engine.errors import ApiError
 from engine.kube import EVENT, JsonObject
 from engine.kube.events import Said, Subject, event
+from starters.cli.object_reference import Target
 from starters.cli.output import utc_now, warn
 from starters.cli.session import FIELD_MANAGER, ClusterSession, person
-from starters.cli.object_reference import Target
 
 
 async def annotate(session: ClusterSession, target: Target, annotations: Mapping[str, str | None]) -> None:

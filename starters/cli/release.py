@@ -14,8 +14,8 @@ import typer
 from domain.model import Model
 from engine import command_groups
 from starters.cli.environment import StateOption
-from starters.cli.output import CommandError, Format, FormatOption, printed, say
 from starters.cli.object_reference import KindArgument, NameArgument, Target, target
+from starters.cli.output import CommandError, Format, FormatOption, printed, say
 
 if TYPE_CHECKING:
     from engine.kube import JsonObject

@@ -15,9 +15,9 @@ from domain.identity import Key, Kind, all_kinds
 from domain.model import Model
 from engine.errors import ApiError
 from starters.cli.listing import Row, row_of
+from starters.cli.object_reference import Target, checked_name, path
 from starters.cli.output import CommandError, Format, printed, say, table
 from starters.cli.session import Session, perform, person, refusal
-from starters.cli.object_reference import Target, checked_name, path
 
 AT_ONCE = 5
 REFUSED = "refused: "

@@ -29,8 +29,8 @@ from engine import command_groups
 from starters.cli import output
 from starters.cli.environment import StateOption
 from starters.cli.listing import Row
-from starters.cli.output import Format, FormatOption
 from starters.cli.object_reference import path
+from starters.cli.output import Format, FormatOption
 
 if TYPE_CHECKING:
     from starters.cli.session import Session

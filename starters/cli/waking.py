@@ -16,9 +16,9 @@ from engine.errors import Absent, ApiError, Denied
 from engine.kube.json import JsonObject, sequence, text
 from engine.settings import Settings
 from starters.cli import lifecycle
+from starters.cli.object_reference import Target
 from starters.cli.output import CommandError, warn
 from starters.cli.session import Session, perform, refusal
-from starters.cli.object_reference import Target
 from workers.registry import areas
 
 # Signal-with-start saturates a small server at about ten concurrent calls.

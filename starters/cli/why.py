@@ -10,8 +10,8 @@ from rich.text import Text
 from domain.refusal import ErrorType
 from domain.why import Hindrance, Why
 from starters.cli import output
-from starters.cli.output import Format
 from starters.cli.object_reference import Target
+from starters.cli.output import Format
 
 __all__ = ["Why", "tell", "tell_plan"]
 

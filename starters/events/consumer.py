@@ -4,8 +4,8 @@
        ▲         │ full: stop receiving                                                  │
        └─ wait ──┘ Temporal is down, SQS refuses: back off             delete, keep, dead letter
 
-Messages in work are kept invisible (`visibility.py`). Pollers back off with full jitter, from 0.2 to 20 s; to 30 s for a
-missing queue, whose maintainer is asked to recreate it. After an error the message is kept. To stop, it lets messages
+Messages in work are kept invisible (`visibility.py`). Pollers back off with full jitter, from 0.2 to 20 s; to 30 s for
+a missing queue, whose maintainer is asked to recreate it. After an error the message is kept. To stop, it lets messages
 in work finish and gives back the rest (visibility 0).
 """
 
@@ -25,10 +25,10 @@ from engine.errors import Absent, ApiError
 from engine.health import Progress
 from starters.events import metrics
 from starters.events.batches import Batches
-from starters.events.visibility import InWork
+from starters.events.dispatcher import Teller
 from starters.events.library import EventBridgeEvent, acknowledgement_of, get_events_from_sqs, in_words
 from starters.events.queues import MOST_IN_BATCH, Queue, Receipt, TextAttributes
-from starters.events.dispatcher import Teller
+from starters.events.visibility import InWork
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 20.0
 # AWS does not allow recreating a queue within a minute of its deletion.

@@ -4,8 +4,8 @@
           ▲                  └──────────── delete, keep, dead letter ────────────────────┘
           └ a third each: states, Spot notices, scheduled maintenance
 
-`python -m starters.events.consumer_benchmark` prints JSON; `perdure bench instances` runs it. The queue keeps SQS's contract
-(visibility, receive counts, dead letters), so tests use it as well.
+`python -m starters.events.consumer_benchmark` prints JSON; `perdure bench instances` runs it. The queue keeps SQS's
+contract (visibility, receive counts, dead letters), so tests use it as well.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from domain.model import Model
 from engine.errors import ApiError
 from engine.kube.json import JsonObject
 from starters.events.consumer import Consumer
+from starters.events.dispatcher import Teller
 from starters.events.index import Index, machine
 from starters.events.queues import Receipt, TextAttributes
-from starters.events.dispatcher import Teller
 
 ACCOUNT, REGION = "123456789012", "eu-central-1"
 

@@ -16,8 +16,8 @@ from domain.instances.message_acknowledgement import Acknowledgement, Handled, O
 from domain.instances.transport import Message
 from domain.model import Model
 from starters.events import metrics
-from starters.events.queues import MOST_IN_BATCH, Queue
 from starters.events.dispatcher import Teller
+from starters.events.queues import MOST_IN_BATCH, Queue
 
 
 class EventBridgeEvent(Model):

@@ -28,9 +28,9 @@ from engine.settings import Settings
 from engine.temporal import wake
 from starters.events import metrics
 from starters.events.consumer import Consumer
+from starters.events.dispatcher import Teller
 from starters.events.index import Feed, Index
 from starters.events.queues import SqsQueue
-from starters.events.dispatcher import Teller
 from starters.events.temporal import hand_over, wake_group
 
 PROCESS = "events"

@@ -32,7 +32,9 @@ AREA = "accounts"
 _ACCOUNT_ANNOTATIONS = (*pause_and_retry.LEVERS, LET_GO, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
 _ASKED_FOR = ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")
 # Written by kubectl and our own levers; no decision of a claim reads them.
-_UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", pause_and_retry.RETRIED, pause_and_retry.ABANDONED})
+_UNREAD_ANNOTATIONS = frozenset(
+    {"kubectl.kubernetes.io/last-applied-configuration", pause_and_retry.RETRIED, pause_and_retry.ABANDONED}
+)
 # Seconds in which the pool hands over a bound Account, even among ten at once.
 _HAND_OVER = 1.0
 _TRUE = "true"

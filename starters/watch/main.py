@@ -29,8 +29,8 @@ from engine.settings import Settings
 from engine.temporal import is_open, wake, wake_open
 from starters.watch import metrics
 from starters.watch.adoption import unmatched
-from starters.watch.checkpoint import CHECKPOINT
 from starters.watch.background_tasks import attend, duties_of_areas
+from starters.watch.checkpoint import CHECKPOINT
 from starters.watch.gauges import published
 from starters.watch.kinds import watched_under
 from starters.watch.missing_workers import tell_of_missing_workers

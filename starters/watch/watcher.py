@@ -32,14 +32,14 @@ from engine.kube.api import KubeApi
 from engine.kube.reflector import Timing
 from engine.tracing import change
 from starters.watch import metrics
-from starters.watch.delegation import Carriers, Handover, IsOpen
 from starters.watch.checkpoint import Checkpoint
+from starters.watch.delegation import Carriers, Handover, IsOpen
+from starters.watch.heartbeats import EVERY, Silence
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.mirrors import Mirrors
 from starters.watch.projection import Projection, is_urgent, own_write
 from starters.watch.queue import WakeQueue
-from starters.watch.heartbeats import EVERY, Silence
 
 # Seconds. Relatives are known once their kind is listed; a missing list delays no longer.
 PATIENCE_WITH_LISTS = 10.0

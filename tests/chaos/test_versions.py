@@ -148,7 +148,7 @@ def _worker(lab: ClaimsLab, version: str, code: Path) -> Process:
 def _changed(to: Path) -> Path:
     """The workflows of another version."""
     shutil.copytree(ROOT / "workflows", to / "workflows", ignore=shutil.ignore_patterns("__pycache__"))
-    loop = to / "workflows" / "entity.py"
+    loop = to / "workflows" / "durable_driver.py"
     text = loop.read_text()
     assert text.count(LOOP) == 1
     loop.write_text(text.replace(LOOP, LOOP + '        await workflow.sleep(0.01, summary="new in this version")\n'))

@@ -9,9 +9,9 @@ import pytest
 from claim_domain import BINDER
 
 from activities.claims.asking import Asking
-from domain.continue_as_new import Carry
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.passes import MOST_ASKED, Asked
+from domain.continue_as_new import Carry
 from domain.identity import Key
 from workflows.claims import ClaimBinderWorkflow
 

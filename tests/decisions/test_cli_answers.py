@@ -22,10 +22,10 @@ from engine.settings import Settings
 from starters.cli import audits, lifecycle, retrying, session, waking
 from starters.cli.listing import Row
 from starters.cli.main import build
+from starters.cli.object_reference import Target
 from starters.cli.output import CommandError, Format
 from starters.cli.retrying import Sought
 from starters.cli.session import Session
-from starters.cli.object_reference import Target
 
 NO_SERVER = {"PERDURE_STATE": "", "KUBECONFIG": "/nowhere"}
 NOT_NOW = RPCError("slow down", RPCStatusCode.RESOURCE_EXHAUSTED, b"")

@@ -20,11 +20,6 @@ from domain.instances.transport import Message
 from engine.errors import Absent, Unavailable
 from starters.events.batches import Batches
 from starters.events.consumer import Consumer
-from starters.events.visibility import InWork
-from starters.events.index import Index, machine
-from starters.events.library import get_event_from_sqs
-from starters.events.main import IN_WORK, receive_wait
-from starters.events.queues import Receipt
 from starters.events.consumer_benchmark import (
     ACCOUNT,
     REGION,
@@ -37,6 +32,11 @@ from starters.events.consumer_benchmark import (
     state_change,
 )
 from starters.events.dispatcher import Teller
+from starters.events.index import Index, machine
+from starters.events.library import get_event_from_sqs
+from starters.events.main import IN_WORK, receive_wait
+from starters.events.queues import Receipt
+from starters.events.visibility import InWork
 
 MACHINES = 20
 NOW = datetime.now(UTC).replace(microsecond=0)

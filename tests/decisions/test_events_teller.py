@@ -15,11 +15,11 @@ from domain.instances.events import EventKind, HookAction, InstanceEvent, Instan
 from domain.instances.message_acknowledgement import Handled, Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message
+from starters.events.consumer_benchmark import ACCOUNT, REGION
+from starters.events.dispatcher import TROUBLE_AFTER, Teller
 from starters.events.index import Index, machine, pool
 from starters.events.library import EventBridgeEvent, is_event_processed
 from starters.events.read_ahead import ReadAhead
-from starters.events.consumer_benchmark import ACCOUNT, REGION
-from starters.events.dispatcher import TROUBLE_AFTER, Teller
 
 NOW = datetime(2026, 5, 4, 10, 11, 12, tzinfo=UTC)
 

@@ -13,11 +13,11 @@ from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_P
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, MARKED_AT_ANNOTATION
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.writes import merge
+from starters.watch.heartbeats import Silence
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.loadbalancers import WATCHED
 from starters.watch.projection import Projection
-from starters.watch.heartbeats import Silence
 
 ENTRIES = {entry.name: entry for entry in WATCHED}
 

@@ -22,9 +22,9 @@ from threescale_objects import (
 from domain.refusal import ErrorType
 from domain.threescale.apply_response import read_backend
 from domain.threescale.digests import digests_of
-from domain.threescale.remote_state import FoundBackend, FoundBackendApi, FoundMappingRule, FoundMetric
 from domain.threescale.observed import Phase
 from domain.threescale.product import _wished
+from domain.threescale.remote_state import FoundBackend, FoundBackendApi, FoundMappingRule, FoundMetric
 from domain.threescale.resources import Backend
 
 USES: dict[str, Any] = {"backendUsages": {"stock": {"path": "/"}}}

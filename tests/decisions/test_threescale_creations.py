@@ -28,6 +28,9 @@ from domain.threescale.calls import Answer, Read, Resource
 from domain.threescale.developer_account import is_account
 from domain.threescale.developer_user import is_user
 from domain.threescale.digests import CREATING, OTHERS
+from domain.threescale.duplicate_owners import Holder
+from domain.threescale.observed import Phase
+from domain.threescale.remote_object import One
 from domain.threescale.remote_state import (
     FoundAccount,
     FoundApplication,
@@ -36,9 +39,6 @@ from domain.threescale.remote_state import (
     FoundUser,
     Identified,
 )
-from domain.threescale.duplicate_owners import Holder
-from domain.threescale.observed import Phase
-from domain.threescale.remote_object import One
 
 GOING = {"deletionTimestamp": NOW.isoformat()}
 KINDS = ("ActiveDoc", "Application", "CustomPolicyDefinition", "DeveloperAccount", "DeveloperUser")

@@ -11,9 +11,9 @@ from threescale_objects import NO_ACCOUNT, NOW, URL, Asked, after, decided, mess
 from domain.refusal import ErrorType
 from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT, DEVELOPER_USER
 from domain.threescale.calls import SecretKey
-from domain.threescale.remote_state import FoundAccount, FoundApplication, FoundPlan, FoundUser
 from domain.threescale.observed import Phase
 from domain.threescale.remote_object import One
+from domain.threescale.remote_state import FoundAccount, FoundApplication, FoundPlan, FoundUser
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser
 
 PASSWORD = SecretKey(namespace="shop", name="ann-password", key="password")

@@ -13,12 +13,12 @@ from test_threescale_tenant import MASTER, account, tenant
 from threescale_objects import NOW, URL, Asked, after, backend, decided, message, metadata, product
 
 from domain.resource import ObjectMeta
-from domain.threescale.remote_state import FoundAccount, FoundApplication
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import Phase
-from domain.threescale.remote_object import One
-from domain.threescale.tenant_sync import FoundTenant, KnownTenant
 from domain.threescale.reference_names import called
+from domain.threescale.remote_object import One
+from domain.threescale.remote_state import FoundAccount, FoundApplication
+from domain.threescale.tenant_sync import FoundTenant, KnownTenant
 
 GOING = {"deletionTimestamp": NOW.isoformat()}
 HERE = {"providerAccountHost": URL}

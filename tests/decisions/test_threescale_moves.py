@@ -32,8 +32,8 @@ from domain.threescale import (
 from domain.threescale.active_doc import Text
 from domain.threescale.application_auth import SecretContent
 from domain.threescale.calls import SecretKey
-from domain.threescale.remote_state import FoundPlan, FoundProduct, FoundService, FoundUser
 from domain.threescale.remote_object import One
+from domain.threescale.remote_state import FoundPlan, FoundProduct, FoundService, FoundUser
 from domain.threescale.resources import (
     ActiveDoc,
     Application,

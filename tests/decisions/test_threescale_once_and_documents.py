@@ -34,10 +34,11 @@ from domain.threescale.active_doc import Text, read_document, wrote_document
 from domain.threescale.application_auth import SecretContent
 from domain.threescale.calls import Answer, Read, Resource, Write
 from domain.threescale.conditions import Standing
-from domain.threescale.remote_state import FoundApplication, FoundDocument, FoundPolicy
-from domain.threescale.observed import Blocker
 from domain.threescale.config_promotion import FoundConfigs
+from domain.threescale.observed import Blocker
+from domain.threescale.reference_names import called
 from domain.threescale.remote_object import One, read_one, wrote_one
+from domain.threescale.remote_state import FoundApplication, FoundDocument, FoundPolicy
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
@@ -47,7 +48,6 @@ from domain.threescale.resources import (
     Product,
     ProxyConfigPromote,
 )
-from domain.threescale.reference_names import called
 
 SYNCED = {"conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 3, "productId": 5}
 GOING = {"deletionTimestamp": NOW.isoformat()}

@@ -21,12 +21,12 @@ from threescale_objects import (
 
 from domain.refusal import ErrorType
 from domain.threescale.apply_response import read_product, wrote_product
+from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.digests import digests_of
-from domain.threescale.remote_state import FoundMetric, FoundProduct, FoundService
 from domain.threescale.observed import Phase
 from domain.threescale.product_sync import Sync, Wanted, sync_product
-from domain.threescale.auto_promotion import PROMOTE
+from domain.threescale.remote_state import FoundMetric, FoundProduct, FoundService
 from domain.threescale.resources import ProductSpec
 
 HITS_FOUND = FoundMetric(id=1, system_name="hits", friendly_name="Hits", unit="hit", description="Number of API hits")

@@ -12,8 +12,8 @@ from activities.threescale.client import Tenant
 from activities.threescale.guard import Guard
 from domain.threescale.calls import Resource, SecretKey, Write
 from domain.threescale.developer_user import sync_user
-from domain.threescale.remote_state import MANAGED_BY
 from domain.threescale.remote_object import One
+from domain.threescale.remote_state import MANAGED_BY
 from domain.threescale.resources import DeveloperUser
 from engine.errors import Invalid
 

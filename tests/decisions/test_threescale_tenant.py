@@ -11,14 +11,14 @@ from domain.refusal import ErrorType
 from domain.threescale import TENANT
 from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import SecretKey, api_of
-from domain.threescale.remote_state import FoundUser
 from domain.threescale.orphan_backoff import next_look
 from domain.threescale.provider_account import NoAccount, ProviderAccount, SecretView
+from domain.threescale.reference_names import refers_to
 from domain.threescale.remote_object import One
+from domain.threescale.remote_state import FoundUser
 from domain.threescale.resources import Tenant
 from domain.threescale.tenant import master_of, secret_of
 from domain.threescale.tenant_sync import LEAVING, FoundTenant, KnownTenant, read_tenant, wrote_tenant
-from domain.threescale.reference_names import refers_to
 
 MASTER = ProviderAccount(
     url="https://master.example.com",

@@ -9,9 +9,9 @@ import pytest
 from threescale_objects import metadata
 
 from activities.threescale.cache import ThreescaleCache
-from activities.threescale.tenant_addresses import Homes
 from activities.threescale.secrets import Secrets
 from activities.threescale.tenant import TenantSubject
+from activities.threescale.tenant_addresses import Homes
 from domain.threescale import TENANT
 from domain.threescale.calls import Resource, Write
 from domain.threescale.resources import Tenant

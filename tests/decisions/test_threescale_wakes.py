@@ -9,6 +9,7 @@ from threescale_objects import backend, decided, metadata, product
 
 from domain.resource import CustomResource
 from domain.threescale.provider_account import provider_account
+from domain.threescale.reference_names import known_as, refers_to
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
@@ -17,7 +18,6 @@ from domain.threescale.resources import (
     DeveloperUser,
     ProxyConfigPromote,
 )
-from domain.threescale.reference_names import known_as, refers_to
 
 DEFAULT = "Secret/shop/threescale-provider-account"
 SEED = "Secret/shop/system-seed"

@@ -16,12 +16,12 @@ from domain.identity import Key
 from domain.pause_and_retry import PAUSED
 from engine.kube.api import KubeApi
 from engine.settings import Settings
-from starters.watch.resource_watches import wanted_views
 from starters.watch.claims import watched_for
 from starters.watch.gauges import _families
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection
+from starters.watch.resource_watches import wanted_views
 from starters.watch.watcher import Watcher
 
 Obj = dict[str, Any]

@@ -16,13 +16,13 @@ from domain.threescale.application import ObservedApplication
 from domain.threescale.application_auth import ObservedAuth
 from domain.threescale.backend import ObservedBackend
 from domain.threescale.calls import Read, SecretKey, Write
+from domain.threescale.config_promotion import ObservedPromotion
+from domain.threescale.custom_policy import ObservedPolicy
 from domain.threescale.developer_account import ObservedAccount
 from domain.threescale.developer_user import ObservedUser
 from domain.threescale.observed import Observed, Phase
 from domain.threescale.open_api import ObservedOpenApi
-from domain.threescale.custom_policy import ObservedPolicy
 from domain.threescale.product import ObservedProduct
-from domain.threescale.config_promotion import ObservedPromotion
 from domain.threescale.provider_account import NoAccount, ProviderAccount
 from domain.threescale.resources import (
     ActiveDoc,

@@ -20,14 +20,14 @@ from waiting import eventually
 from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.force_release import LET_GO
 from domain.identity import Kind
-from domain.pause_and_retry import PAUSED, RETRY
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION
 from domain.loadbalancers.machine.access import role_rules
+from domain.pause_and_retry import PAUSED, RETRY
 from domain.threescale import OPEN_API, PRODUCT, TENANT
+from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.cascading_deletion import CASCADE
 from domain.threescale.digests import RETAIN
-from domain.threescale.auto_promotion import PROMOTE
 from engine.errors import Absent, Denied
 from engine.kube import KubeApi
 from engine.kube.json import sequence

@@ -39,11 +39,11 @@ from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.deployment import Deployment
 from localcloud.seed import seed_cluster_api
 from starters.events.consumer import Consumer
+from starters.events.consumer_benchmark import spot_warning, state_change
+from starters.events.dispatcher import Teller
 from starters.events.index import Index, machine
 from starters.events.main import CALLS_PER_QUEUE, IN_WORK, POLLERS
 from starters.events.queues import SqsQueue
-from starters.events.consumer_benchmark import spot_warning, state_change
-from starters.events.dispatcher import Teller
 
 pytestmark = pytest.mark.integration
 

@@ -35,8 +35,8 @@ from engine.temporal_namespace import bootstrap
 from starters.cli import listing, retrying, top
 from starters.cli.audits import instances as audited
 from starters.cli.lifecycle import find_key
-from starters.cli.session import Session
 from starters.cli.object_reference import Target
+from starters.cli.session import Session
 from starters.events.temporal import wake_group
 from workers import main
 

@@ -13,8 +13,8 @@ from engine.kube import KubeApi
 from engine.temporal import connect, wake
 from starters.cli.lifecycle import find_key
 from starters.cli.listing import row_of
-from starters.cli.session import Session
 from starters.cli.object_reference import path, target
+from starters.cli.session import Session
 
 STANDING = [key for kind in all_kinds() for key in standing(kind, "north", DEFAULT)]
 

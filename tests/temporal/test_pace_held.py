@@ -41,7 +41,9 @@ async def test_with_one_slot_all_passes_are_made_one_after_the_other(
     async def made() -> bool:
         return all(passes.of(key) for key in keys)
 
-    async with working(client, passes, tuners=(adaptive_concurrency.workflow_tasks(1), adaptive_concurrency.activities(1))):
+    async with working(
+        client, passes, tuners=(adaptive_concurrency.workflow_tasks(1), adaptive_concurrency.activities(1))
+    ):
         for key in keys:
             await wake(client, key)
         await eventually(made, "every pass")

@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 
 from domain.decision import Action, Decision, Outcome, World
 from domain.identity import Key
-from domain.pause_and_retry import RETRIED, retry_wanted
 from domain.model import Model
+from domain.pause_and_retry import RETRIED, retry_wanted
 from domain.writes import JsonPatch, Patch, patched
 from perdure_greeting import AREA
 from perdure_greeting.resources import Greeting

@@ -27,9 +27,9 @@ from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRol
 from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.identity import Key
-from domain.pause_and_retry import PAUSED
 from domain.model import Model
 from domain.names import SUFFIX_ALPHABET
+from domain.pause_and_retry import PAUSED
 from engine.errors import Absent
 from engine.kube import SECRET, BlockingKube
 from engine.kube.json import mapping, text

@@ -26,11 +26,11 @@ from engine.errors import Absent, Denied, Unavailable
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.aws.control import Emulator
 from starters.events.consumer import Consumer
+from starters.events.consumer_benchmark import aws_machine, instance_name, spot_warning
 from starters.events.dead_letters import dead_letters, redrive
+from starters.events.dispatcher import Teller
 from starters.events.index import Index, machine
 from starters.events.queues import SqsQueue
-from starters.events.consumer_benchmark import aws_machine, instance_name, spot_warning
-from starters.events.dispatcher import Teller
 
 pytestmark = pytest.mark.integration
 

@@ -11,9 +11,9 @@ from threescale_process import Client, fresh
 
 from domain.threescale.active_doc import is_document, sync_document
 from domain.threescale.calls import Resource
-from domain.threescale.remote_state import FoundDocument, FoundPolicy
-from domain.threescale.custom_policy import is_policy, sync_policy
 from domain.threescale.config_promotion import FoundConfigs, read_configs, sync_promotion, wrote_configs
+from domain.threescale.custom_policy import is_policy, sync_policy
+from domain.threescale.remote_state import FoundDocument, FoundPolicy
 from domain.threescale.resources import ActiveDoc, CustomPolicyDefinition, ProxyConfigPromote
 from localcloud.threescale.control import ThreescaleControl
 

@@ -10,8 +10,8 @@ from threescale_carried_out import bring_backend, bring_product
 from threescale_process import Client, fresh
 
 from domain.threescale.digests import digest
-from domain.threescale.remote_state import FoundBackend, FoundProduct
 from domain.threescale.product_sync import Wanted
+from domain.threescale.remote_state import FoundBackend, FoundProduct
 from domain.threescale.resources import BackendSpec, ProductSpec
 from domain.threescale.spec_validation import faults_of_product
 from localcloud.threescale.control import ThreescaleControl

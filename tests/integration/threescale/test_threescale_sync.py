@@ -8,8 +8,8 @@ import pytest
 from threescale_carried_out import bring_backend, bring_product
 from threescale_process import Client, fresh
 
-from domain.threescale.remote_state import FoundBackend, FoundProduct
 from domain.threescale.product_sync import Wanted
+from domain.threescale.remote_state import FoundBackend, FoundProduct
 from domain.threescale.resources import BackendSpec, ProductSpec
 from localcloud.threescale.control import ThreescaleControl
 

@@ -16,8 +16,8 @@ from threescale_scene import everything
 from activities.threescale.effects import COMPARED_AFTER_CHANGE
 from domain.decision import Outcome
 from domain.threescale import APPLICATION, BACKEND, OPEN_API, PRODUCT, reconciliation
-from domain.threescale.cascading_deletion import CASCADE
 from domain.threescale.auto_promotion import PROMOTE
+from domain.threescale.cascading_deletion import CASCADE
 from domain.threescale.source_labels import SOURCE_UID, WATCHED_BY
 from engine.errors import Denied
 from engine.kube import EVENT, SECRET

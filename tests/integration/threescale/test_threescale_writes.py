@@ -20,8 +20,8 @@ from waiting import eventually
 from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.custom_resources import all_crds
 from domain.identity import Kind
-from domain.pause_and_retry import RETRIED, RETRY
 from domain.operator_domain import DEFAULT
+from domain.pause_and_retry import RETRIED, RETRY
 from domain.threescale import (
     ACTIVE_DOC,
     APPLICATION,

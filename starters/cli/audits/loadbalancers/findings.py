@@ -9,7 +9,6 @@ from datetime import datetime
 
 from activities.openstack.observing import ProjectCloud
 from domain.identity import Kind
-from domain.pause_and_retry import paused
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
 from domain.loadbalancers.cloud.floating_ip import floating_ips_of
 from domain.loadbalancers.cloud.load_balancer import ports_of, security_groups_of
@@ -21,6 +20,7 @@ from domain.loadbalancers.migration import migrated
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
+from domain.pause_and_retry import paused
 from domain.reading import Malformed
 from domain.resource import CustomResource
 from engine.errors import ApiError
