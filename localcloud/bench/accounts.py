@@ -116,7 +116,7 @@ async def _fill(lab: Laboratory, size: int) -> Found:
         Figure(
             row="d",
             what="AWS accounts against custom resources",
-            measured=_discrepancies(lab),
+            measured=discrepancies(lab),
             goal="one to one, each e-mail once",
         ),
     )
@@ -138,7 +138,7 @@ def _sum_of_accounts(histories: dict[str, History]) -> dict[str, int]:
     return dict(total.most_common())
 
 
-def _discrepancies(lab: Laboratory) -> str:
+def discrepancies(lab: Laboratory) -> str:
     world = lab.emulator.world()
     cloud = {(record.id, record.name) for record in world.members()}
     cluster = {(account.spec.aws_account_id, account.metadata.name) for account in _accounts(lab)}
@@ -163,7 +163,7 @@ async def _claim_and_release(lab: Laboratory, size: int) -> Found:
     keys_before = {key.id for key in lab.emulator.world().keys}
     lab.emulator.reset_ledger()
     began = time.monotonic()
-    await asyncio.gather(*(lab.kube.create(ACCOUNT_CLAIM, _claim(name), name) for name in names))
+    await asyncio.gather(*(lab.kube.create(ACCOUNT_CLAIM, claim(name), name) for name in names))
     created = time.monotonic() - began
     async with asyncio.timeout(PATIENCE_SECONDS):
         await lab.objects.until(lambda: _claims_ready(lab) == size)
@@ -331,7 +331,7 @@ async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 async def _bound_after(lab: Laboratory, name: str) -> float:
     began = time.monotonic()
-    await lab.kube.create(ACCOUNT_CLAIM, _claim(name), name)
+    await lab.kube.create(ACCOUNT_CLAIM, claim(name), name)
     async with asyncio.timeout(PATIENCE_SECONDS):
         await lab.objects.until(lambda: bool(text(lab.objects.one(ACCOUNT_CLAIM, name, name), "spec", "accountLink")))
     return time.monotonic() - began
@@ -388,7 +388,7 @@ async def left_behind(sizes: Sizes, rows: frozenset[str]) -> Found:
 # What the objects say.
 
 
-def _claim(name: str) -> JsonObject:
+def claim(name: str) -> JsonObject:
     return {
         "metadata": {"name": name},
         "spec": {

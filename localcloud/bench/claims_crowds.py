@@ -17,7 +17,7 @@ from localcloud.bench.claims_sightings import BOUND
 from localcloud.bench.claims_telling import told
 from localcloud.bench.claims_things import CLOCK, Scene, Sizes, all_ready, make, make_settled, moment, scene
 from localcloud.bench.figures import Figure, Found, percentile
-from localcloud.bench.laboratory import writes
+from localcloud.bench.laboratory import memory_mib, writes
 from localcloud.services import WATCH, WORKER
 
 _CLOCKED = 10
@@ -168,17 +168,8 @@ async def held(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 def _memories(on: Scene) -> dict[str, float]:
-    return {service: memory_mib(on, service) for service in (WORKER, WATCH)}
+    return {service: memory_mib(on.lab, service) for service in (WORKER, WATCH)}
 
 
 def _told(sizes_mib: dict[str, float]) -> str:
     return ", ".join(f"{service} {size:.0f} MiB" for service, size in sizes_mib.items())
-
-
-def memory_mib(on: Scene, service: str) -> float:
-    """Includes children."""
-    pid = on.lab.deployment.service(service).pid
-    if pid is None:
-        return 0.0
-    process = psutil.Process(pid)
-    return sum(float(each.memory_full_info().pss) for each in (process, *process.children(recursive=True))) / 2**20

@@ -15,12 +15,11 @@ from pathlib import Path
 from temporalio.client import Client, WorkflowExecution
 
 from domain.claims import CLAIM_BINDER, RESOURCE_CLAIM
-from localcloud.bench.claims_crowds import memory_mib
 from localcloud.bench.claims_sightings import READY
 from localcloud.bench.claims_telling import Meter, beyond_idle, each_of, idle_cpu, step, told
 from localcloud.bench.claims_things import Scene, Sizes, all_ready, make, scene
 from localcloud.bench.figures import Figure, Found
-from localcloud.bench.laboratory import PATIENCE_SECONDS, event_of
+from localcloud.bench.laboratory import PATIENCE_SECONDS, event_of, memory_mib
 from localcloud.services import API_SERVER, ETCD, POSTGRES, TEMPORAL, WATCH, WORKER
 
 _FEWEST = 100
@@ -129,7 +128,7 @@ def _size(file: Path) -> int:
 
 
 def _memories_mib(on: Scene) -> dict[str, float]:
-    return {service: memory_mib(on, service) for service in (WORKER, WATCH, TEMPORAL, API_SERVER, ETCD)}
+    return {service: memory_mib(on.lab, service) for service in (WORKER, WATCH, TEMPORAL, API_SERVER, ETCD)}
 
 
 def _listed(sizes_mib: Mapping[str, float]) -> str:

@@ -66,13 +66,17 @@ async def scene() -> AsyncIterator[Scene]:
         seen = Sightings(lab.kube)
         async with seen.followed():
             found = Scene(lab, seen)
-            await lab.create_namespaces((USERS, THINGS), NAMESPACE)
-            for each in _PROVIDERS:
-                await lab.kube.create(RESOURCE_PROVIDER, each, OPERATOR)
+            await create_providers(lab)
             await make(found, ["warm-up"])
             await all_ready(found, ["warm-up"])
             await delete(found, ["warm-up"])
             yield found
+
+
+async def create_providers(lab: Laboratory) -> None:
+    await lab.create_namespaces((USERS, THINGS), NAMESPACE)
+    for each in _PROVIDERS:
+        await lab.kube.create(RESOURCE_PROVIDER, each, OPERATOR)
 
 
 async def make(scene: Scene, names: Iterable[str], provider: str = AT_ONCE, **spec: object) -> dict[str, float]:

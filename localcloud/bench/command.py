@@ -40,6 +40,8 @@ class Benchmark(StrEnum):
     LOAD_BALANCERS = "loadbalancers"
     THREESCALE = "threescale"
     INSTANCES = "instances"
+    OUTAGES = "outages"
+    DAY = "day"
 
 
 def register(app: typer.Typer) -> None:
@@ -49,18 +51,25 @@ def register(app: typer.Typer) -> None:
 def bench(
     name: Annotated[
         Benchmark,
-        typer.Argument(metavar="NAME", help="engine, accounts, claims, loadbalancers, threescale, instances."),
+        typer.Argument(
+            metavar="NAME", help="engine, accounts, claims, loadbalancers, threescale, instances, outages, day."
+        ),
     ],
     only: Annotated[
         str,
         typer.Option(
             metavar="ROW,...",
-            help="Rows of a benchmark; by default all but `accounts` 8d, 8e, `claims` j, s, x, `instances` e, f, h, i.",
+            help="Rows of a benchmark; by default all but `accounts` 8d, 8e, `claims` j, s, x, `instances` e, f, h, i, "
+            "`outages` postgres, disk, clock, `threescale` l.",
         ),
     ] = "",
     idle_seconds: Annotated[
         float | None,
-        typer.Option(min=10, help="Row e: how long what is idle is watched.", show_default="300, claims 60"),
+        typer.Option(
+            min=10,
+            help="Row e, `threescale` l: how long what is idle is watched.",
+            show_default="300, claims 60, threescale 3600",
+        ),
     ] = None,
     idle_accounts: Annotated[int, typer.Option(min=20, help="`accounts` i: how many idle Accounts.")] = 1000,
     quota_accounts: Annotated[int, typer.Option(min=1, help="`accounts` 8d: how many accounts.")] = 200,
@@ -74,16 +83,24 @@ def bench(
         int, typer.Option(min=1, help="`loadbalancers` c: how many load balancers, with two machines each.")
     ] = 200,
     at_once: Annotated[int, typer.Option(min=1, help="`loadbalancers` e and i: how many load balancers.")] = 20,
-    products: Annotated[int, typer.Option(min=2, help="`threescale` d and e: how many settled products.")] = 200,
+    products: Annotated[int, typer.Option(min=2, help="`threescale` d, e and l: how many settled products.")] = 200,
     crowd: Annotated[int, typer.Option(min=10, help="`threescale` j: products over ten tenants.")] = 500,
     orders: Annotated[int, typer.Option(min=1, help="`threescale` g: how many random orders.")] = 20,
     namespaces: Annotated[int, typer.Option(min=2, help="`threescale` k: how many namespaces.")] = 500,
     lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: how many idle lifecycles are woken.")] = 200,
     events: Annotated[int, typer.Option(min=40, help="`instances` c, g: how many events.")] = 5000,
     storm: Annotated[int, typer.Option(min=10, help="`instances` e: how many instances are taken.")] = 1000,
-    outage_seconds: Annotated[float, typer.Option(min=5, help="`instances` f: how long each server is away.")] = 600,
+    outage_seconds: Annotated[
+        float,
+        typer.Option(
+            min=5,
+            help="`instances` f, `outages`: how long each server is away; `outages` postgres, disk, clock: a tenth.",
+        ),
+    ] = 600,
     fleet: Annotated[int, typer.Option(min=60, help="`instances` i: how many instances.")] = 200,
     storm_minutes: Annotated[float, typer.Option(min=1, help="`instances` i: how long the storm lasts.")] = 60,
+    minutes: Annotated[float, typer.Option(min=1, help="`day`: how long it lasts.")] = 60,
+    scale: Annotated[float, typer.Option(min=0.01, help="`day`: the share of its 1,270 objects.")] = 1,
     temporal: TemporalOption = None,
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` for programs.")] = Output.TABLE,
@@ -96,7 +113,7 @@ def bench(
     sizes |= {"quota_accounts": quota_accounts, "starved_claims": starved_claims, "growth_claims": growth_claims}
     sizes |= {"products": products, "crowd": crowd, "orders": orders, "namespaces": namespaces}
     sizes |= {"event_count": events, "storm_instances": storm, "outage_seconds": outage_seconds}
-    sizes |= {"fleet": fleet, "storm_minutes": storm_minutes}
+    sizes |= {"fleet": fleet, "storm_minutes": storm_minutes, "minutes": minutes, "scale": scale}
     if idle_seconds is not None:
         sizes["idle_seconds"] = idle_seconds
     work = _work(name, only, {"lifecycles": lifecycles, "balancers": balancers, "at_once": at_once, **sizes})
@@ -148,10 +165,12 @@ def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measur
     from localcloud.bench import (
         accounts,
         claims,
+        day,
         engine,
         instances_consumer,
         loadbalancers,
         loadbalancers_crowds,
+        outages,
         threescale,
     )
 
@@ -164,7 +183,7 @@ def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measur
         chosen: list[Measure] = [partial(measure, found) for covered, measure in plain if covered & found]
         return chosen + [partial(measure, found, sizes=sized) for covered, measure in crowds if covered & found]
     if name is Benchmark.THREESCALE:
-        rows = _rows(only, [covered for covered, _ in threescale.MEASUREMENTS], frozenset())
+        rows = _rows(only, [covered for covered, _ in threescale.MEASUREMENTS], threescale.ON_REQUEST)
         scale = threescale.Sizes.model_validate(_fields(threescale.Sizes, sizes))
         return [partial(measure, scale, rows) for covered, measure in threescale.MEASUREMENTS if covered & rows]
     if name is Benchmark.INSTANCES:
@@ -172,6 +191,12 @@ def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measur
         asked = _rows(only, [covered for covered, _ in measurements], instances_consumer.ON_REQUEST)
         of_events = instances_consumer.Sizes.model_validate(_fields(instances_consumer.Sizes, sizes))
         return [partial(measure, of_events, asked) for covered, measure in measurements if covered & asked]
+    if name is Benchmark.OUTAGES:
+        asked = _rows(only, [covered for covered, _ in outages.MEASUREMENTS], outages.ON_REQUEST)
+        lengths = outages.Sizes.model_validate(_fields(outages.Sizes, sizes))
+        return [partial(measure, lengths, asked) for covered, measure in outages.MEASUREMENTS if covered & asked]
+    if name is Benchmark.DAY:
+        return [partial(day.day, day.Sizes.model_validate(_fields(day.Sizes, sizes)))]
     area = accounts if name is Benchmark.ACCOUNTS else claims
     rows = _rows(only, [covered for covered, _ in area.MEASUREMENTS], area.ON_REQUEST)
     if name is Benchmark.ACCOUNTS:

@@ -218,20 +218,30 @@ class Scene:
 @asynccontextmanager
 async def scene(**settings: str) -> AsyncIterator[Scene]:
     with environment.kept():
-        os.environ.update({INSTANCES_QUEUES: f"{PLACE.account}/{PLACE.region}", **settings})
-        async with laboratory((Cloud.AWS,)) as lab:
-            env = lab.deployment.env()
-            sqs, ec2 = (_client(name, env) for name in ("sqs", "ec2"))
-            wanted = topology(PLACE.account, PLACE.region, PLACE.queue)
-            for queue in (wanted.dead_letters, wanted.queue):
-                _make(sqs, queue)
-            await lab.kube.create(NAMESPACE, {"metadata": {"name": CLUSTER}})
-            labels = Labels(lab.kube)
-            following = asyncio.create_task(labels.follow())
-            try:
-                yield Scene(lab, labels, sqs, ec2)
-            finally:
-                following.cancel()
+        os.environ.update(served(**settings))
+        async with laboratory((Cloud.AWS,)) as lab, scene_in(lab) as found:
+            yield found
+
+
+def served(**settings: str) -> dict[str, str]:
+    """The settings of a deployment that serves the instances of `PLACE`."""
+    return {INSTANCES_QUEUES: f"{PLACE.account}/{PLACE.region}", **settings}
+
+
+@asynccontextmanager
+async def scene_in(lab: Laboratory) -> AsyncIterator[Scene]:
+    env = lab.deployment.env()
+    sqs, ec2 = (_client(name, env) for name in ("sqs", "ec2"))
+    wanted = topology(PLACE.account, PLACE.region, PLACE.queue)
+    for queue in (wanted.dead_letters, wanted.queue):
+        _make(sqs, queue)
+    await lab.kube.create(NAMESPACE, {"metadata": {"name": CLUSTER}})
+    labels = Labels(lab.kube)
+    following = asyncio.create_task(labels.follow())
+    try:
+        yield Scene(lab, labels, sqs, ec2)
+    finally:
+        following.cancel()
 
 
 def _client(service: str, env: dict[str, str]) -> Any:

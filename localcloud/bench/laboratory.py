@@ -15,6 +15,8 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -165,6 +167,15 @@ class Laboratory:
                 self.deployment.wait_service, name, other_than_pid=pid, standstill_seconds=ready_seconds
             )
 
+    async def audit(self, area: str) -> list[str]:
+        """What `perdure audit AREA` finds."""
+        command = (sys.executable, "-m", "starters.cli.main", "audit", area)
+        running = await asyncio.create_subprocess_exec(
+            *command, env=self.deployment.program_env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        output, _ = await running.communicate()
+        return output.decode().splitlines() if running.returncode != 0 else []
+
     # Acting as a user.
 
     async def create_namespaces(self, names: Iterable[str], kind: Kind) -> None:
@@ -206,21 +217,23 @@ async def laboratory_with(
     clouds: tuple[Cloud, ...],
     *kinds: Kind,
     emulated: Mapping[str, object] | None = None,
+    api: type[KubeApi] = KubeApi,
+    directory: Path | None = None,
 ) -> AsyncIterator[Laboratory]:
-    """Like `laboratory`, with only these services (default: all).
+    """Like `laboratory`, with only these services (default: all), a client of this class, and its state in `directory`.
 
     Raises:
         DeploymentError: it could not start.
     """
-    with environment.kept(), tempfile.TemporaryDirectory(prefix="perdure-bench-") as directory:
+    with environment.kept(), tempfile.TemporaryDirectory(prefix="perdure-bench-", dir=directory) as temporary:
         for name, value in production_settings().items():
             os.environ.setdefault(name, value)
-        deployment = Deployment(Path(directory) / "state")
+        deployment = Deployment(Path(temporary) / "state")
         deployment.up(clouds=clouds, only=only, tether=True)
         try:
             environment.enter(deployment)
             settings = Settings().model_copy(update={"metrics_port": 0, "otel_endpoint": ""})
-            async with await KubeApi.open(settings, "bench", deployment.env()["KUBECONFIG"]) as kube:
+            async with await api.open(settings, "bench", deployment.env()["KUBECONFIG"]) as kube:
                 with ExitStack() as opened:
                     emulator = None
                     if Cloud.AWS in clouds:
@@ -240,6 +253,16 @@ def writes(requests: Mapping[str, int]) -> int:
         for name, count in requests.items()
         if name.split(" ")[0] in _WRITES and name.split(" ")[1].split("/")[0] not in _LEADER_LEASE_AND_EVENTS
     )
+
+
+def memory_mib(lab: Laboratory, service: str) -> float:
+    """The proportional set size, children included; 0 if it does not run."""
+    pid, total = lab.deployment.service(service).pid, 0.0
+    with contextlib.suppress(psutil.NoSuchProcess):  # it has been killed
+        process = psutil.Process(pid) if pid is not None else None
+        for each in (process, *process.children(recursive=True)) if process else ():
+            total += float(each.memory_full_info().pss)
+    return total / 2**20
 
 
 def _request_name(entry: JsonObject) -> str:

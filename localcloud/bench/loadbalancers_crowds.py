@@ -335,10 +335,15 @@ def _used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, 
 @asynccontextmanager
 async def _reported() -> AsyncIterator[Scene]:
     """The scene has no machines and quotas."""
-    async with scene(only=WITHOUT_MACHINES) as on:
-        await asyncio.to_thread(lift_quotas, on)
-        async with Reporter(on.lab.kube, on.lab.objects, control_plane.ground(on.lab.deployment.state)).at_work():
-            yield on
+    async with scene(only=WITHOUT_MACHINES) as on, reported(on):
+        yield on
+
+
+@asynccontextmanager
+async def reported(on: Scene) -> AsyncIterator[None]:
+    await asyncio.to_thread(lift_quotas, on)
+    async with Reporter(on.lab.kube, on.lab.objects, control_plane.ground(on.lab.deployment.state)).at_work():
+        yield
 
 
 # The rows of each deployment.

@@ -31,6 +31,7 @@ from localcloud.state import Cloud
 
 __all__ = ["NAMESPACE_NAME"]
 
+KINDS = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
 PORT = 18080
 SECOND_PORT = Port(protocol="TCP", number=PORT + 2)
 NODE_ADDRESS, NODE_PORT = "127.0.11.9", 30080
@@ -95,13 +96,17 @@ class FirstAnswer(NamedTuple):
 async def scene(only: Sequence[str] | None = None) -> AsyncIterator[Scene]:
     """Does not warm up."""
     step("a deployment with OpenStack is brought up")
-    kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
-    async with laboratory_with(only, (Cloud.OPENSTACK,), *kinds) as lab:
-        with ExitStack() as opened:
-            cloud = opened.enter_context(OpenStackControl.of(lab.deployment))
-            hosted = only is None or MACHINES in only
-            host = opened.enter_context(MachineHost.of(lab.deployment)) if hosted else None
-            yield Scene(lab, cloud, host, await asyncio.to_thread(project_session, lab.deployment))
+    async with laboratory_with(only, (Cloud.OPENSTACK,), *KINDS) as lab, scene_in(lab) as found:
+        yield found
+
+
+@asynccontextmanager
+async def scene_in(lab: Laboratory) -> AsyncIterator[Scene]:
+    with ExitStack() as opened:
+        cloud = opened.enter_context(OpenStackControl.of(lab.deployment))
+        hosted = MACHINES in lab.deployment.state.plan().services
+        host = opened.enter_context(MachineHost.of(lab.deployment)) if hosted else None
+        yield Scene(lab, cloud, host, await asyncio.to_thread(project_session, lab.deployment))
 
 
 async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:

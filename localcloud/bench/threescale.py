@@ -2,7 +2,7 @@
 
     a, b, c, i   the reference's example product: created, changed in one place, observed repeatedly
     f            a product that waits for its backend
-    d, e         many settled objects: a resync, and a restart of worker, watcher and Temporal
+    d, e, l      many settled objects: a resync, a restart of worker, watcher and Temporal, an idle hour and renamings
     g            all objects applied in random orders
     h            every kind of write late, lost, refused: no duplicates, nothing missing
     j            ten tenants, of which one hangs
@@ -204,10 +204,12 @@ def _looks_in_an_hour() -> int:
     return looks
 
 
+# Rows that run only on request: l takes an hour.
+ON_REQUEST = frozenset({"l"})
 # The rows of each deployment; j takes two.
 MEASUREMENTS = (
     (frozenset({"a", "b", "c", "f", "i"}), one_product),
-    (frozenset({"d", "e"}), crowded),
+    (frozenset({"d", "e", "l"}), crowded),
     (frozenset({"g"}), shuffled),
     (frozenset({"h"}), disturbed),
     (frozenset({"j"}), apart),

@@ -1,4 +1,7 @@
-"""Rows d, e and j of `perdure bench threescale`: a resync, an audit, a restart; ten tenants, of which one hangs."""
+"""Rows d, e, l and j of `perdure bench threescale`.
+
+A resync, an audit, a restart, an idle hour, and a metric renamed in each product; ten tenants, of which one hangs.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,17 @@ import time
 from collections.abc import Callable
 
 from domain.threescale import PRODUCT
+from engine.kube.json import JsonObject, text
 from localcloud.bench.claims_telling import step, together, told
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.threescale_things import (
     Scene,
     Sizes,
     application,
-    audited,
     backend,
     counted,
     developer,
+    done,
     product,
     scene,
 )
@@ -26,10 +30,12 @@ from localcloud.services import TEMPORAL, WATCH, WORKER
 SHOP = "shop"
 TENANTS = 10
 _LOOK_AT_MANY_SECONDS = 0.5
+_RENAMED_AT_ONCE = 8
+_PRODUCTS = "/admin/api/services.json"
 
 
 async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Rows d and e."""
+    """Rows d, e and l."""
     async with scene() as on:
         await on.tenant(SHOP)
         count = await _settled_crowd(on, sizes.products)
@@ -38,6 +44,8 @@ async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
             found.append(told(await _resync(on, count, sizes.products)))
         if "e" in rows:
             found.append(told(await _restart(on, count)))
+        if "l" in rows:
+            found.append(told(await _idle(on, sizes)))
     return together(found)
 
 
@@ -61,7 +69,12 @@ async def _resync(on: Scene, count: int, products: int) -> Found:
     cost = await counted(on, lambda: on.wake_all())
     what = f"a resync of {count} settled objects, {products} products among them: calls"
     figure = Figure(row="d", what=what, measured=cost.ledger.calls(), goal="0", note="upstream 2,800 for 200 products")
-    audit = await counted(on, lambda: audited(on))
+    findings: list[str] = []
+
+    async def audited() -> None:
+        findings.extend(await on.lab.audit("threescale"))
+
+    audit = await counted(on, audited)
     calls = audit.ledger.by_route()
     most = Figure(
         row="d",
@@ -70,7 +83,8 @@ async def _resync(on: Scene, count: int, products: int) -> Found:
         goal="≤ 1 per kind, tenant and page",
         note=f"{audit.ledger.calls()} calls, {audit.ledger.mutating()} of them writes",
     )
-    return Found(figures=(figure, most), breakdown={"d: audit's calls": calls})
+    agreed = Figure(row="d", what="findings of that audit", measured=len(findings), goal="0", note="; ".join(findings))
+    return Found(figures=(figure, most, agreed), breakdown={"d: audit's calls": calls})
 
 
 async def _restart(on: Scene, count: int) -> Found:
@@ -91,6 +105,49 @@ async def _restart(on: Scene, count: int) -> Found:
         note="upstream ~4,200 for 200 products, 100 backends, 500 applications",
     )
     return Found(figures=(figure,))
+
+
+async def _idle(on: Scene, sizes: Sizes) -> Found:
+    """An idle hour, then a metric renamed in each product."""
+    step(f"nothing is done for {sizes.idle_seconds:g} s")
+    idle = await counted(on, lambda: asyncio.sleep(sizes.idle_seconds))
+    routes = idle.ledger.by_route()
+    lists = sum(number for route, number in routes.items() if route.endswith(_PRODUCTS))
+    permits = asyncio.Semaphore(_RENAMED_AT_ONCE)
+
+    async def rename(product: JsonObject) -> None:
+        async with permits:
+            spec = {"metrics": {"hits": {"friendlyName": "Renamed"}}}
+            await on.lab.patch(PRODUCT, SHOP, text(product, "metadata", "name"), {"spec": spec})
+
+    def renamed() -> bool:
+        return all(
+            done(each) and text(each, "spec", "metrics", "hits", "friendlyName") == "Renamed"
+            for each in on.lab.objects.of(PRODUCT, SHOP)
+        )
+
+    async def work() -> None:
+        await asyncio.gather(*map(rename, on.lab.objects.of(PRODUCT, SHOP)))
+        await on.until(renamed, seconds=600, look=_LOOK_AT_MANY_SECONDS)
+
+    cost = await counted(on, work)
+    figures = (
+        Figure(
+            row="l",
+            what=f"{sizes.products} products in one tenant, {sizes.idle_seconds:g} s idle: lists of products",
+            measured=lists,
+            goal="1 a sweep, one sweep an hour",
+            note=f"{idle.ledger.calls()} calls, {idle.ledger.mutating()} of them writes",
+        ),
+        Figure(
+            row="l",
+            what="a metric renamed in each: writes for each product",
+            measured=round(cost.ledger.mutating() / sizes.products, 2),
+            goal="1, and a deployment",
+            note=f"{cost.ledger.reading()} reads in all, {cost.seconds:.0f} s",
+        ),
+    )
+    return Found(figures=figures, breakdown={"l: calls while idle": routes, "l: calls": cost.ledger.by_route()})
 
 
 async def apart(sizes: Sizes, _: frozenset[str]) -> Found:

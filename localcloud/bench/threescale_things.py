@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -32,10 +30,11 @@ _DONE = ("Synced", "Ready")
 
 
 class Sizes(Model):
-    products: int = 200  # d and e; with half as many backends, and two and a half applications each
+    products: int = 200  # d, e and l; with half as many backends, and two and a half applications each
     crowd: int = 500  # j, over ten tenants
     orders: int = 20  # g
     namespaces: int = 500  # k
+    idle_seconds: float = 3600.0  # l
 
 
 class Scene(NamedTuple):
@@ -122,17 +121,6 @@ def done(obj: JsonObject) -> bool:
 
 def stands(obj: JsonObject) -> str:
     return ", ".join(sorted(text(c, "type") for c in sequence(obj, "status", "conditions") if _holds(c)))
-
-
-async def audited(on: Scene) -> None:
-    """The audit must find nothing."""
-    command = (sys.executable, "-m", "starters.cli.main", "audit", "threescale")
-    running = await asyncio.create_subprocess_exec(
-        *command, env=on.lab.deployment.program_env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    output, _ = await running.communicate()
-    if running.returncode != 0:
-        raise RuntimeError(f"the audit ended with {running.returncode}: {output.decode()}")
 
 
 def orphan(obj: JsonObject | None) -> bool:

@@ -1,0 +1,426 @@
+"""Objects of all areas in one deployment, with what should have become of each: for `bench outages` and `bench day`.
+
+    claims          a ResourceClaim with a ConfigMap; a parameter changes
+    accounts        an AccountClaim in a namespace of its own; changed by a claim of the same legal entity in its place
+    instances       an EC2 instance with its Machine; stopped and started in turns; terminated at its end
+    products        a product of 3scale; a metric is renamed
+    balancers       a LoadBalancer whose machine's agent is simulated; a port is added
+
+Requests to Kubernetes are repeated until they are answered, since servers are away, so an object's order of changes
+stays as it was asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.resources import AccountState, ClaimState
+from domain.built_in_kinds import CONFIG_MAP, NAMESPACE
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.instances import MACHINE
+from domain.instances.constants import STATE_LABEL
+from domain.loadbalancers import LOAD_BALANCER
+from domain.threescale import CUSTOM_KINDS, PRODUCT
+from engine.errors import Absent, ApiError, Conflict, Invalid
+from engine.kube.api import KubeApi
+from engine.kube.json import JsonObject, at, sequence, text
+from localcloud import environment
+from localcloud.bench import accounts, claims_things, instances_things, loadbalancers_things, threescale_things
+from localcloud.bench.claims_race import agreed
+from localcloud.bench.claims_telling import step
+from localcloud.bench.laboratory import Laboratory, laboratory_with, memory_mib
+from localcloud.bench.loadbalancers_crowds import WITHOUT_MACHINES, reported
+from localcloud.bench.loadbalancers_reports import ready_machines
+from localcloud.services import EVENTS, WATCH, WORKER
+from localcloud.state import Cloud
+from localcloud.threescale.control import ThreescaleControl
+
+TENANT = "shop"
+_AGAIN_SECONDS = 0.5
+_LOOK_SECONDS = 1.0
+_PRODUCT_PROCESSES = (WORKER, WATCH, EVENTS)
+# The Machine of a terminated instance is deleted, so an instance's end can be lost and be done twice.
+_REACTIONS = {"PERDURE_INSTANCES_REACTIONS": "terminated=delete-machine"}
+
+
+class PatientKubeApi(KubeApi):
+    """Repeats a request until the API server has answered it; what an earlier attempt has done counts as done."""
+
+    async def _send(
+        self,
+        method: str,
+        attempt: str,
+        path: str,
+        parameters: Mapping[str, str] | None = None,
+        body: Mapping[str, object] | Sequence[object] | None = None,
+        **more: str,
+    ) -> JsonObject:
+        repeated = False
+        while True:
+            try:
+                return await super()._send(method, attempt, path, parameters, body, **more)
+            except Conflict as error:
+                if method == "POST" and repeated and error.code == "AlreadyExists":
+                    return await super()._send("GET", attempt, f"{path}/{text(body, 'metadata', 'name')}")
+                raise
+            except Absent as error:
+                if method == "DELETE" and repeated:
+                    return {}
+                if error.code == "NotFound":
+                    raise
+            except Invalid:
+                raise
+            except ApiError:  # a starting API server refuses in several ways
+                repeated = True
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+
+class Area(ABC):
+    """Objects of one area: what was asked for, and what does not agree with it."""
+
+    audit: str
+
+    def __init__(self, lab: Laboratory) -> None:
+        self.lab = lab
+        self.changes: dict[str, int] = {}
+        """How often each object that should exist was changed."""
+        self.ended: set[str] = set()
+
+    async def create(self, name: str) -> None:
+        await self._create(name)
+        self.changes[name] = 0
+
+    async def change(self, name: str) -> None:
+        await self._change(name, self.changes[name] + 1)
+        self.changes[name] += 1
+
+    async def end(self, name: str) -> None:
+        await self._end(name)
+        del self.changes[name]
+        self.ended.add(name)
+
+    @abstractmethod
+    async def _create(self, name: str) -> None: ...
+
+    @abstractmethod
+    async def _change(self, name: str, number: int) -> None: ...
+
+    @abstractmethod
+    async def _end(self, name: str) -> None: ...
+
+    @abstractmethod
+    async def disagreements(self) -> list[str]:
+        """What is not yet as it was asked for, or there twice."""
+
+    async def leftovers(self) -> list[str]:
+        """What else must agree once everything is settled."""
+        return []
+
+
+class Claims(Area):
+    audit = "claims"
+
+    async def prepare(self) -> None:
+        await claims_things.create_providers(self.lab)
+
+    async def _create(self, name: str) -> None:
+        await self.lab.kube.create(RESOURCE_CLAIM, claims_things.claim(name), claims_things.USERS)
+
+    async def _change(self, name: str, number: int) -> None:
+        spec = {"provider": {"parameterValues": {"text": _version(name, number)}}}
+        await self.lab.patch(RESOURCE_CLAIM, claims_things.USERS, name, {"spec": spec})
+
+    async def _end(self, name: str) -> None:
+        await self.lab.kube.delete(RESOURCE_CLAIM, claims_things.USERS, name)
+
+    async def disagreements(self) -> list[str]:
+        claims = (await self.lab.kube.list(RESOURCE_CLAIM, claims_things.USERS)).items
+        handles = (await self.lab.kube.list(RESOURCE_HANDLE)).items
+        things = (await self.lab.kube.list(CONFIG_MAP, claims_things.THINGS)).items
+        texts = {_name(each): text(each, "data", "text") for each in things if text(each, "data", "guid")}
+        named, pairs = {_name(each): each for each in claims}, agreed(claims, handles)
+        found = [f"claim {name} is still there" for name in named.keys() & self.ended]
+        for name, number in self.changes.items():
+            resources = sequence(named.get(name), "status", "resources")
+            shown = texts.get(text(resources[0], "reference", "name")) if resources else None
+            if name not in pairs or at(named.get(name), "status", "ready") is not True:
+                found.append(f"claim {name} has no ready handle of its own")
+            elif shown != (_version(name, number) if number else f"of {name}"):
+                found.append(f"claim {name} shows {shown!r} after change {number}")
+        if (len(handles), len(texts)) != (len(self.changes), len(self.changes)):
+            found.append(f"{len(self.changes)} claims have {len(handles)} handles, {len(texts)} resources")
+        return found
+
+
+class Accounts(Area):
+    """AccountClaims that are filled from a pool; a changed one is claimed again by its legal entity.
+
+    Enough accounts are free that no claim of an outage waits for AWS to make one.
+    """
+
+    audit = "accounts"
+    free = 4
+
+    async def prepare(self) -> None:
+        await self.lab.create_pool(ACCOUNT_POOL, self.free)
+
+    async def _create(self, name: str) -> None:
+        await self.lab.kube.create(NAMESPACE, {"metadata": {"name": name}})
+        await self._claim(name, 0)
+
+    async def _claim(self, name: str, number: int) -> None:
+        claim = accounts.claim(name)
+        claim = {**claim, "metadata": {"name": _version(name, number)}}
+        await self.lab.kube.create(ACCOUNT_CLAIM, claim, name)
+
+    async def _change(self, name: str, number: int) -> None:
+        await self.lab.kube.delete(ACCOUNT_CLAIM, name, _version(name, number - 1))
+        await self._claim(name, number)
+
+    async def _end(self, name: str) -> None:
+        await self.lab.kube.delete(ACCOUNT_CLAIM, name, _version(name, self.changes[name]))
+
+    async def disagreements(self) -> list[str]:
+        claims = {(_namespace(each), _name(each)): each for each in self.lab.objects.of(ACCOUNT_CLAIM)}
+        links = {_name(each): text(each, "spec", "claimLink") for each in self.lab.objects.of(ACCOUNT)}
+        wanted = {(name, _version(name, number)) for name, number in self.changes.items()}
+        found = [f"account claim {'/'.join(path)} is still there" for path in claims.keys() - wanted]
+        for path in sorted(wanted):
+            account = text(claims.get(path), "spec", "accountLink")
+            if text(claims.get(path), "status", "state") != ClaimState.READY or links.get(account) != path[1]:
+                found.append(f"account claim {'/'.join(path)} is not Ready with an account of its own")
+        taken = Counter(text(each, "spec", "accountLink") for each in claims.values())
+        return found + [f"account {name} has {number} claims" for name, number in taken.items() if name and number > 1]
+
+    async def leftovers(self) -> list[str]:
+        free = [
+            each
+            for each in self.lab.objects.of(ACCOUNT)
+            if text(each, "status", "state") == AccountState.READY and not text(each, "spec", "claimLink")
+        ]
+        unready = [
+            f"account {_name(each)} is {text(each, 'status', 'state') or 'new'}"
+            for each in self.lab.objects.of(ACCOUNT)
+            if text(each, "status", "state") != AccountState.READY
+        ]
+        few = [] if len(free) >= self.free else [f"{len(free)} accounts of {self.free} are free"]
+        told = accounts.discrepancies(self.lab)
+        return [*few, *unready, *([] if told == "one to one" else [told])]
+
+
+class Instances(Area):
+    audit = "instances"
+
+    def __init__(self, lab: Laboratory, on: instances_things.Scene) -> None:
+        super().__init__(lab)
+        self.on = on
+        self._ids: dict[str, str] = {}
+        self._asked = asyncio.Semaphore(4)
+
+    async def _create(self, name: str) -> None:
+        async with self._asked:
+            (self._ids[name],) = await self.on.make(1)
+
+    async def _change(self, name: str, number: int) -> None:
+        call = self.on.ec2.stop_instances if number % 2 else self.on.ec2.start_instances
+        async with self._asked:
+            await asyncio.to_thread(call, InstanceIds=[self._ids[name]])
+
+    async def _end(self, name: str) -> None:
+        async with self._asked:
+            await asyncio.to_thread(self.on.ec2.terminate_instances, InstanceIds=[self._ids[name]])
+
+    async def disagreements(self) -> list[str]:
+        machines = (await self.lab.kube.list(MACHINE)).items
+        deleted = {_name(each) for each in machines if text(each, "metadata", "deletionTimestamp")}
+        wanted = {name: ("running", "stopped")[number % 2] for name, number in self.changes.items()}
+        wanted |= dict.fromkeys(self.ended, "terminated")
+        found = []
+        for name, state in wanted.items():
+            instance = self._ids[name]
+            told = self.on.labels.value(instance, STATE_LABEL)
+            if told != state:
+                found.append(f"instance {name} is {state}, and its label says {told or 'nothing'}")
+            if (instance in deleted) != (state == "terminated"):
+                found.append(
+                    f"the Machine of instance {name} ({state}) is {'' if instance in deleted else 'not '}deleted"
+                )
+        return found
+
+
+class Products(Area):
+    audit = "threescale"
+
+    def __init__(self, lab: Laboratory, control: ThreescaleControl) -> None:
+        super().__init__(lab)
+        self.on = threescale_things.Scene(lab, control)
+
+    async def prepare(self) -> None:
+        await self.on.tenant(TENANT)
+
+    async def _create(self, name: str) -> None:
+        kind, body = threescale_things.product(name, metrics={"hits": threescale_things.HITS})
+        await self.lab.kube.create(kind, body, TENANT)
+
+    async def _change(self, name: str, number: int) -> None:
+        metrics = {"hits": {"friendlyName": _version(name, number)}}
+        await self.lab.patch(PRODUCT, TENANT, name, {"spec": {"metrics": metrics}})
+
+    async def _end(self, name: str) -> None:
+        await self.lab.kube.delete(PRODUCT, TENANT, name)
+
+    async def disagreements(self) -> list[str]:
+        objects = {_name(each): each for each in self.lab.objects.of(PRODUCT, TENANT)}
+        found = [f"product {name} is still there" for name in objects.keys() & self.ended]
+        for name, number in self.changes.items():
+            told = text(objects.get(name), "spec", "metrics", "hits", "friendlyName")
+            newest = told == (_version(name, number) if number else "Hits")
+            if not newest or not threescale_things.done(objects.get(name) or {}):
+                found.append(f"product {name} is not in sync")
+        return found
+
+    async def leftovers(self) -> list[str]:
+        world = await asyncio.to_thread(self.on.threescale.world, TENANT)
+        there = Counter(text(each, "system_name") for each in world.tables.get("services", ()))
+        names = self.changes.keys() | self.ended
+        return [
+            f"3scale has product {name} {there[name]} times"
+            for name in sorted(names)
+            if there[name] != (name in self.changes)
+        ]
+
+
+class Balancers(Area):
+    audit = "loadbalancers"
+
+    def __init__(self, lab: Laboratory, on: loadbalancers_things.Scene) -> None:
+        super().__init__(lab)
+        self.on = on
+
+    async def _create(self, name: str) -> None:
+        body = loadbalancers_things.balancer(self.on, name)
+        await self.lab.kube.create(LOAD_BALANCER, body, loadbalancers_things.NAMESPACE_NAME)
+
+    async def _change(self, name: str, number: int) -> None:
+        spec = {"ports": loadbalancers_things.balancer(self.on, name, 1 + number)["spec"]["ports"]}
+        await self.lab.patch(LOAD_BALANCER, loadbalancers_things.NAMESPACE_NAME, name, {"spec": spec})
+
+    async def _end(self, name: str) -> None:
+        await self.lab.kube.delete(LOAD_BALANCER, loadbalancers_things.NAMESPACE_NAME, name)
+
+    async def disagreements(self) -> list[str]:
+        objects = {_name(each): each for each in self.lab.objects.of(LOAD_BALANCER)}
+        found = [f"load balancer {name} is still there" for name in objects.keys() & self.ended]
+        unready = (name for name in self.changes if ready_machines(objects.get(name)) != 1)
+        return found + [f"load balancer {name} is not ready" for name in unready]
+
+    async def leftovers(self) -> list[str]:
+        found = []
+        for name in sorted(self.changes.keys() | self.ended):
+            # A floating IP, a security group, the port of the address and that of the machine, a server.
+            things, wanted = await self.on.things_of(name), (1, 1, 2, 1) if name in self.changes else (0, 0, 0, 0)
+            if things != wanted:
+                found.append(f"load balancer {name} has {things} floating IPs, groups, ports, servers; not {wanted}")
+        return found
+
+
+class Everything:
+    def __init__(self, lab: Laboratory, areas: Mapping[str, Area]) -> None:
+        self.lab = lab
+        self.areas = areas
+
+    async def settled(self, seconds: float, *, entirely: bool) -> tuple[float, list[str]]:
+        """Waits until everything is as it was asked for; returns the seconds, and what was not so in the end."""
+        began, told = time.monotonic(), time.monotonic()
+        while True:
+            found = await self._disagreements(entirely=entirely)
+            now = time.monotonic()
+            if not found or now > began + seconds:
+                return now - began, found
+            if now > told + 15:
+                told = now
+                step(f"{len(found)} do not agree yet: {'; '.join(found[:3])}")
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _disagreements(self, *, entirely: bool) -> list[str]:
+        found = [each for area in self.areas.values() for each in await area.disagreements()]
+        if entirely and not found:
+            found = [each for area in self.areas.values() for each in await area.leftovers()]
+        return found
+
+    async def verdict(self) -> list[str]:
+        """What the audits find, and lifecycles that failed."""
+        found = []
+        for name in dict.fromkeys(area.audit for area in self.areas.values()):
+            found += [f"audit of {name}: {line}" for line in await self.lab.audit(name)]
+        for query in ("ExecutionStatus = 'Failed'", "OpPhase = 'Bug' AND ExecutionStatus = 'Running'"):
+            if count := (await self.lab.temporal.count_workflows(query)).count:
+                found.append(f"{count} workflows with {query}")
+        return found
+
+    def memory_mib(self) -> dict[str, float]:
+        """The proportional set size of each of our processes, children included."""
+        return {name: memory_mib(self.lab, name) for name in _PRODUCT_PROCESSES}
+
+
+@asynccontextmanager
+async def everything(
+    names: Iterable[str], *, directory: Path | None = None, variables: Mapping[str, str] | None = None
+) -> AsyncIterator[Everything]:
+    """A deployment with these areas, its state in `directory`, and these variables in its processes' environment."""
+    wanted = tuple(names)
+    clouds = tuple(dict.fromkeys(_CLOUDS[name] for name in wanted))
+    step(f"a deployment with {', '.join(wanted)} is brought up")
+    kinds = (*accounts.KINDS, *CUSTOM_KINDS, *loadbalancers_things.KINDS)
+    with environment.kept():
+        os.environ.update({**instances_things.served(**_REACTIONS), **(variables or {})})
+        only = WITHOUT_MACHINES if Cloud.OPENSTACK in clouds else None
+        deployed = laboratory_with(only, clouds, *kinds, api=PatientKubeApi, directory=directory)
+        async with deployed as lab, AsyncExitStack() as opened:
+            yield Everything(lab, {name: await _area(name, lab, opened) for name in wanted})
+
+
+async def _area(name: str, lab: Laboratory, opened: AsyncExitStack) -> Area:
+    if name == "instances":
+        return Instances(lab, await opened.enter_async_context(instances_things.scene_in(lab)))
+    if name == "balancers":
+        scene = await opened.enter_async_context(loadbalancers_things.scene_in(lab))
+        await opened.enter_async_context(reported(scene))
+        return Balancers(lab, scene)
+    if name == "products":
+        products = Products(lab, opened.enter_context(ThreescaleControl.of(lab.deployment)))
+        await products.prepare()
+        return products
+    area: Claims | Accounts = Claims(lab) if name == "claims" else Accounts(lab)
+    await area.prepare()
+    return area
+
+
+_CLOUDS = {
+    "claims": Cloud.AWS,
+    "accounts": Cloud.AWS,
+    "instances": Cloud.AWS,
+    "products": Cloud.THREESCALE,
+    "balancers": Cloud.OPENSTACK,
+}
+AREAS = tuple(_CLOUDS)
+
+
+def _version(name: str, number: int) -> str:
+    return f"{name}-{number}"
+
+
+def _name(obj: JsonObject) -> str:
+    return text(obj, "metadata", "name")
+
+
+def _namespace(obj: JsonObject) -> str:
+    return text(obj, "metadata", "namespace")
