@@ -50,6 +50,7 @@ class Supervisor:
         self._state = state
         self._table = table
         self._stop = asyncio.Event()
+        self._unpublished = False
         self._ready = {service.name: asyncio.Event() for service in table}
         me = identify(os.getpid(), "supervisor")
         assert me is not None
@@ -191,13 +192,16 @@ class Supervisor:
             self._change(service.name, ServiceState.STOPPED, healthy=False, process=None, message="")
 
     async def _bound_logs(self) -> None:
-        """Keeps one predecessor; writers append, so truncating is safe."""
+        """Keeps one predecessor, if the disk has room for it; writers append, so truncating is safe."""
         while True:
             await asyncio.sleep(_PROBE_SECONDS)
+            if self._unpublished:
+                self._publish()
             for service in self._table:
                 path = self._state.log(service.name)
                 if path.exists() and path.stat().st_size > _LOG_LIMIT_BYTES:
-                    await asyncio.to_thread(shutil.copyfile, path, path.with_suffix(".log.1"))
+                    with contextlib.suppress(OSError):
+                        await asyncio.to_thread(shutil.copyfile, path, path.with_suffix(".log.1"))
                     path.open("wb").close()
 
     def _last_words(self, name: str) -> str:
@@ -222,7 +226,13 @@ class Supervisor:
         self._publish()
 
     def _publish(self) -> None:
-        self._state.write_running(self._running)
+        """A full disk ends nothing: `_bound_logs` publishes again."""
+        try:
+            self._state.write_running(self._running)
+            self._unpublished = False
+        except OSError as error:
+            log.error("services.json cannot be written: %s", error)
+            self._unpublished = True
 
 
 def tail(path: Path, count: int) -> list[str]:
