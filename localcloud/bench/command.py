@@ -42,6 +42,7 @@ class Benchmark(StrEnum):
     INSTANCES = "instances"
     OUTAGES = "outages"
     DAY = "day"
+    IDLE = "idle"
 
 
 def register(app: typer.Typer) -> None:
@@ -67,7 +68,7 @@ def bench(
         float | None,
         typer.Option(
             min=10,
-            help="Row e, `threescale` l: how long what is idle is watched.",
+            help="Row e, `threescale` l, `idle`: how long what is idle is watched.",
             show_default="300, claims 60, threescale 3600",
         ),
     ] = None,
@@ -167,6 +168,7 @@ def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measur
         claims,
         day,
         engine,
+        idle,
         instances_consumer,
         loadbalancers,
         loadbalancers_crowds,
@@ -195,6 +197,10 @@ def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measur
         asked = _rows(only, [covered for covered, _ in outages.MEASUREMENTS], outages.ON_REQUEST)
         lengths = outages.Sizes.model_validate(_fields(outages.Sizes, sizes))
         return [partial(measure, lengths, asked) for covered, measure in outages.MEASUREMENTS if covered & asked]
+    if name is Benchmark.IDLE:
+        asked = _rows(only, [covered for covered, _ in idle.MEASUREMENTS], frozenset())
+        still = idle.Sizes.model_validate(_fields(idle.Sizes, sizes))
+        return [partial(measure, still, asked) for covered, measure in idle.MEASUREMENTS if covered & asked]
     if name is Benchmark.DAY:
         return [partial(day.day, day.Sizes.model_validate(_fields(day.Sizes, sizes)))]
     area = accounts if name is Benchmark.ACCOUNTS else claims

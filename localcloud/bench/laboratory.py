@@ -256,11 +256,17 @@ def writes(requests: Mapping[str, int]) -> int:
 
 
 def memory_mib(lab: Laboratory, service: str) -> float:
-    """The proportional set size, children included; 0 if it does not run."""
-    pid, total = lab.deployment.service(service).pid, 0.0
-    with contextlib.suppress(psutil.NoSuchProcess):  # it has been killed
-        process = psutil.Process(pid) if pid is not None else None
-        for each in (process, *process.children(recursive=True)) if process else ():
+    """0 if it does not run."""
+    pid = lab.deployment.service(service).pid
+    return memory_of_mib(pid) if pid is not None else 0.0
+
+
+def memory_of_mib(pid: int) -> float:
+    """The proportional set size, children included; 0 if it has ended."""
+    total = 0.0
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        for each in (process, *process.children(recursive=True)):
             total += float(each.memory_full_info().pss)
     return total / 2**20
 
