@@ -167,7 +167,7 @@ class Accounts(Area):
     """
 
     audit = "accounts"
-    free = 4
+    free = 2
 
     async def prepare(self) -> None:
         await self.lab.create_pool(ACCOUNT_POOL, self.free)

@@ -42,7 +42,7 @@ _KILL_EVERY_SECONDS = 10.0
 # Of the outage; the rest lets what was begun last run into it.
 _SPREAD = 0.8
 # A third of each area's objects.
-_THIRDS = {"claims": 10, "accounts": 2, "instances": 4, "products": 4}
+_THIRDS = {"claims": 8, "accounts": 1, "instances": 4, "products": 4}
 _SETTLING_SECONDS = 900.0
 _TRIED_SECONDS = 300.0
 
