@@ -38,7 +38,7 @@ from engine.kube.json import JsonObject, text
 
 FIRST_BACKOFF = 0.2
 LONGEST_BACKOFF = 30.0
-LONGEST_WITHOUT_CRD = 10.0
+LONGEST_WITHOUT_CRD = 120.0
 # After a stream that lived this long the backoff starts over.
 GOOD_STREAM = 5.0
 STREAMS_BEFORE_RELIST = 3
@@ -112,7 +112,7 @@ class Selection(Protocol):
 
 @dataclass(frozen=True)
 class Timing:
-    duration: timedelta = timedelta(seconds=300)
+    duration: timedelta = timedelta(minutes=30)
     silence: timedelta = timedelta(seconds=70)
     unserved: timedelta = timedelta(seconds=30)  # without list or stream, before that counts as starving
     rights: timedelta = timedelta(seconds=300)  # between two questions whether we may watch more
