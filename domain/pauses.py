@@ -64,7 +64,7 @@ def areas_changed(before: Pauses, after: Pauses, areas: tuple[str, ...]) -> tupl
     return tuple(sorted(are - was)), tuple(sorted(was - are))
 
 
-def let_go_since(config_map: Mapping[str, object] | None, moment: datetime, areas: tuple[str, ...]) -> tuple[str, ...]:
+def resumed_since(config_map: Mapping[str, object] | None, moment: datetime, areas: tuple[str, ...]) -> tuple[str, ...]:
     """According to the annotations."""
     metadata = config_map.get("metadata") if config_map else None
     found = metadata.get("annotations") if isinstance(metadata, Mapping) else None

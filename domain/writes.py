@@ -91,15 +91,15 @@ class DropFinalizer(Patch):
 class Delete(Write):
     """The object's finalizer decides when it is gone.
 
-    `mourner` is a lifecycle that must know that the deletion is intended, which the object's absence does not show: it
-    receives the signal `died` first.
+    `dependent` is a lifecycle that must know that the deletion is intended, which the object's absence does not show:
+    it receives the signal `died` first.
     """
 
     observed_after: ClassVar[bool] = True
 
     activity: ClassVar[str] = "kube.delete"
 
-    mourner: Key | None = None
+    dependent: Key | None = None
 
     @property
     def summary(self) -> str:

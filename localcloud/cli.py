@@ -97,7 +97,7 @@ def up(
             if not started:
                 narrator.say(f"{deployment.state.root} is already up.")
             try:
-                running = deployment.wait_ready(_Teller(narrator).tell, narrator)
+                running = deployment.wait_ready(_Dispatcher(narrator).tell, narrator)
             except DeploymentError as error:
                 _stay_after_failure(deployment, narrator, error, attend=started and not detach)
                 raise typer.Exit(1) from None
@@ -169,7 +169,7 @@ def _stay_after_failure(
 
 def _attend(deployment: Deployment, narrator: ConsoleNarrator, running: Running) -> None:
     """Attends until the supervisor ends."""
-    told = _Teller(narrator, running)
+    told = _Dispatcher(narrator, running)
     supervisor = running.supervisor
     while supervisor.is_alive():
         current = deployment.state.running()
@@ -193,7 +193,7 @@ def _leave(deployment: Deployment) -> None:
     say(f"Stopped in {time.monotonic() - began:.1f} s; `perdure up` resumes where it was.")
 
 
-class _Teller:
+class _Dispatcher:
     def __init__(self, narrator: ConsoleNarrator, known: Running | None = None) -> None:
         self._narrator = narrator
         self._noted = known is not None

@@ -35,7 +35,7 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
 from domain.accounts.claim_lifecycle import NOT_MOVED, decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
-from domain.accounts.force_release import LET_GO, UNCLEANED, told_to
+from domain.accounts.force_release import FORCE_RELEASE, UNCLEANED, release_reason
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.passes import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account, AccountClaim
@@ -206,7 +206,7 @@ class HandOver(Activities):
         A person's request counts for this attempt only, so the annotation goes; an Account being deleted keeps it.
         """
         await self._remove_key(action, account)
-        why = told_to(account) or "released without a clean-up"
+        why = release_reason(account) or "released without a clean-up"
         account = await self._read.write(account, {"metadata": {"annotations": {UNCLEANED: why}}})
         failed = release_failed(account.status, now()).model_copy(update={"claimed": False})
         account = await self._read.write(
@@ -214,7 +214,7 @@ class HandOver(Activities):
         )
         annotations: dict[str, object] = {CLAIM_UID_ANNOTATION: None}
         if not account.metadata.deleting:
-            annotations[LET_GO] = None
+            annotations[FORCE_RELEASE] = None
         links = {"claimLink": "", "claimLinkNamespace": ""}
         account = await self._read.write(account, {"metadata": {"annotations": annotations}, "spec": links})
         await wake(self._client, self._read.key(account))

@@ -1,4 +1,4 @@
-"""Turns to opt in to regions: Accounts request them, the organization's pass grants them."""
+"""Permits to opt in to regions: Accounts request them, the organization's pass grants them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from activities.accounts.reading import Reader
 from activities.defined import Activities
 from domain.accounts.actions.opt_in import AskToOptIn
 from domain.accounts.config import OperatorConfig
-from domain.accounts.opt_in_permits import turns
+from domain.accounts.opt_in_permits import permits
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.passes import OptInPermit
 from domain.accounts.resources import Account
@@ -31,7 +31,7 @@ class OptInActivities(Activities):
         await wake(self._client, self._read.organization)
 
 
-async def give_turns(
+async def give_permits(
     read: Reader,
     known: OrganizationKnown,
     accounts: Iterable[Account],
@@ -40,10 +40,10 @@ async def give_turns(
     *,
     tells: bool,
 ) -> OrganizationKnown:
-    """Grant turns and signal their Accounts, again as long as one has not begun: the signal may be lost."""
+    """Grant permits and signal their Accounts, again as long as one has not begun: the signal may be lost."""
     everyone = tuple(accounts)
     protected = {*config.payer_account_ids, *read.settings.accounts_protected}
-    given = turns(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)
+    given = permits(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)
     if tells:
         permitted = (account for account in everyone if account.metadata.name in given.granted)
         told = ((read.key(account), given.granted[account.metadata.name]) for account in permitted)

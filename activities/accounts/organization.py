@@ -15,7 +15,7 @@ from temporalio import activity
 from temporalio.client import Client
 
 from activities.accounts.metrics import organization_seen
-from activities.accounts.opt_in import give_turns
+from activities.accounts.opt_in import give_permits
 from activities.accounts.reading import Reader
 from activities.aws.cases import describe_cases
 from activities.aws.creation import foreign
@@ -24,7 +24,7 @@ from activities.aws.session import Sessions
 from activities.defined import Activities
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import OPERATOR_NAMESPACE
-from domain.accounts.opt_in_permits import turns_age
+from domain.accounts.opt_in_permits import permits_age
 from domain.accounts.organization import (
     Budget,
     OrganizationKnown,
@@ -123,7 +123,7 @@ class OrganizationActivities(Activities):
                 "wanting": sum(wants_account(account) for account in accounts),
             }
         )
-        known = await give_turns(self._read, known, accounts, config, self._client, tells=tells)
+        known = await give_permits(self._read, known, accounts, config, self._client, tells=tells)
         return await self._judge(known, accounts, config, tells=tells)
 
     async def _judge(
@@ -187,7 +187,7 @@ class OrganizationActivities(Activities):
         return verdicts(pools, await self._read.config()) if gives else found
 
     def _count_is_due(self, known: OrganizationKnown) -> bool:
-        aged = room_ages(known, now()) or turns_age(known, now())
+        aged = room_ages(known, now()) or permits_age(known, now())
         return bool(known.wanting or known.opt_in_wanting) or aged or self._sweep_is_due(known)
 
     def _sweep_is_due(self, known: OrganizationKnown) -> bool:

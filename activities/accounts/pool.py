@@ -36,8 +36,8 @@ from domain.accounts.pool import (
     decide,
     has_bound,
     has_free,
-    mourned,
     moving,
+    reported_death,
     shows,
     waits,
 )
@@ -124,7 +124,7 @@ class PoolActivities(Activities):
             config=config,
             protected=self._read.settings.accounts_protected,
             room=room,
-            deaths=mourned(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now()),
+            deaths=reported_death(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now()),
             token=f"{info.workflow_run_id}/{info.activity_id}",
         )
         if not (look.dry_run or has_free(view) or has_bound(view, thorough=thorough)):

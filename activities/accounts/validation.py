@@ -52,7 +52,7 @@ from domain.writes import JsonPatch, difference
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Invalid
 from engine.kube import JsonObject
-from engine.kube.events import Said, Subject, ToldOnce
+from engine.kube.events import EventDeduplicator, Said, Subject
 from engine.kube.json import sequence, text
 from engine.temporal import wake
 
@@ -70,7 +70,7 @@ class ValidationActivities(Activities):
         self._kube = reader.kube
         self._sessions = sessions
         self._hand_over = hand_over
-        self._events = ToldOnce(reader.kube)
+        self._events = EventDeduplicator(reader.kube)
 
     @activity.defn(name=PassValidation.activity)
     async def pass_validation(self, look: PassValidation) -> ValidationWorld:

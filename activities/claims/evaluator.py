@@ -26,7 +26,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
-from activities.claims.evaluator_lanes import Crowded, Lanes
+from activities.claims.evaluator_lanes import LaneFull, Lanes
 from activities.claims.evaluator_nursery import Gone, Nursery, Process
 from activities.claims.evaluator_process import FAILED, LAST_RESULT, OUT_OF_MEMORY, TEMPLATE_ERROR
 from domain.claims.templates.errors import TemplateError
@@ -147,7 +147,7 @@ class Evaluator:
                     self._meet(met, error)
                     log.warning("Ended an evaluation for %s: %s", key or name, error)
                     raise
-        except Crowded:
+        except LaneFull:
             # Repeat the object's last limit, so that a status that shows it stays unchanged.
             raise EvaluationLimit(*self._met.get(met, (f"templates of {author or key}", _CROWDED))) from None
         self._met.pop(met, None)

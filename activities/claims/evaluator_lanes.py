@@ -21,7 +21,7 @@ MOST_SLOW = 10_000  # remembered names
 SLOW_LANE = 5  # calls in it, the running one included
 
 
-class Crowded(Exception):  # noqa: N818 - a state, not an error
+class LaneFull(Exception):  # noqa: N818 - a state, not an error
     """The slow lane is full."""
 
 
@@ -42,7 +42,7 @@ class Lanes:
         """The turn of a call for an object and author; both may be empty.
 
         Raises:
-            Crowded: The slow lane is full; never raised for `patient` calls.
+            LaneFull: The slow lane is full; never raised for `patient` calls.
         """
         async with AsyncExitStack() as lines:
             if key:
@@ -65,7 +65,7 @@ class Lanes:
 
     async def _stand_in_slow_lane(self, lines: AsyncExitStack, patient: bool) -> None:
         if self._in_slow_lane >= SLOW_LANE and not patient:
-            raise Crowded
+            raise LaneFull
         self._in_slow_lane += 1
         lines.callback(self._leave_slow_lane)
         await lines.enter_async_context(self._slow_lane)

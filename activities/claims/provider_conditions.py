@@ -19,7 +19,7 @@ from domain.claims.objects import JsonObject, object_at, text_at
 from domain.claims.provider_conditions import vars_condition, with_vars_condition
 from engine import kube
 from engine.errors import Absent, ApiError, Conflict
-from engine.kube.events import Said, Subject, ToldOnce
+from engine.kube.events import EventDeduplicator, Said, Subject
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 class ProviderConditions:
     def __init__(self, writer: Writer, *, newer: bool) -> None:
         self._writer = writer
-        self._events = ToldOnce(writer.api)
+        self._events = EventDeduplicator(writer.api)
         self._newer = newer
         self._dropped: set[str] = set()  # uids of providers whose status the API server drops
 

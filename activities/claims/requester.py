@@ -13,7 +13,7 @@ from typing import cast
 
 from activities.claims.cache import ClaimCache
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
-from domain.claims.linked import NOBODY, Requester
+from domain.claims.linked import NO_REQUESTER, Requester
 from domain.claims.objects import JsonObject, text_at, value_at
 from domain.identity import Key, Kind
 from engine import kube
@@ -33,17 +33,17 @@ class Requesters:
         self._users: dict[str, tuple[float, Requester]] = {}
 
     async def of(self, key: Key, claim: JsonObject | None) -> Requester:
-        """`NOBODY` without a claim."""
+        """`NO_REQUESTER` without a claim."""
         if claim is None:
-            return NOBODY
+            return NO_REQUESTER
         name = text_at(claim, "metadata", "namespace")
         self._cache.read(key, f"namespace/{name}")
         namespace = self._cache.get(kube.NAMESPACE, "", name) or await self._cache.fresh(kube.NAMESPACE, "", name)
         user = text_at(namespace, "metadata", "annotations", NAMESPACE_REQUESTER_ANNOTATION)
-        return await self._user(user) if user else NOBODY
+        return await self._user(user) if user else NO_REQUESTER
 
     async def _user(self, name: str) -> Requester:
-        read, requester = self._users.get(name, (0.0, NOBODY))
+        read, requester = self._users.get(name, (0.0, NO_REQUESTER))
         if read and time.monotonic() - read < self._kept:
             return requester
         user = await self._get(USER, name) or {"metadata": {"name": name}, "identities": []}

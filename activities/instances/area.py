@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from activities.aws.places import Places
 from activities.clients import Clients
-from activities.instances.aws_queries import AskActivities, Ground
+from activities.instances.aws_queries import AskActivities, ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
 from activities.instances.event_verification import Checks
@@ -45,9 +45,9 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     settings, client, kube = clients.settings, clients.temporal, clients.kube
     cache = InstanceCache(kube, await stack.enter_async_context(Store(kube)), nodes=settings.instances_nodes)
     callers = Places(connections=slots.AWS, observing=settings.observing)
-    served = places(settings.instances_queues)
-    ground = Ground(served, callers)
-    checks = await stack.enter_async_context(Checks(ground, client, cluster=settings.cluster))
+    every_place = places(settings.instances_queues)
+    served = ServedPlaces(every_place, callers)
+    checks = await stack.enter_async_context(Checks(served, client, cluster=settings.cluster))
     policy, observing = ReactionPolicy.of(settings.instances_reactions), settings.observing
     disruptions = Disruptions(kube, settings.watch_lease_namespace, settings.instances_disruptions)
     notifications = NotificationActivities(kube, cache, settings.watch_lease_namespace)
@@ -56,13 +56,13 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         *notifications.all(),
         *LookActivities(kube, cache, checks, policy, observing=observing).all(),
         *MachineActivities(kube, cache, disruptions).all(),
-        *AskActivities(ground).all(),
+        *AskActivities(served).all(),
         *NodeActivities(kube, settings, disruptions).all(),
-        *TerminationActivities(kube, ground).all(),
-        *GroupActivities(kube, cache, ground, observing=observing).all(),
-        *SweepActivities(client, cache, ground, settings.sweep or SWEEP).all(),
+        *TerminationActivities(kube, served).all(),
+        *GroupActivities(kube, cache, served, observing=observing).all(),
+        *SweepActivities(client, cache, served, settings.sweep or SWEEP).all(),
         *TopologyActivities(
-            with_queues(served),
+            with_queues(every_place),
             callers.caller,
             group_prefix=settings.instances_group_prefix,
             observing=observing,

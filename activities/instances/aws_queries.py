@@ -44,7 +44,7 @@ class _Asked:
     answer: asyncio.Future[Answer]
 
 
-class Ground:
+class ServedPlaces:
     """The served accounts and regions, with their AWS clients."""
 
     def __init__(self, places: Iterable[Place], callers: Places) -> None:
@@ -71,8 +71,8 @@ class Ground:
 class AskActivities(Activities):
     """Queries and writes to AWS for one instance."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, served: ServedPlaces) -> None:
+        self._served = served
         self._waiting: dict[tuple[str, str], list[_Asked]] = {}
         self._calls: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._hooks: set[asyncio.Task[None]] = set()
@@ -99,7 +99,7 @@ class AskActivities(Activities):
 
     def _caller(self, lifecycle: Key) -> tuple[Services, str]:
         key = InstanceKey.of(lifecycle)
-        return self._ground.caller(key.account, key.region), key.region
+        return self._served.caller(key.account, key.region), key.region
 
     async def _gathered(self, key: InstanceKey, questions: tuple[Question, ...], tag_keys: tuple[str, ...]) -> Answer:
         where = (key.account, key.region)
@@ -126,7 +126,7 @@ class AskActivities(Activities):
         questions = {question for each in asked for question in each.questions}
         ids = {each.instance for each in asked}
         try:
-            caller = self._ground.caller(account, region)
+            caller = self._served.caller(account, region)
             moment = min(each.at for each in asked)
             found = await asyncio.to_thread(describe, caller, region, ids, questions, moment)
         except Exception as error:

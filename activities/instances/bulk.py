@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from activities.aws.instances import MOST_AT_ONCE, MOST_GROUPS, describe, describe_groups
 from activities.aws.session import Services
-from activities.instances.aws_queries import Ground
+from activities.instances.aws_queries import ServedPlaces
 from domain.instances.event_verification import Facts, Question
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.places import Place
@@ -44,7 +44,7 @@ class BulkGroups(Model):
 
 
 async def ask_about_all(
-    ground: Ground,
+    served: ServedPlaces,
     machines: Mapping[str, AWSMachine | Node],
     moment: datetime,
     progress: Callable[[str], object],
@@ -53,7 +53,7 @@ async def ask_about_all(
     """Query each account and region about the instances that may be there.
 
     Args:
-        ground: the accounts and regions.
+        served: the accounts and regions.
         machines: the AWSMachines and Nodes by their instance.
         moment: the time of the query.
         progress: called before each call.
@@ -62,12 +62,12 @@ async def ask_about_all(
     answers: dict[str, dict[Place, Facts]] = {each: {} for each in machines}
     asked: dict[str, int] = dict.fromkeys(machines, 0)
     troubles: set[str] = set()
-    for place in ground.places:
+    for place in served.places:
         ids = [each for each, machine in machines.items() if _may_live_in(place, machine, account_of(machine))]
         for each in ids:
             asked[each] += 1
         describing = partial(describe, questions=_ASKED, moment=moment)
-        told = await _told(ground, place, ids, MOST_AT_ONCE, describing, progress, troubles)
+        told = await _told(served, place, ids, MOST_AT_ONCE, describing, progress, troubles)
         for each, facts in told.items():
             answers[each][place] = facts
     owned = ((each, _own(told, asked[each])) for each, told in answers.items())
@@ -78,25 +78,25 @@ async def ask_about_all(
 
 
 async def ask_about_groups(
-    ground: Ground, groups: Collection[GroupKey], progress: Callable[[str], object]
+    served: ServedPlaces, groups: Collection[GroupKey], progress: Callable[[str], object]
 ) -> BulkGroups:
     """Query each account and region about its groups; a group unknown to Auto Scaling has no instances.
 
     Args:
-        ground: the accounts and regions.
+        served: the accounts and regions.
         groups: groups anywhere; those in places that are not served are omitted from the result.
         progress: called before each call.
     """
     found: dict[GroupKey, dict[str, str]] = {}
     troubles: set[str] = set()
-    for place in ground.places:
+    for place in served.places:
         keys = sorted((each for each in groups if (each.account, each.region) == place.where), key=str)
-        found |= await _told(ground, place, keys, MOST_GROUPS, _describe_groups, progress, troubles)
+        found |= await _told(served, place, keys, MOST_GROUPS, _describe_groups, progress, troubles)
     return BulkGroups(instances=found, troubles=tuple(sorted(troubles)))
 
 
 async def _told(
-    ground: Ground,
+    served: ServedPlaces,
     place: Place,
     asked: Sequence[T],
     most: int,
@@ -110,7 +110,7 @@ async def _told(
         some = asked[first : first + most]
         progress(f"{place}: {first} of {len(asked)}")
         try:
-            told |= await asyncio.to_thread(describing, ground.caller(place.account, place.region), place.region, some)
+            told |= await asyncio.to_thread(describing, served.caller(place.account, place.region), place.region, some)
         except ApiError as error:
             troubles.add(error.message)
     return told

@@ -24,7 +24,7 @@ from temporalio.service import RPCError
 
 from activities.aws.instances import MOST_AT_ONCE, describe
 from activities.instances import metrics
-from activities.instances.aws_queries import Ground
+from activities.instances.aws_queries import ServedPlaces
 from domain.instances.actions import Answer
 from domain.instances.constants import ASK_AFTER
 from domain.instances.event_delivery import ANSWERED
@@ -58,8 +58,10 @@ class Expected:
 class Checks:
     """The checks that this worker has scheduled; leaving the block cancels them."""
 
-    def __init__(self, ground: Ground, client: Client, after: timedelta = ASK_AFTER, *, cluster: str = "") -> None:
-        self._ground = ground
+    def __init__(
+        self, served: ServedPlaces, client: Client, after: timedelta = ASK_AFTER, *, cluster: str = ""
+    ) -> None:
+        self._served = served
         self._client = client
         self._cluster = cluster
         self._after = after.total_seconds()
@@ -113,7 +115,7 @@ class Checks:
             some = keys[first : first + MOST_AT_ONCE]
             ids = [key.instance_id for key in some]
             try:
-                caller = self._ground.caller(*where)
+                caller = self._served.caller(*where)
                 moment = expected[some[0]].moment()
                 found = await asyncio.to_thread(describe, caller, where[1], ids, (Question.INSTANCE,), moment)
                 for key in some:

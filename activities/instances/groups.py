@@ -12,7 +12,7 @@ from temporalio import activity
 from activities.aws.instances import describe_group
 from activities.defined import Activities
 from activities.instances import metrics
-from activities.instances.aws_queries import Ground
+from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
 from domain.decision import Decision, Outcome
 from domain.identity import Key
@@ -35,10 +35,10 @@ _SETTLED = (GroupState.IN_SERVICE, GroupState.WARM)
 class GroupActivities(Activities):
     """The activities for groups."""
 
-    def __init__(self, kube: KubeApi, cache: InstanceCache, ground: Ground, *, observing: bool) -> None:
+    def __init__(self, kube: KubeApi, cache: InstanceCache, served: ServedPlaces, *, observing: bool) -> None:
         self._kube = kube
         self._cache = cache
-        self._ground = ground
+        self._served = served
         self._observing = observing
 
     @activity.defn(name=LookAtGroup.activity)
@@ -49,7 +49,7 @@ class GroupActivities(Activities):
         pools = self._cache.pools_of(key)
         if not pools:
             return _gone(look.key, "no AWSMachinePool names this group")
-        caller = self._ground.caller(key.account, key.region)
+        caller = self._served.caller(key.account, key.region)
         found = await asyncio.to_thread(describe_group, caller, key.region, key.group)
         # A missing group has nothing more to show.
         record = merged(look.memory, found.record) if found else GroupRecord()

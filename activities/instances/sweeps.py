@@ -17,7 +17,7 @@ from temporalio.client import Client
 
 from activities.defined import Activities
 from activities.instances import metrics
-from activities.instances.aws_queries import Ground
+from activities.instances.aws_queries import ServedPlaces
 from activities.instances.bulk import ask_about_all, ask_about_groups
 from activities.instances.cache import InstanceCache
 from domain.instances.actions import Answer
@@ -36,10 +36,10 @@ from engine.temporal import tell, wake
 class SweepActivities(Activities):
     """The activity over all accounts and regions."""
 
-    def __init__(self, client: Client, cache: InstanceCache, ground: Ground, interval: timedelta) -> None:
+    def __init__(self, client: Client, cache: InstanceCache, served: ServedPlaces, interval: timedelta) -> None:
         self._client = client
         self._cache = cache
-        self._ground = ground
+        self._served = served
         self._interval = interval
 
     @activity.defn(name=SweepInstances.activity)
@@ -55,13 +55,13 @@ class SweepActivities(Activities):
                 await wake(self._client, key.lifecycle_in(look.key.cluster))
         if not (machines or pools or replaced):
             return _world(look, "no AWSMachine or Node has an instance, and no AWSMachinePool has a group", None)
-        bulk = await ask_about_all(self._ground, machines, moment, activity.heartbeat, self._cache.account_of)
+        bulk = await ask_about_all(self._served, machines, moment, activity.heartbeat, self._cache.account_of)
         differing = {key: facts for each, (key, facts) in bulk.facts.items() if differs(machines[each], facts)}
         if not look.dry_run:
             for key, facts in differing.items():
                 await tell(self._client, key.lifecycle_in(look.key.cluster), ANSWERED, Answer(facts=facts))
                 metrics.RESYNC.labels(facts.state.value if facts.state else "absent").inc()
-        groups = await ask_about_groups(self._ground, pools, activity.heartbeat)
+        groups = await ask_about_groups(self._served, pools, activity.heartbeat)
         changed = [
             key for key, found in groups.instances.items() if any(group_differs(pool, found) for pool in pools[key])
         ]

@@ -14,7 +14,7 @@ from temporalio import activity
 from activities.aws.instances import terminate
 from activities.defined import Activities
 from activities.instances import metrics
-from activities.instances.aws_queries import Ground
+from activities.instances.aws_queries import ServedPlaces
 from activities.instances.reports import COMPONENT, report
 from domain.instances import NODE
 from domain.instances.actions import Done, TerminateInstance
@@ -30,9 +30,9 @@ from engine.kube.events import Said
 class TerminationActivities(Activities):
     """The one activity."""
 
-    def __init__(self, kube: KubeApi, ground: Ground) -> None:
+    def __init__(self, kube: KubeApi, served: ServedPlaces) -> None:
         self._kube = kube
-        self._ground = ground
+        self._served = served
 
     @activity.defn(name=TerminateInstance.activity)
     async def terminate(self, termination: TerminateInstance) -> Done:
@@ -46,7 +46,7 @@ class TerminationActivities(Activities):
         node = Node.model_validate(await self._kube.get(NODE, "", termination.node))
         if why := _unlike(node, key, termination.uid):
             raise Invalid(f"Node {termination.node} {why}: {key.instance_id} is not terminated", code="NotTheInstance")
-        caller = self._ground.caller(key.account, key.region)
+        caller = self._served.caller(key.account, key.region)
         if await asyncio.to_thread(terminate, caller, key.region, key.account, key.instance_id):
             metrics.reacted("terminate-instance", termination.because)
             if termination.about:

@@ -58,8 +58,8 @@ class KubeActivities(Activities):
     async def delete(self, deletion: Delete) -> None:
         """Request the deletion of this uid, after signalling the lifecycle that counts its deaths."""
         key = deletion.key
-        if deletion.mourner is not None:
-            await self._tell(deletion.mourner, key)
+        if deletion.dependent is not None:
+            await self._tell(deletion.dependent, key)
         kind = all_kinds()[key.kind]
         try:
             await self._of(kind).delete(kind, key.namespace, key.name, uid=key.uid)
@@ -74,10 +74,10 @@ class KubeActivities(Activities):
     def _of(self, kind: Kind) -> KubeApi:
         return self._served if kind.served else self._kube
 
-    async def _tell(self, mourner: Key, dead: Key) -> None:
+    async def _tell(self, dependent: Key, dead: Key) -> None:
         """A lifecycle that does not run needs no signal: it has forgotten all earlier ones as well."""
         try:
-            await self._client.get_workflow_handle(mourner.workflow_id).signal("died", dead)
+            await self._client.get_workflow_handle(dependent.workflow_id).signal("died", dead)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise

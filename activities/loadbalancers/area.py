@@ -10,7 +10,7 @@ from activities.loadbalancers.cache import LoadBalancerCache
 from activities.loadbalancers.cloud_steps import CloudActivities
 from activities.loadbalancers.installation import installation_of
 from activities.loadbalancers.machines import MachineActivities
-from activities.loadbalancers.pass_context import Ground
+from activities.loadbalancers.pass_context import PassContext
 from activities.loadbalancers.services import ServiceActivities
 from activities.loadbalancers.sets import SetActivities
 from activities.loadbalancers.sweeps import SweepActivities
@@ -28,8 +28,8 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     store = await stack.enter_async_context(Store(kube))
     cache = LoadBalancerCache(kube, store)
     clients.on_write(cache.wrote)
-    ground = Ground(kube, blocking, projects, settings, cache)
+    context = PassContext(kube, blocking, projects, settings, cache)
     writes = KubeActivities(kube, clients.temporal, clients.served, clients.wrote)
     services = ServiceActivities(kube, clients.served, settings, installation_of(settings), writes)
-    made = (*(each(ground) for each in ON_GROUND), SetActivities(ground, writes), services)
+    made = (*(each(context) for each in ON_GROUND), SetActivities(context, writes), services)
     return [method for each in made for method in each.all()]

@@ -4,7 +4,7 @@ from temporalio import activity
 
 from activities.defined import Activities
 from activities.leaders import HELD_FOR
-from activities.loadbalancers.pass_context import Ground
+from activities.loadbalancers.pass_context import PassContext
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
 from domain.loadbalancers.balancer_world import BalancerWorld, CreateSet, DeleteSets, ObserveBalancer, PatchSet
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
@@ -13,19 +13,19 @@ from engine.errors import Conflict
 
 
 class LoadBalancerActivities(Activities):
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
 
     @activity.defn(name=ObserveBalancer.activity)
     async def observe_load_balancer(self, look: ObserveBalancer) -> BalancerWorld:
         """Leaves out the endpoints, which only machines read."""
-        ground, key = self._ground, look.key
-        view = await ground.cache.view(look.seen, fresh=look.outdated)
+        context, key = self._context, look.key
+        view = await context.cache.view(look.seen, fresh=look.outdated)
         balancer = await view.own(LoadBalancer, key, look.memory.version)
         if balancer is None:
             return BalancerWorld(key=key, exists=False)
-        hold = ground.hold(balancer.metadata)
-        left_to = "" if hold or look.dry_run else await ground.leads(LOAD_BALANCER)
+        hold = context.hold(balancer.metadata)
+        left_to = "" if hold or look.dry_run else await context.leads(LOAD_BALANCER)
         labels = balancer.spec.selector.match_labels
         return BalancerWorld(
             key=key,
@@ -38,16 +38,16 @@ class LoadBalancerActivities(Activities):
 
     @activity.defn(name=CreateSet.activity)
     async def create_set(self, create: CreateSet) -> LoadBalancerSet:
-        made = await self._ground.create(LOAD_BALANCER_SET, create.document, create.namespace)
+        made = await self._context.create(LOAD_BALANCER_SET, create.document, create.namespace)
         if made is None:
             raise Conflict(f"LoadBalancerSet {create.namespace}/{create.name} exists already")
         return LoadBalancerSet.model_validate(made)
 
     @activity.defn(name=PatchSet.activity)
     async def patch_set(self, change: PatchSet) -> None:
-        await self._ground.patch(LOAD_BALANCER_SET, change.namespace, change.name, change.patch)
+        await self._context.patch(LOAD_BALANCER_SET, change.namespace, change.name, change.patch)
 
     @activity.defn(name=DeleteSets.activity)
     async def delete_sets(self, deletion: DeleteSets) -> None:
         for name in deletion.names:
-            await self._ground.delete(LOAD_BALANCER_SET, deletion.namespace, name)
+            await self._context.delete(LOAD_BALANCER_SET, deletion.namespace, name)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from temporalio import activity
 
 from activities.defined import Activities
-from activities.loadbalancers.pass_context import Ground
+from activities.loadbalancers.pass_context import PassContext
 from activities.openstack.observing import observe_load_balancer, observe_machine, observe_security_group
 from activities.openstack.server_user_data import birth
 from activities.openstack.session import Project
@@ -48,8 +48,8 @@ STEPS: tuple[type[steps.Step], ...] = (
 
 
 class CloudActivities(Activities):
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
 
     def all(self) -> Sequence[Callable[..., object]]:
         return (*map(self._of, STEPS), *super().all())
@@ -64,14 +64,14 @@ class CloudActivities(Activities):
     @activity.defn(name=steps.CreateServer.activity)
     async def create_server(self, step: steps.CreateServer) -> Brought:
         """Generate the user data just before it is sent."""
-        ground = self._ground
+        context = self._context
         of = step.load_balancer
-        machine = await ground.read(LOAD_BALANCER_MACHINE, step.namespace, step.name)
-        balancer = await ground.read(LOAD_BALANCER, of.namespace, of.name)
+        machine = await context.read(LOAD_BALANCER_MACHINE, step.namespace, step.name)
+        balancer = await context.read(LOAD_BALANCER, of.namespace, of.name)
         if machine is None or balancer is None:
             raise Absent(f"machine {step.namespace}/{step.name} or its LoadBalancer {of.namespace}/{of.name} is gone")
         given = LoadBalancerMachine.model_validate(machine), LoadBalancer.model_validate(balancer)
-        born = partial(birth, ground.blocking, ground.settings, *given, step.virtual_address)
+        born = partial(birth, context.blocking, context.settings, *given, step.virtual_address)
         return await self._in_project(step.project, partial(carry_out, step=step, user_data=born))
 
     @activity.defn(name=LookAtBalancer.activity)
@@ -92,7 +92,7 @@ class CloudActivities(Activities):
 
     async def _in_project(self, where: ProjectReference | None, call: Callable[[Project], T]) -> T:
         assert where is not None  # noqa: S101 - a decision names the project
-        projects = self._ground.projects
+        projects = self._context.projects
         return await to_its_end(asyncio.to_thread(lambda: call(projects.project(where))))
 
 

@@ -4,7 +4,7 @@ from temporalio import activity
 
 from activities.defined import Activities
 from activities.leaders import HELD_FOR
-from activities.loadbalancers.pass_context import Ground
+from activities.loadbalancers.pass_context import PassContext
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.cloud.served import ServedBalancer
@@ -28,24 +28,24 @@ RIGHTS = {
 
 
 class MachineActivities(Activities):
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
 
     @activity.defn(name=ObserveMachine.activity)
     async def observe_machine(self, look: ObserveMachine) -> MachineWorld:
-        ground, key = self._ground, look.key
-        view = await ground.cache.view(look.seen, fresh=look.outdated)
+        context, key = self._context, look.key
+        view = await context.cache.view(look.seen, fresh=look.outdated)
         machine = await view.own(LoadBalancerMachine, key, look.memory.version)
         if machine is None:
             return MachineWorld(key=key, exists=False)
-        hold = ground.hold(machine.metadata)
-        left_to = "" if hold or look.dry_run else await ground.leads(LOAD_BALANCER_MACHINE)
+        hold = context.hold(machine.metadata)
+        left_to = "" if hold or look.dry_run else await context.leads(LOAD_BALANCER_MACHINE)
         balancer, orphan, sets_left_to = None, False, ""
         if not (left_to or machine.metadata.deleting):
             reference = machine.spec.load_balancer_ref
             balancer = await view.get(LoadBalancer, reference.namespace, reference.name)
-            orphan = not await ground.looked_after(machine)
-            sets_left_to = await ground.leads(LOAD_BALANCER_SET) if orphan else ""
+            orphan = not await context.looked_after(machine)
+            sets_left_to = await context.leads(LOAD_BALANCER_SET) if orphan else ""
         return MachineWorld(
             key=key,
             hold=hold or left_to,
@@ -55,21 +55,21 @@ class MachineActivities(Activities):
             left_to=left_to,
             sets_left_to=sets_left_to,
             again=now() + HELD_FOR if left_to or sets_left_to else None,
-            timings=ground.timings,
+            timings=context.timings,
         )
 
     @activity.defn(name=GrantAccess.activity)
     async def grant_access(self, grant: GrantAccess) -> None:
         """Create its ServiceAccount, Secret, Role and RoleBinding; existing ones stay unchanged."""
         for body in grant.objects:
-            await self._ground.create(RIGHTS[str(body["kind"])], body, grant.namespace)
+            await self._context.create(RIGHTS[str(body["kind"])], body, grant.namespace)
 
     @activity.defn(name=RevokeAccess.activity)
     async def revoke_access(self, revoke: RevokeAccess) -> None:
         """The Secret is deleted with its ServiceAccount."""
         for kind in revoke.kinds:
-            await self._ground.delete(RIGHTS[kind], revoke.namespace, revoke.name)
+            await self._context.delete(RIGHTS[kind], revoke.namespace, revoke.name)
 
     @activity.defn(name=AskFleet.activity)
     async def ask_fleet(self, ask: AskFleet) -> Fleet:
-        return await self._ground.ask_fleet(ask)
+        return await self._context.ask_fleet(ask)

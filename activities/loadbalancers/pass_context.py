@@ -33,7 +33,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-class Ground:
+class PassContext:
     """One per worker."""
 
     def __init__(

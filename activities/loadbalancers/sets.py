@@ -8,7 +8,7 @@ from activities.defined import Activities
 from activities.inline_driver import Effect, Inline
 from activities.kube import KubeActivities
 from activities.leaders import HELD_FOR
-from activities.loadbalancers.pass_context import Ground
+from activities.loadbalancers.pass_context import PassContext
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.fleet import AskFleet
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
@@ -23,12 +23,12 @@ from engine.kube.json import text
 
 
 class SetActivities(Activities):
-    def __init__(self, ground: Ground, writes: KubeActivities) -> None:
-        self._ground = ground
+    def __init__(self, context: PassContext, writes: KubeActivities) -> None:
+        self._context = context
         self._effects: dict[str, Effect] = {
             Patch.activity: writes.patch,
             RecordEvents.activity: writes.record_events,
-            AskFleet.activity: ground.ask_fleet,
+            AskFleet.activity: context.ask_fleet,
             CreateMachine.activity: self.create_machine,
             PatchMachine.activity: self.patch_machine,
             DeleteMachine.activity: self.delete_machine,
@@ -44,13 +44,13 @@ class SetActivities(Activities):
         return passed.as_world(LoadBalancerWorld)
 
     async def _observe(self, look: PassSet, *, fresh: bool) -> SetWorld:
-        ground, key = self._ground, look.key
-        view = await ground.cache.view(look.seen, fresh=fresh)
+        context, key = self._context, look.key
+        view = await context.cache.view(look.seen, fresh=fresh)
         machine_set = await view.own(LoadBalancerSet, key, look.memory.version)
         if machine_set is None:
             return SetWorld(key=key, exists=False)
-        hold = ground.hold(machine_set.metadata)
-        left_to = "" if hold or look.dry_run else await ground.leads(LOAD_BALANCER_SET)
+        hold = context.hold(machine_set.metadata)
+        left_to = "" if hold or look.dry_run else await context.leads(LOAD_BALANCER_SET)
         labels = machine_set.spec.selector.match_labels
         found = () if left_to else await view.all(LoadBalancerMachine, key.namespace, labels)
         return SetWorld(
@@ -58,7 +58,7 @@ class SetActivities(Activities):
             hold=hold or left_to,
             machine_set=machine_set,
             machines=machines_of(machine_set, found),
-            timings=ground.timings,
+            timings=context.timings,
             left_to=left_to,
             again=now() + HELD_FOR if left_to else None,
         )
@@ -74,9 +74,9 @@ class SetActivities(Activities):
         """
         machine_set, namespace = create.machine_set, create.machine_set.metadata.namespace
         body = machine_document(machine_set, create.name)
-        if (made := await self._ground.create(LOAD_BALANCER_MACHINE, body, namespace)) is not None:
+        if (made := await self._context.create(LOAD_BALANCER_MACHINE, body, namespace)) is not None:
             return FoundMachine(machine=LoadBalancerMachine.model_validate(made))
-        there = await self._ground.cache.fresh(LOAD_BALANCER_MACHINE, namespace, create.name)
+        there = await self._context.cache.fresh(LOAD_BALANCER_MACHINE, namespace, create.name)
         if there is None:
             raise Conflict(f"LoadBalancerMachine {namespace}/{create.name} has just been deleted")
         machine = LoadBalancerMachine.model_validate(there)
@@ -93,7 +93,7 @@ class SetActivities(Activities):
         version, found = change.version, None
         for patch, status in ((change.patch, False), (change.status, True)):
             if patch:
-                if (found := await self._ground.patch(*of, patch, status=status, version=version)) is None:
+                if (found := await self._context.patch(*of, patch, status=status, version=version)) is None:
                     return FoundMachine()
                 version = text(found, "metadata", "resourceVersion") if version else ""
         return FoundMachine(machine=LoadBalancerMachine.model_validate(found))
@@ -101,5 +101,5 @@ class SetActivities(Activities):
     @activity.defn(name=DeleteMachine.activity)
     async def delete_machine(self, deletion: DeleteMachine) -> FoundMachine:
         namespace = deletion.machine_set.metadata.namespace
-        left = await self._ground.delete(LOAD_BALANCER_MACHINE, namespace, deletion.name)
+        left = await self._context.delete(LOAD_BALANCER_MACHINE, namespace, deletion.name)
         return FoundMachine(machine=LoadBalancerMachine.model_validate(left) if left else None)

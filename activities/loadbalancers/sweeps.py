@@ -17,7 +17,7 @@ from activities.defined import Activities
 from activities.leaders import HELD_FOR
 from activities.loadbalancers import metrics
 from activities.loadbalancers.metrics import Swept
-from activities.loadbalancers.pass_context import Ground
+from activities.loadbalancers.pass_context import PassContext
 from activities.openstack.observing import ProjectCloud, observe_project
 from activities.openstack.session import Project
 from domain.loadbalancers import LOAD_BALANCER
@@ -40,19 +40,19 @@ Owner = LoadBalancer | LoadBalancerMachine
 
 
 class SweepActivities(Activities):
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
 
     @activity.defn(name=SweepProjects.activity)
     async def sweep_projects(self, look: SweepProjects) -> SweptProjects:
         moment, due = now(), look.memory.next_sweep
         if due is not None and moment < due:
             return _world(look, "all projects have been compared", due)
-        ground = self._ground
-        if not (look.dry_run or ground.settings.observing) and (leader := await ground.leads(LOAD_BALANCER)):
+        context = self._context
+        if not (look.dry_run or context.settings.observing) and (leader := await context.leads(LOAD_BALANCER)):
             return _world(look, leader, moment + HELD_FOR)
-        balancers = await ground.everywhere(LoadBalancer)
-        machines = await ground.everywhere(LoadBalancerMachine)
+        balancers = await context.everywhere(LoadBalancer)
+        machines = await context.everywhere(LoadBalancerMachine)
         if not balancers and not machines:
             return _world(look, "there is no load balancer", None)
         projects, troubles = await self._projects((*balancers, *machines))
@@ -71,14 +71,14 @@ class SweepActivities(Activities):
                     await asyncio.sleep(0)  # let heartbeats of other activities go out
                 difference = _difference(each, cloud, owners, moment)
                 differing += bool(difference)
-                if difference and not (look.dry_run or ground.hold(each.metadata)):
+                if difference and not (look.dry_run or context.hold(each.metadata)):
                     await self._tell(each, moment)
             lost = orphans(cloud.security_groups, cloud.ports, cloud.servers, uids)
             found[project.place[-1]] = Swept(differing=differing, orphans=lost)
-        metrics.SWEEPS.swept(found, (ground.settings.sweep or SWEEP))
+        metrics.SWEEPS.swept(found, (context.settings.sweep or SWEEP))
         differed = sum(each.differing for each in found.values())
         why = f"{len(projects)} projects were compared, {differed} of {len(uids)} objects differed"
-        return _world(look, "; ".join((why, *sorted(set(troubles)))), moment + (ground.settings.sweep or SWEEP))
+        return _world(look, "; ".join((why, *sorted(set(troubles)))), moment + (context.settings.sweep or SWEEP))
 
     async def _projects(
         self, objects: Iterable[Owner]
@@ -93,7 +93,7 @@ class SweepActivities(Activities):
         troubles = []
         for reference, members in by_reference.items():
             try:
-                project = await asyncio.to_thread(self._ground.projects.project, reference)
+                project = await asyncio.to_thread(self._context.projects.project, reference)
             except ApiError as error:
                 troubles.append(error.message)
                 continue
@@ -103,7 +103,7 @@ class SweepActivities(Activities):
     async def _tell(self, differs: Owner, moment: datetime) -> None:
         meta = differs.metadata
         patch: JsonPatch = {"metadata": {"annotations": {DRIFT_ANNOTATION: timestamp(moment)}}}
-        await self._ground.patch(differs.kind_of, meta.namespace, meta.name, patch)
+        await self._context.patch(differs.kind_of, meta.namespace, meta.name, patch)
 
 
 def _difference(each: Owner, cloud: ProjectCloud, owners: dict[tuple[str, str], LoadBalancer], moment: datetime) -> str:

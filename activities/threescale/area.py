@@ -8,7 +8,7 @@ from activities.clients import Clients
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
 from activities.threescale.effects import Effects
-from activities.threescale.pass_context import Ground
+from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.sweeps import SweepActivities
@@ -26,5 +26,5 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     unverified = await stack.enter_async_context(Connections(seconds, verify=False))
     store = await stack.enter_async_context(Store(kube))
     tenants = Tenants(connections, unverified)
-    ground = Ground(kube, ThreescaleCache(kube, store), tenants, Sources(connections.http), settings)
-    return [method for each in ACTIVITIES for method in each(ground).all()]
+    context = PassContext(kube, ThreescaleCache(kube, store), tenants, Sources(connections.http), settings)
+    return [method for each in ACTIVITIES for method in each(context).all()]

@@ -7,7 +7,7 @@ anything. Lists that the same sweep has read are not read again.
 from __future__ import annotations
 
 from activities.threescale.errors import Call, of_known_shape
-from activities.threescale.pass_context import Ground
+from activities.threescale.pass_context import PassContext
 from activities.threescale.secrets import insecure
 from activities.threescale.tenants import Calls
 from domain.resource import CustomResource
@@ -21,8 +21,8 @@ from engine.clock import now
 class Comparison:
     """The comparisons of one tenant in one sweep; `lists` has the objects' own fields."""
 
-    def __init__(self, ground: Ground, lists: Lists) -> None:
-        self._ground = ground
+    def __init__(self, context: PassContext, lists: Lists) -> None:
+        self._context = context
         self._lists = lists
         self._metrics: dict[str, object] = {}  # of backends, by path: their products need them as well
 
@@ -32,13 +32,13 @@ class Comparison:
         Raises:
             ApiError: something could not be read.
         """
-        secrets = self._ground.secrets()
-        world = await self._ground.subject(resource, secrets).observed()
+        secrets = self._context.secrets()
+        world = await self._context.subject(resource, secrets).observed()
         decision, provider = world.decide(now()), world.provider
         if decision.actions or decision.phase != Phase.SYNCED or not isinstance(provider, ProviderAccount):
             return False
         token = await secrets.text(provider.token) or ""
-        calls = self._ground.tenants.calls(provider.url, token, insecure=insecure(resource))
+        calls = self._context.tenants.calls(provider.url, token, insecure=insecure(resource))
         world = world.beside({"look": True})
         async with calls.seat():
             while reads := [each for each in world.decide(now()).actions if isinstance(each, Read)]:

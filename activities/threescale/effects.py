@@ -29,8 +29,8 @@ from activities.threescale import metrics
 from activities.threescale.errors import Call as Named
 from activities.threescale.errors import of_known_shape
 from activities.threescale.guard import Guard
-from activities.threescale.ineffective_writes import Repeats
-from activities.threescale.pass_context import Ground
+from activities.threescale.ineffective_writes import IneffectiveWrites
+from activities.threescale.pass_context import PassContext
 from activities.threescale.secrets import Secrets, insecure
 from activities.threescale.subjects import Subject
 from activities.threescale.tenants import Calls
@@ -68,8 +68,8 @@ class Effects(Activities):
     _subject: Subject[CustomResource]
     _world: Observed
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
         self._half_done: set[str] = set()
         self._stack = AsyncExitStack()
         self._observed = False
@@ -81,12 +81,12 @@ class Effects(Activities):
         self._seated_since = 0.0
         self._told_in_sync = False
         self._silent: ApiError | None = None  # the tenant does not answer: all further calls fail like this one
-        self._repeats = Repeats()
+        self._repeats = IneffectiveWrites()
 
     @classmethod
-    def of(cls, ground: Ground, asked: PassObject, half_done: set[str]) -> Self:
+    def of(cls, context: PassContext, asked: PassObject, half_done: set[str]) -> Self:
         """`half_done` has the uids of objects that a pass of this worker left incomplete."""
-        made = cls(ground)
+        made = cls(context)
         made._asked, made._half_done = asked, half_done
         # A change may be incomplete, and the object's recorded digest does not say so.
         made._died = attempt.repeated() or asked.key.uid in half_done
@@ -102,7 +102,7 @@ class Effects(Activities):
         await self._stack.aclose()
 
     def by_activity(self) -> Mapping[str, Effect]:
-        record = partial(record_events, kube=self._ground.kube)
+        record = partial(record_events, kube=self._context.kube)
         return {
             Patch.activity: self.patch,
             Delete.activity: self.delete,
@@ -113,16 +113,16 @@ class Effects(Activities):
     # --- observe, decide, report ---
 
     async def observe(self, fresh: bool) -> World:
-        key, asked, ground = self._asked.key, self._asked, self._ground
-        resource = await ground.own(all_kinds()[key.kind], key)
+        key, asked, context = self._asked.key, self._asked, self._context
+        resource = await context.own(all_kinds()[key.kind], key)
         if resource is None:
             return World(key=key, exists=False)
         if isinstance(resource, Malformed):
             return Unreadable(key=key, problem=resource.problem)
         meta = resource.metadata
         self._token = retry_wanted(meta)
-        self._leads = await ground.predecessor.leads(key.namespace)
-        hold = self._leads or held(resource.kind_of.area, meta.annotations, ground.settings)
+        self._leads = await context.predecessor.leads(key.namespace)
+        hold = self._leads or held(resource.kind_of.area, meta.annotations, context.settings)
         compares = asked.memory.compare_at is not None and asked.memory.compare_at <= now()
         drifted = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
         fields: dict[str, object] = {
@@ -133,17 +133,17 @@ class Effects(Activities):
         }
         if not self._observed:
             fields["drops_refusals"] = asked.woken or self._token not in ("", asked.memory.retried)
-        self._secrets = ground.secrets()
+        self._secrets = context.secrets()
         world = (await self._observed_beside(resource)).beside(fields)
         if not (self._observed or world.look or hold or asked.dry_run):
-            kept = ground.kept.recall(world)
+            kept = context.kept.recall(world)
             world = world if kept is None else world.recalling(kept).beside({"recalled": True})
         self._observed = True
         return world
 
     async def _observed_beside(self, resource: CustomResource) -> Observed:
         self._resource = resource
-        self._subject = self._ground.subject(resource, self._secrets)
+        self._subject = self._context.subject(resource, self._secrets)
         return await self._subject.observed()
 
     def decide(self, world: World, at: datetime) -> Decision:
@@ -173,7 +173,7 @@ class Effects(Activities):
             elif world.recalled and begun:
                 compare_at = now() + COMPARED_AFTER_CHANGE
             begun = False
-            self._ground.kept.keep(world)
+            self._context.kept.keep(world)
         known = Memory(retried=self._token, begun=begun, compare_at=compare_at)
         return passed.as_world(ThreescaleWorld, known=known, decision=_until(decision, compare_at))
 
@@ -198,7 +198,7 @@ class Effects(Activities):
         return stored.model_copy(update={"world": seen.beside(same)})
 
     async def _store(self, patch: JsonPatch, *, status: bool = False) -> Stored:
-        obj = await self._ground.patch(self._resource, patch, status=status)
+        obj = await self._context.patch(self._resource, patch, status=status)
         self._resource = type(self._resource).model_validate(obj)
         return Stored(obj=obj)
 
@@ -211,7 +211,7 @@ class Effects(Activities):
 
     async def delete(self, action: Delete) -> Stored:
         """Request the object's deletion; empty if no finalizer delays it."""
-        left = await self._ground.deleted(self._resource)
+        left = await self._context.deleted(self._resource)
         if left is not None:
             self._resource = type(self._resource).model_validate(left)
         return Stored(obj=left or {})
@@ -279,7 +279,7 @@ class Effects(Activities):
             account = self._subject.provider
             assert isinstance(account, ProviderAccount)  # noqa: S101 - without one no call is asked for
             token = await self._secrets.text(account.token) or ""
-            calls = self._ground.tenants.calls(account.url, token, insecure=insecure(self._resource))
+            calls = self._context.tenants.calls(account.url, token, insecure=insecure(self._resource))
             await self._stack.enter_async_context(calls.seat())
             self._calls, self._seated_since = calls, time.monotonic()
         await self._show_if_it_lasts()

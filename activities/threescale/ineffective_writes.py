@@ -18,19 +18,19 @@ MOST = 4
 KEPT_OTHERWISE = "KeptOtherwise"
 
 
-class Repeats:
+class IneffectiveWrites:
     def __init__(self) -> None:
         self._made: Counter[str] = Counter()
 
     def refuse(self, write: Write) -> None:
         """Raises `Denied` for a write that was made too often."""
-        if self._made[_alike(write)] >= MOST:
+        if self._made[_wakes_duplicates(write)] >= MOST:
             message = f"3scale accepts {write.method} {write.path}, but stores other values than were sent"
             raise Denied(f"{message}: {', '.join(sorted(write.fields)) or 'its state'}", code=KEPT_OTHERWISE)
 
     def made(self, write: Write) -> None:
-        self._made[_alike(write)] += 1
+        self._made[_wakes_duplicates(write)] += 1
 
 
-def _alike(write: Write) -> str:
+def _wakes_duplicates(write: Write) -> str:
     return json.dumps([write.slot, write.fields], sort_keys=True)

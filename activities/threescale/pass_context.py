@@ -12,7 +12,7 @@ from activities.threescale.open_api import OpenApiSubject
 from activities.threescale.predecessor import Predecessor
 from activities.threescale.products import BackendSubject, ProductSubject
 from activities.threescale.promotion import PromotionSubject
-from activities.threescale.response_cache import Kept
+from activities.threescale.response_cache import ResponseCache
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources
 from activities.threescale.subjects import Subject
@@ -45,7 +45,7 @@ from engine.settings import Settings
 log = logging.getLogger(__name__)
 
 
-class Ground:
+class PassContext:
     """One per worker."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Ground:
         self.cache = cache
         self.tenants = tenants
         self.settings = settings
-        self.kept = Kept()
+        self.kept = ResponseCache()
         self._homes = Homes()
         self.predecessor = Predecessor(kube, settings.threescale_operator_namespace)
         self._sources = sources

@@ -13,7 +13,7 @@ from activities.defined import Activities
 from activities.inline_driver import Inline
 from activities.threescale import metrics
 from activities.threescale.effects import Effects
-from activities.threescale.pass_context import Ground
+from activities.threescale.pass_context import PassContext
 from domain.decision import World
 from domain.threescale.passes import PassObject, ThreescaleWorld
 
@@ -22,15 +22,15 @@ SECOND_LOOKS = 3
 
 
 class PassActivities(Activities):
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
         self._half_done: set[str] = set()
 
     @activity.defn(name=PassObject.activity)
     async def pass_object(self, look: PassObject) -> ThreescaleWorld:
-        await self._ground.cache.reached(look.seen)
+        await self._context.cache.reached(look.seen)
         with metrics.passing(look.key.kind):
-            async with Effects.of(self._ground, look, self._half_done) as pass_:
+            async with Effects.of(self._context, look, self._half_done) as pass_:
                 inline: Inline[World] = Inline(
                     pass_.decide,
                     pass_.by_activity(),

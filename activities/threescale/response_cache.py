@@ -22,7 +22,7 @@ MOST_KEPT = 1_000
 _Standing = tuple[str, tuple[str, str, str] | None]
 
 
-class Kept:
+class ResponseCache:
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
         self._known: OrderedDict[str, tuple[_Standing, object]] = OrderedDict()

@@ -23,7 +23,7 @@ from activities.defined import Activities
 from activities.threescale import metrics
 from activities.threescale.comparison import Comparison
 from activities.threescale.errors import Call, of_known_shape
-from activities.threescale.pass_context import Ground
+from activities.threescale.pass_context import PassContext
 from activities.threescale.secrets import Secrets, insecure
 from domain.model import Model
 from domain.passes import swept
@@ -79,21 +79,21 @@ class Swept(Model):
 
 
 class SweepActivities(Activities):
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
 
     @activity.defn(name=SweepTenants.activity)
     async def sweep_tenants(self, look: SweepTenants) -> ThreescaleWorld:
-        await self._ground.cache.reached({})
-        moment, due, interval = now(), look.memory.next_sweep, self._ground.settings.sweep or SWEEP
-        objects = self._ground.cache.everything(*COMPARED)
+        await self._context.cache.reached({})
+        moment, due, interval = now(), look.memory.next_sweep, self._context.settings.sweep or SWEEP
+        objects = self._context.cache.everything(*COMPARED)
         if not objects:
             return _world(look, "there is nothing in 3scale", None)
         if due is None:
             return _world(look, "the first sweep comes one interval after the first object", moment + interval)
         if moment < due:
             return _world(look, "all tenants have been compared", due)
-        secrets = self._ground.secrets()
+        secrets = self._context.secrets()
         unread: set[str] = set()
         tenants = await self._tenants(objects, secrets, unread)
         found = await asyncio.gather(*(self._swept(each, secrets, moment, look) for each in tenants))
@@ -146,7 +146,7 @@ class SweepActivities(Activities):
 
     async def _lists(self, tenant: Members, secrets: Secrets) -> tuple[Lists, list[str]]:
         lists, unread = Lists(), []
-        seat = self._ground.tenants.calls(tenant.accounts[0].url, "", insecure=tenant.insecure).seat()
+        seat = self._context.tenants.calls(tenant.accounts[0].url, "", insecure=tenant.insecure).seat()
         try:
             async with seat:
                 for read in lists_for(each for each in tenant.objects if in_step(each)):
@@ -164,7 +164,7 @@ class SweepActivities(Activities):
         self, tenant: Members, lists: Lists, differing: Sequence[CustomResource], look: SweepTenants
     ) -> tuple[list[CustomResource], list[str]]:
         """The objects in turn that differ below, and the errors of failed comparisons."""
-        comparison, found, unread = Comparison(self._ground, lists), list[CustomResource](), list[str]()
+        comparison, found, unread = Comparison(self._context, lists), list[CustomResource](), list[str]()
         known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
         for each in in_turn(tenant.objects, look.memory.sweeps, COMPARED_PER_SWEEP):
             if each.metadata.uid in known or not is_listed(each, lists) or await self._is_left_alone(each):
@@ -191,7 +191,7 @@ class SweepActivities(Activities):
 
     async def _read(self, tenant: Members, account: ProviderAccount, read: Read, secrets: Secrets) -> object:
         token = await secrets.text(account.token) or ""
-        return await self._ground.tenants.calls(account.url, token, insecure=tenant.insecure).read(read, fresh=True)
+        return await self._context.tenants.calls(account.url, token, insecure=tenant.insecure).read(read, fresh=True)
 
     async def _told(self, differing: Iterable[CustomResource], moment: datetime) -> str:
         """Annotate the objects that differ; returns an error, empty if none."""
@@ -209,17 +209,17 @@ class SweepActivities(Activities):
             return
         patch: dict[str, object] = {"metadata": {"annotations": {DRIFT: timestamp(moment)}}}
         try:
-            answer = await self._ground.kube.patch(differs.kind_of, meta.namespace, meta.name, patch)
+            answer = await self._context.kube.patch(differs.kind_of, meta.namespace, meta.name, patch)
         except Absent:
             return
-        self._ground.cache.learn(differs.kind_of, answer)
+        self._context.cache.learn(differs.kind_of, answer)
 
     async def _is_left_alone(self, each: CustomResource) -> bool:
         """Whether its own pass compares it already, or it must not be changed."""
         meta = each.metadata
         asked = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
-        hold = held(each.kind_of.area, meta.annotations, self._ground.settings)
-        return asked or bool(hold) or bool(await self._ground.predecessor.leads(meta.namespace))
+        hold = held(each.kind_of.area, meta.annotations, self._context.settings)
+        return asked or bool(hold) or bool(await self._context.predecessor.leads(meta.namespace))
 
 
 def _reference(each: CustomResource, accounts: dict[tuple[str, str], DeveloperAccount]) -> LocalReference | None:

@@ -47,10 +47,10 @@ class TenantSubject(Subject[Tenant]):
     def _siblings(self) -> tuple[ObjectMeta, ...]:
         """Other Tenants of the organisation and master, or with the same Secret for the token."""
         tenant, spec = self.resource, self.resource.spec
-        alike = [*self._of_organization()]
+        normalized = [*self._of_organization()]
         named = self.cache.referring(Tenant, _secret_of(tenant)) if spec.tenant_secret_ref.name else ()
-        alike += [each for each in named if _secret_of(each) == _secret_of(tenant)]
-        others = {each.metadata.uid: each.metadata for each in alike if each.metadata.uid != tenant.metadata.uid}
+        normalized += [each for each in named if _secret_of(each) == _secret_of(tenant)]
+        others = {each.metadata.uid: each.metadata for each in normalized if each.metadata.uid != tenant.metadata.uid}
         return tuple(others.values())
 
     def _of_organization(self) -> tuple[Tenant, ...]:

@@ -26,7 +26,7 @@ _SHARE = 0.1
 _LONGEST_SITTING = 5.0
 
 
-class Turns:
+class TenantBackoff:
     def __init__(self, seats: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._seats = seats
         self._clock = clock

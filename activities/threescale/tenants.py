@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager
 
 from activities.threescale.client import Connections, Tenant
 from activities.threescale.guard import Guard
-from activities.threescale.tenant_backoff import Turns
+from activities.threescale.tenant_backoff import TenantBackoff
 from domain.threescale.calls import Read, SecretKey, Write
 from domain.threescale.provider_account import plain
 from engine.errors import Throttled
@@ -41,7 +41,7 @@ class Share:
         self.lists: dict[tuple[str, ...], _Shared] = {}
         self._address = address
         self._seats = asyncio.Semaphore(seats)
-        self._turns = Turns(seats)
+        self._turns = TenantBackoff(seats)
         self._waiting = 0
         self._seated = 0
         self._moved = 0.0  # when a pass last left a seat with an answer, or took one while all were free

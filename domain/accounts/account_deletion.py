@@ -20,7 +20,7 @@ from domain.accounts.actions.identities import DeleteIdentities
 from domain.accounts.actions.member import Access
 from domain.accounts.actions.regions import EndLaunches
 from domain.accounts.constants import NO_ACCOUNT_ID, PROTECTED
-from domain.accounts.force_release import patience_ends, told_to
+from domain.accounts.force_release import release_reason, released_at
 from domain.accounts.initialization import entered_at, wanted_regions
 from domain.accounts.naming import email_of
 from domain.accounts.observed import AccountWorld
@@ -46,7 +46,7 @@ def deleting(world: AccountWorld, now: datetime) -> Decision:
     if account.customers and not world.is_protected:
         why = "nothing that Perdure created is left or reachable"
         return _in_customers_account(world, now) or world.working(why, world.drop_finalizer())
-    if why := told_to(account):
+    if why := release_reason(account):
         return world.working(f"release without a clean-up: {why}", world.drop_finalizer())
     if case := None if world.is_protected else case_to_resolve(world):
         return world.working("its support case is not needed any more", case)
@@ -124,7 +124,7 @@ def _cut(world: AccountWorld) -> bool:
 def _in_customers_account(world: AccountWorld, now: datetime) -> Decision | None:
     """None if done."""
     account = world.account
-    if why := told_to(account, world.claim):
+    if why := release_reason(account, world.claim):
         failed = account.status.state == AccountState.FAILED
         return None if failed else _shown(world, f"release without a clean-up: {why}", now)
     if ends := launches_to_end(world):
@@ -135,7 +135,7 @@ def _in_customers_account(world: AccountWorld, now: datetime) -> Decision | None
     if refusal and refusal.type is not ErrorType.BUG and refusal.attempts >= TRIES:
         if refusal.type is ErrorType.DENIED and _never_entered(world):
             return None
-        until = patience_ends(account.metadata)
+        until = released_at(account.metadata)
         return None if until is None or now >= until else _shut_out(world, refusal, until, now)
     return world.working(f"delete IAM users and roles in {account.spec.aws_account_id}", _by_turns(world))
 

@@ -50,7 +50,7 @@ from domain.accounts.pending_verification import (
     quotas_of_ready_account,
     to_pending_verification,
 )
-from domain.accounts.present_conditions import told_by_account
+from domain.accounts.present_conditions import with_account_conditions
 from domain.accounts.resources import PROGRESSING_STATES, AccountState
 from domain.accounts.status import failure_of, released, with_condition
 from domain.decision import Action, Decision, Outcome
@@ -69,7 +69,7 @@ _WITHIN_THE_ACCOUNT = frozenset(
 def decide(world: AccountWorld, now: datetime) -> Decision:
     if not world.exists:
         return world.gone()
-    return told_by_account(world, _decide(world, now), now)
+    return with_account_conditions(world, _decide(world, now), now)
 
 
 def _decide(world: AccountWorld, now: datetime) -> Decision:
@@ -318,7 +318,7 @@ def _retry(world: AccountWorld) -> Decision:
 
 def _discard(world: AccountWorld, why: str) -> Decision:
     """It never had an AWS account, so the pool creates another."""
-    return world.working(f"delete: {why}", Delete(key=world.key, mourner=_pool(world)))
+    return world.working(f"delete: {why}", Delete(key=world.key, dependent=_pool(world)))
 
 
 def _pool(world: AccountWorld) -> Key | None:

@@ -17,7 +17,7 @@ from domain.accounts.actions.handover import MakeCustomerAccount
 from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import customers_account
 from domain.accounts.customer_account import TROUBLE
-from domain.accounts.force_release import LET_GO, patience_ends, told_to
+from domain.accounts.force_release import FORCE_RELEASE, release_reason, released_at
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.observed import ClaimWorld, key_fault
 from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, AccountState, ClaimState
@@ -171,15 +171,14 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
     if account := world.held:
         link = f"Account/{account.metadata.name}"
         if not account.metadata.deleting:
-            paused = None if told_to(claim, account) else world.paused(account)
+            paused = None if release_reason(claim, account) else world.paused(account)
             delete = world.working(f"delete {link}", _delete(world, account))
             return _accesses_first(world, account, now) or paused or _secret_removed(world, account) or delete
         if account.failed:
             failure = condition_of(account.status.conditions, "AccountClientError")
             what = failure.message if failure and failure.message else "its account cannot be cleaned up"
-            message = (
-                f"{link}: {what} (`perdure release` ends it without the clean-up, as does the annotation {LET_GO})"
-            )
+            ends = f"(`perdure release` ends it without the clean-up, as does the annotation {FORCE_RELEASE})"
+            message = f"{link}: {what} {ends}"
             reason = "AccountClientError" if failure else "AccountFailed"
             return _telling(world, BLOCKED, reason, message, link, now)
         return world.waiting(f"{link} is being cleaned up", link)
@@ -209,8 +208,8 @@ def _own_secret(claim: AccountClaim) -> str:
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
     """Their revocation needs the support role and the claim's Secret; it ends when they give up, or by force."""
-    until = patience_ends(world.claim.metadata)
-    if not world.accesses or told_to(world.claim, account) or until is None or now >= until:
+    until = released_at(world.claim.metadata)
+    if not world.accesses or release_reason(world.claim, account) or until is None or now >= until:
         return None
     namespace = world.claim.metadata.namespace
     waits_for = tuple(f"AWSFederatedAccountAccess/{namespace}/{name}" for name in world.accesses)

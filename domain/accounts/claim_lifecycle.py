@@ -19,10 +19,10 @@ from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import spec_fault
-from domain.accounts.force_release import told_to
+from domain.accounts.force_release import release_reason
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.observed import ClaimWorld
-from domain.accounts.present_conditions import secret_told, told_by_claim
+from domain.accounts.present_conditions import with_claim_conditions, with_secret_condition
 from domain.accounts.resources import Account, ClaimState
 from domain.accounts.status import with_claim_state
 from domain.decision import Action, Decision
@@ -42,7 +42,7 @@ DEFAULT_REGIONS = {"aws": "us-east-1", "aws-us-gov": "us-gov-east-1"}
 def decide(world: ClaimWorld, now: datetime) -> Decision:
     if not world.exists:
         return world.gone()
-    return secret_told(world, told_by_claim(world, _decide(world, now), now), now)
+    return with_secret_condition(world, with_claim_conditions(world, _decide(world, now), now), now)
 
 
 def _decide(world: ClaimWorld, now: datetime) -> Decision:
@@ -156,7 +156,7 @@ def _releasing(world: ClaimWorld, now: datetime) -> Decision:
     if forbidden := world.forbidden(account.spec.aws_account_id, "a person"):
         return forbidden
     # Only on the Account: a tenant can annotate its own claim and would get the account back with its live key.
-    if why := told_to(account):
+    if why := release_reason(account):
         return world.working(f"release without a clean-up: {why}", _release(world, account, Release.UNCLEANED))
     if paused := world.paused(account):
         return paused

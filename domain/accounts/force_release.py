@@ -20,20 +20,20 @@ from datetime import datetime, timedelta
 from domain.accounts.resources import Account, AccountClaim
 from domain.resource import ObjectMeta
 
-LET_GO = "perdure.dev/let-go"
+FORCE_RELEASE = "perdure.dev/let-go"
 UNCLEANED = "perdure.dev/uncleaned"
 PATIENCE = timedelta(hours=24)
 
 
-def told_to(*objects: Account | AccountClaim | None) -> str:
+def release_reason(*objects: Account | AccountClaim | None) -> str:
     """Empty if the release is not forced."""
     return next((why for each in objects if each is not None if (why := _said(each.metadata))), "")
 
 
-def patience_ends(meta: ObjectMeta) -> datetime | None:
+def released_at(meta: ObjectMeta) -> datetime | None:
     """For a customer's account in deletion."""
     return meta.deletion_timestamp + PATIENCE if meta.deletion_timestamp else None
 
 
 def _said(meta: ObjectMeta) -> str:
-    return meta.annotations.get(LET_GO, "").strip()
+    return meta.annotations.get(FORCE_RELEASE, "").strip()

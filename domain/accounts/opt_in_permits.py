@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import OPTING_IN_ACCOUNTS
 from domain.accounts.opt_in_regions import is_opting_in, regions_of, wants_to_opt_in
-from domain.accounts.organization import OrganizationKnown, TurnsLetGo, ordered
+from domain.accounts.organization import OrganizationKnown, ReleasedPermits, ordered
 from domain.accounts.resources import Account, AccountState
 from domain.model import Model
 
@@ -25,34 +25,34 @@ PERMIT_LIFETIME = timedelta(minutes=2)
 NOT_OFFERED_AGAIN = timedelta(hours=6)
 
 
-class Turns(Model):
+class Permits(Model):
     """Valid permits by name with their expiry, the number of waiting Accounts, and unused permits."""
 
     granted: dict[str, datetime] = {}
     waiting: int = 0
-    let_go: TurnsLetGo = TurnsLetGo()
+    let_go: ReleasedPermits = ReleasedPermits()
 
 
-def turns(
+def permits(
     accounts: Iterable[Account],
     config: OperatorConfig,
     granted: Mapping[str, datetime],
     now: datetime,
-    let_go: TurnsLetGo | None = None,
+    let_go: ReleasedPermits | None = None,
     protected: Collection[str] = (),
-) -> Turns:
+) -> Permits:
     """The valid permits, including new ones."""
     everyone = [account for account in accounts if account.spec.aws_account_id not in protected]
     asking = ordered(account for account in everyone if wants_to_opt_in(account, config))
     asking.sort(key=_is_ready)
-    left = _let_go(asking, regions_of(config), granted, now, let_go or TurnsLetGo())
+    left = _let_go(asking, regions_of(config), granted, now, let_go or ReleasedPermits())
     wanting = [account.metadata.name for account in asking if account.metadata.name not in left.at]
     under_way = {account.metadata.name for account in everyone if is_opting_in(account)}
     valid = {name: until for name, until in granted.items() if until > now and name not in under_way}
     places = OPTING_IN_ACCOUNTS - len(under_way) - len(valid)
     chosen = [name for name in wanting if name not in valid][: max(0, places)]
     given = {**valid, **dict.fromkeys(chosen, now + PERMIT_LIFETIME)}
-    return Turns(granted=given, waiting=sum(name not in given for name in wanting), let_go=left)
+    return Permits(granted=given, waiting=sum(name not in given for name in wanting), let_go=left)
 
 
 def _let_go(
@@ -60,18 +60,18 @@ def _let_go(
     regions: tuple[str, ...],
     granted: Mapping[str, datetime],
     now: datetime,
-    before: TurnsLetGo,
-) -> TurnsLetGo:
+    before: ReleasedPermits,
+) -> ReleasedPermits:
     ready = (account.metadata.name for account in asking if _is_ready(account))
     over = [name for name in ready if name in granted and granted[name] <= now]
     known = before.at if before.regions == regions else {}
     kept = {name: at for name, at in known.items() if now < at + NOT_OFFERED_AGAIN}
-    return TurnsLetGo(regions=regions, at={**dict.fromkeys(over, now), **kept})
+    return ReleasedPermits(regions=regions, at={**dict.fromkeys(over, now), **kept})
 
 
 def _is_ready(account: Account) -> bool:
     return account.status.state == AccountState.READY
 
 
-def turns_age(known: OrganizationKnown, now: datetime) -> bool:
+def permits_age(known: OrganizationKnown, now: datetime) -> bool:
     return any(until <= now for until in known.opt_in_granted.values())

@@ -86,7 +86,7 @@ class Budget(Model):
     window: timedelta = timedelta(hours=1)
 
 
-class TurnsLetGo(Model):
+class ReleasedPermits(Model):
     """Ready Accounts with unused permits for these regions, by name, with the time."""
 
     regions: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class OrganizationKnown(Model):
     units: dict[str, str] = {}  # legal entity id -> OU id
     opt_in_granted: dict[str, datetime] = {}  # Account name -> expiry of its permit to opt in to regions
     opt_in_wanting: int = 0  # Accounts waiting for these in the last pass
-    opt_in_let_go: TurnsLetGo = TurnsLetGo()
+    opt_in_let_go: ReleasedPermits = ReleasedPermits()
     strangers: tuple[str, ...] = ()  # AWS accounts with an Account's name that belong to another installation
     passed: dict[str, str] = {}  # Account name -> path of the permitted Account, if an older one has the name
 

@@ -343,7 +343,7 @@ def has_bound(view: PoolView, *, thorough: bool) -> bool:
     return any((thorough or not account.status.claimed) and _offered(account, view) for account in bound)
 
 
-def mourned(
+def reported_death(
     deaths: Deaths, accounts: Iterable[Account], unborn: frozenset[str], died: frozenset[str], now: datetime
 ) -> Deaths:
     """Cleared when an Account got an AWS account.

@@ -21,7 +21,7 @@ CONFIG_MAP = "ConfigMap"  # an entry of `waits_for`
 SECRET_UNUSABLE = "SecretUnusable"  # noqa: S105 - a name
 
 
-def told_by_account(world: AccountWorld, decision: Decision, now: datetime) -> Decision:
+def with_account_conditions(world: AccountWorld, decision: Decision, now: datetime) -> Decision:
     account = world.account
     if account.metadata.deleting or account.paused:
         return decision
@@ -33,7 +33,7 @@ def told_by_account(world: AccountWorld, decision: Decision, now: datetime) -> D
     return decision.model_copy(update={"actions": (world.write_status(status, note=INVALID_CONFIG_MAP),)})
 
 
-def told_by_claim(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
+def with_claim_conditions(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
     claim = world.claim
     conditions = _changed(claim.status.conditions, decision, now, needs_it=True)
     if conditions is None or claim.metadata.deleting:
@@ -52,7 +52,7 @@ def _changed(
     return with_trouble(conditions, INVALID_CONFIG_MAP, REASON, decision.why if waits else "", now)
 
 
-def secret_told(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
+def with_secret_condition(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
     claim = world.claim
     if claim.metadata.deleting:
         return decision

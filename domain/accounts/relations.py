@@ -27,7 +27,7 @@ from domain.accounts.constants import (
 from domain.accounts.customer_account import TROUBLE
 from domain.accounts.federated import relations as federated
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
-from domain.accounts.force_release import LET_GO
+from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.organization import BUDGET_SINCE, ORGANIZATION
 from domain.accounts.resources import (
     FAILED_STATES,
@@ -122,7 +122,7 @@ def _shown_to_claim(account: Account) -> Hashable:
     return (
         account.status.state,
         tuple((each.status, each.reason, each.message) for each in trouble),
-        *(meta.annotations.get(name) for name in (LET_GO, *CLOSE_BACKOFF)),
+        *(meta.annotations.get(name) for name in (FORCE_RELEASE, *CLOSE_BACKOFF)),
         *(pause_and_retry.paused(meta), meta.deleting),
     )
 
@@ -163,7 +163,7 @@ def _terms(claim: AccountClaim) -> Hashable:
     """The inputs of a customer's Account."""
     spec, meta = claim.spec, claim.metadata
     terms = {"aws", "byoc_secret_ref", "sts_role_arn", "sts_external_id", "custom_tags", "kms_key_id"}
-    made_by = (meta.annotations.get(LET_GO), spec.model_dump_json(include=terms)) if spec.byoc else ()
+    made_by = (meta.annotations.get(FORCE_RELEASE), spec.model_dump_json(include=terms)) if spec.byoc else ()
     return made_by, meta.deleting
 
 

@@ -29,7 +29,7 @@ from domain.claims.passes import Cadence, ObjectKnown
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.references import key_of
 from domain.claims.timestamps import end_of_handle, passed
-from domain.claims.write_backoff import struggle_after, whole
+from domain.claims.write_backoff import reverted_writes, whole
 from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus
 from domain.decision import Action, Decision, Outcome, World
 from domain.identity import Key
@@ -142,7 +142,7 @@ class HandleWorld(ObjectsWorld):
     @property
     def memory(self) -> ObjectKnown:
         """For the next pass."""
-        struggle = struggle_after(self.known.struggle, self.changed, self.question.now)
+        struggle = reverted_writes(self.known.struggle, self.changed, self.question.now)
         return ObjectKnown(honoured=self.plan.wish, struggle=struggle)
 
     def stored(self, kind: str, obj: JsonObject) -> HandleWorld:

@@ -24,7 +24,7 @@ class Requester(Model):
     identities: tuple[dict[str, JsonValue], ...] = ()
 
 
-NOBODY = Requester()
+NO_REQUESTER = Requester()
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Resources:
 
     scene: Scene
     states: Sequence[JsonObject | None]
-    requester: Requester = NOBODY
+    requester: Requester = NO_REQUESTER
     unserved: Sequence[int] = ()
     outdated: Sequence[int] = ()
     unreadable: Sequence[int] = ()

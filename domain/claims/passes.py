@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from domain.claims.lifespan import Wish
 from domain.claims.standing import BINDING
-from domain.claims.write_backoff import Struggle
+from domain.claims.write_backoff import RevertedWrites
 from domain.decision import Action, Decision, Outcome, Queue, World
 from domain.identity import Key
 from domain.model import Model
@@ -40,7 +40,7 @@ class ObjectKnown(Model):
     """The last settled wish, and repeated changes by others. Losing it costs a pass."""
 
     honoured: Wish | None = None
-    struggle: Struggle = Struggle()
+    struggle: RevertedWrites = RevertedWrites()
 
 
 class ObjectWorld(PassedWorld):

@@ -19,7 +19,7 @@ from enum import StrEnum
 from pydantic import JsonValue
 
 from domain.claims.lifespan import Wish
-from domain.claims.linked import NOBODY, Requester
+from domain.claims.linked import NO_REQUESTER, Requester
 from domain.claims.question import Question
 from domain.model import Model
 
@@ -134,7 +134,7 @@ class HandleQuestion(Question):
     claim: JsonObject | None = None
     assigned: tuple[str, ...] = ()
     states: tuple[JsonObject | None, ...] = ()
-    requester: Requester = NOBODY
+    requester: Requester = NO_REQUESTER
     push: bool = False
     shown: bool = True
     honoured: Wish | None = None

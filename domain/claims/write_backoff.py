@@ -22,7 +22,7 @@ LONGEST_REST = timedelta(seconds=10)
 FORGOTTEN = timedelta(seconds=30)
 
 
-class Struggle(Model):
+class RevertedWrites(Model):
     """Consecutive passes with the same changes, by digest, and the last time."""
 
     changes: str = ""
@@ -35,17 +35,17 @@ def whole(index: int, definition: JsonObject) -> Operations:
     return Operations(index=index, patch=({"op": "add", "path": "", "value": definition},))
 
 
-def struggle_after(before: Struggle, made: Sequence[Operations], now: datetime) -> Struggle:
+def reverted_writes(before: RevertedWrites, made: Sequence[Operations], now: datetime) -> RevertedWrites:
     if before.at is None or now - before.at > FORGOTTEN:
-        before = Struggle()
+        before = RevertedWrites()
     if not made:
         return before
     told = json.dumps([(each.index, each.patch) for each in made], sort_keys=True)
     changes = hashlib.sha256(told.encode()).hexdigest()[:16]
-    return Struggle(changes=changes, times=before.times + 1 if changes == before.changes else 1, at=now)
+    return RevertedWrites(changes=changes, times=before.times + 1 if changes == before.changes else 1, at=now)
 
 
-def rest_in(struggle: Struggle, now: datetime, deadline: datetime | None) -> timedelta:
+def rest_in(struggle: RevertedWrites, now: datetime, deadline: datetime | None) -> timedelta:
     """Not beyond the deadline."""
     more = struggle.times - AT_ONCE
     if more <= 0:

@@ -20,7 +20,7 @@ from domain.model import Model
 _ANSWERS_LAG = timedelta(seconds=10)
 
 
-class Standing(Model):
+class LastState(Model):
     """How an instance stands: as of `time`, by an event or, if `asked`, by EC2's own answer."""
 
     state: InstanceState
@@ -49,7 +49,7 @@ _PASSED_OVER = Placing(applies=False, ask=Ask.NO)
 _DOUBTFUL = Placing(applies=False, ask=Ask.NOW)
 
 
-def place(standing: Standing | None, event: InstanceEvent) -> Placing:
+def place(standing: LastState | None, event: InstanceEvent) -> Placing:
     """Where a state event belongs among what is known."""
     state = event.state
     if state is None:
@@ -66,14 +66,14 @@ def place(standing: Standing | None, event: InstanceEvent) -> Placing:
     return _after_event(standing, state, event.time)
 
 
-def _after_final(standing: Standing, state: InstanceState, time: datetime) -> Placing:
+def _after_final(standing: LastState, state: InstanceState, time: datetime) -> Placing:
     if state.final:
         later = (state.rank, time) > (standing.state.rank, standing.time)
         return _APPLIED if later and not (standing.asked and state is standing.state) else _PASSED_OVER
     return _DOUBTFUL if time > standing.time else _PASSED_OVER
 
 
-def _after_answer(standing: Standing, state: InstanceState, time: datetime) -> Placing:
+def _after_answer(standing: LastState, state: InstanceState, time: datetime) -> Placing:
     asked = standing.time.replace(microsecond=0)
     if time > asked:
         return _APPLIED
@@ -85,7 +85,7 @@ def _after_answer(standing: Standing, state: InstanceState, time: datetime) -> P
     return _DOUBTFUL if asked - time <= _ANSWERS_LAG else _PASSED_OVER
 
 
-def _after_event(standing: Standing, state: InstanceState, time: datetime) -> Placing:
+def _after_event(standing: LastState, state: InstanceState, time: datetime) -> Placing:
     if state.final:
         return _APPLIED if time >= standing.time else _APPLIED_IN_DOUBT
     later = (time, state.rank) > (standing.time, standing.state.rank)

@@ -20,7 +20,7 @@ from domain.instances.constants import (
     LONGEST_HOOK,
     STATE_LABEL,
 )
-from domain.instances.event_ordering import Standing
+from domain.instances.event_ordering import LastState
 from domain.instances.events import EventKind, InstanceState, reckonable
 from domain.instances.interruption_causes import interruption_label, nearest_end, standing_interruptions
 from domain.instances.record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
@@ -99,15 +99,15 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
     )
 
 
-def _kept_standing(story: Story, meta: ObjectMeta) -> Standing | None:
+def _kept_standing(story: Story, meta: ObjectMeta) -> LastState | None:
     """The state that the label tells, as of the latest event before: EC2 is asked by every new record anyway."""
     value = meta.labels.get(STATE_LABEL, "")
     if story.last is None or value not in set(InstanceState):
         return None
-    return Standing(state=InstanceState(value), time=story.last.time)
+    return LastState(state=InstanceState(value), time=story.last.time)
 
 
-def _later(heard: Standing | None, kept: Standing | None) -> Standing | None:
+def _later(heard: LastState | None, kept: LastState | None) -> LastState | None:
     """An event that comes after the workflow has closed is old, if the label says that the instance has ended since."""
     if heard is None or kept is None:
         return heard or kept

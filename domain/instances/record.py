@@ -13,7 +13,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from domain.instances.constants import ASK_AFTER, SPOT_LEAD, SPOT_OUTLIVED
-from domain.instances.event_ordering import Ask, Standing, place
+from domain.instances.event_ordering import Ask, LastState, place
 from domain.instances.event_routing import instance_of
 from domain.instances.event_verification import ASK_AGAIN, Facts, may_be_late
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
@@ -121,7 +121,7 @@ class InstanceRecord(Model):
     key: InstanceKey
     opened_at: datetime
     heard_at: datetime
-    standing: Standing | None = None
+    standing: LastState | None = None
     ask_at: datetime | None = None
     only_to_check: bool = False
     found: bool = False
@@ -212,7 +212,7 @@ def _with_state(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
     placing = place(record.standing, event)
     changes: dict[str, object] = {}
     if placing.applies and event.state is not None:
-        changes["standing"] = Standing(state=event.state, time=event.time)
+        changes["standing"] = LastState(state=event.state, time=event.time)
         changes["misses"] = 0
     if placing.ask is not Ask.NO:
         wanted = event.received_at + (ASK_AFTER if placing.ask is Ask.SOON else timedelta(0))
@@ -291,7 +291,7 @@ def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = Tru
         return record.model_copy(update={"ask_at": standing.time + ASK_AFTER, "misses": 0, "only_to_check": False})
     denied = standing is not None and not standing.asked and standing.state.final and not facts.state.final
     changes: dict[str, object] = {
-        "standing": Standing(state=facts.state, time=facts.at, asked=True),
+        "standing": LastState(state=facts.state, time=facts.at, asked=True),
         "ask_at": None,
         "only_to_check": False,
         "misses": 0,
@@ -308,7 +308,7 @@ def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> In
                 return record.model_copy(update={"ask_at": at + ASK_AGAIN, "only_to_check": False})
             forgotten = {"standing": None, "ask_at": None, "only_to_check": False, "refuted": record.refuted + 1}
             return record.model_copy(update=forgotten)
-        gone = Standing(state=InstanceState.TERMINATED, time=max(at, standing.time), asked=True)
+        gone = LastState(state=InstanceState.TERMINATED, time=max(at, standing.time), asked=True)
         return record.model_copy(update={"standing": gone, "ask_at": None, "misses": 0})
     misses = record.misses + 1
     again = at + _AFTER_MISS if misses < _MOST_MISSES else None

@@ -73,10 +73,10 @@ def decide_balancer(world: BalancerWorld, now: datetime) -> Decision:
 
 def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
     """After the first attempt to reach the project."""
-    looks = _looks(world, ())
-    if any(not world.refused(each.slot) for each in looks):
-        return _decision(world, Phase.NEW, looks[0].summary, looks, working=True)
-    added = world.write(_adopted(world.balancer, own, reached=not looks), note="add the finalizer")
+    observations = _observations(world, ())
+    if any(not world.refused(each.slot) for each in observations):
+        return _decision(world, Phase.NEW, observations[0].summary, observations, working=True)
+    added = world.write(_adopted(world.balancer, own, reached=not observations), note="add the finalizer")
     return _decision(world, Phase.NEW, "add its finalizer", (added,), working=True)
 
 
@@ -84,10 +84,10 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     balancer, today = world.balancer, migrated(world.balancer)
     plan = _plan(world, today, now)
     steps = in_project(plan.steps, world.project)
-    looks = _looks(world, steps)
-    steps = () if looks else steps
-    blocker = blocker_of(world, (*looks, *steps))
-    settled = plan.settled and not looks
+    observations = _observations(world, steps)
+    steps = () if observations else steps
+    blocker = blocker_of(world, (*observations, *steps))
+    settled = plan.settled and not observations
     problem = plan.problem or blocker.problem
     known = LoadBalancer.model_validate(merge(today.model_dump(mode="json"), plan.status))
     waits = problem or ("" if settled else "waits until the cloud is up to date")
@@ -96,7 +96,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     told = (*plan.notices, *refused, *_frozen(rollout, waits))
     problem = problem or ("" if waits else rollout.problem)
     patch = combined(spec_migration(balancer), rollout.revise, _mended(world, settled=settled), _reached(world))
-    under_way = any(not world.refused(each.slot) for each in (*looks, *steps))
+    under_way = any(not world.refused(each.slot) for each in (*observations, *steps))
     status: JsonPatch = {}
     if not under_way:
         conditions = {} if world.known.drops_conditions else stalled_patch(balancer, problem, blocker.hindrance, now)
@@ -106,14 +106,14 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     written = first or _status(world, status)
     actions = (
         *written,
-        *looks,
+        *observations,
         *(() if first else steps),
         *_sets(world, rollout, whole=not (written or under_way)),
     )
     moments = looked_again(world, plan.problem)
     if rollout.deadline:
         moments.append(Moment(at=rollout.deadline, then="the old machines are deleted, if the new ones serve"))
-    doing = "; ".join(each.summary for each in (*looks, *steps))
+    doing = "; ".join(each.summary for each in (*observations, *steps))
     return _decision(
         world,
         _phase(known, own, rollout, settled=settled, problem=problem),
@@ -126,7 +126,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     )
 
 
-def _looks(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalancer, ...]:
+def _observations(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalancer, ...]:
     """It must precede everything else."""
     if not needs_look(world, steps):
         return ()
@@ -238,8 +238,8 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
     cloud = world.cloud if world.seen == world.look else None
     removal = remove_load_balancer(migrated(balancer), cloud or LoadBalancerCloud())
     steps = in_project(removal.steps, world.project)
-    looks = _looks(world, steps)
-    wanted = looks or steps
+    observations = _observations(world, steps)
+    wanted = observations or steps
     if wanted:
         return _leaving(world, wanted, now)
     kept = f"; kept: {', '.join(removal.kept)}" if removal.kept else ""

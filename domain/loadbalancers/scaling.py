@@ -26,7 +26,7 @@ from domain.loadbalancers.health import (
     ENVOY_READY,
     ENVOY_UP_TO_DATE,
     TRUE,
-    Standing,
+    HealthState,
     Timings,
     health_of,
     is_master,
@@ -37,7 +37,7 @@ from domain.loadbalancers.health import (
 from domain.loadbalancers.names import machine_names
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.set_status import MachineStanding, readiness_patch, status_patch
+from domain.loadbalancers.set_status import MachineReadiness, readiness_patch, status_patch
 from domain.model import Model
 from domain.notices import Notice, warning
 from domain.resource import timestamp
@@ -57,7 +57,7 @@ class SetPlan(Model):
 
     create: tuple[str, ...] = ()
     delete: tuple[str, ...] = ()
-    marks: tuple[MachineStanding, ...] = ()
+    marks: tuple[MachineReadiness, ...] = ()
     restamp: tuple[str, ...] = ()
     annotate: JsonPatch = {}
     status: JsonPatch = {}
@@ -115,7 +115,7 @@ def plan_set(
         noted: the time of readiness was just recorded.
     """
     alive = [
-        MachineStanding(machine=each, health=health_of(each, now, timings))
+        MachineReadiness(machine=each, health=health_of(each, now, timings))
         for each in machines
         if not each.metadata.deleting
     ]
@@ -172,18 +172,18 @@ class _Ranks(Model):
     if no event will report the end of the hold.
     """
 
-    counted: tuple[MachineStanding, ...] = ()
-    former: tuple[MachineStanding, ...] = ()
-    useless: tuple[MachineStanding, ...] = ()
+    counted: tuple[MachineReadiness, ...] = ()
+    former: tuple[MachineReadiness, ...] = ()
+    useless: tuple[MachineReadiness, ...] = ()
     hold: str = ""
     kept: bool = False
     look_again: datetime | None = None
 
 
 def _ranks(
-    machine_set: LoadBalancerSet, alive: Sequence[MachineStanding], fleet: Fleet, now: datetime, timings: Timings
+    machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness], fleet: Fleet, now: datetime, timings: Timings
 ) -> _Ranks:
-    condemned = [each for each in alive if each.health.standing is Standing.CONDEMNED]
+    condemned = [each for each in alive if each.health.standing is HealthState.CONDEMNED]
     counted = tuple(each for each in alive if each not in condemned)
     useless = tuple(each for each in condemned if each.health.hopeless or not each.health.reported)
     former = tuple(each for each in condemned if each not in useless)
@@ -211,7 +211,7 @@ def _memory(machine_set: LoadBalancerSet, ranks: _Ranks, now: datetime) -> JsonP
     return count_failures(machine_set, failed, now) or forget_failures(machine_set, ready)
 
 
-def _outdated(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding]) -> tuple[str, ...]:
+def _outdated(machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness]) -> tuple[str, ...]:
     revision = machine_set.revision
     return tuple(each.name for each in alive if revision and each.machine.revision != revision)
 
@@ -220,7 +220,7 @@ def _silence(fleet: Fleet) -> str:
     return f"none of {fleet.reported} machines reports: they may not reach the API server, so none is deleted"
 
 
-def config_fault(alive: Sequence[MachineStanding], now: datetime, timings: Timings) -> str:
+def config_fault(alive: Sequence[MachineReadiness], now: datetime, timings: Timings) -> str:
     """Empty if Envoy rejects nothing, or one machine accepts the configuration.
 
     Only a rejection (NACK) counts: an Envoy that lags behind is broken, even if all do.
@@ -247,7 +247,7 @@ def rejection_of(machine: LoadBalancerMachine) -> str:
     return config.message or f"{CONFIG_READY} is {config.status}"
 
 
-def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineStanding]:
+def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineReadiness]:
     """Those with a replacement; the holder of the virtual address is last.
 
     Kept ones are deleted only if there are more of them than wanted.
@@ -259,7 +259,7 @@ def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[Machin
     return ranked[: max(0, number)]
 
 
-def _surplus(counted: Sequence[MachineStanding], number: int) -> list[MachineStanding]:
+def _surplus(counted: Sequence[MachineReadiness], number: int) -> list[MachineReadiness]:
     """Unready ones first, then those without the virtual address, then the oldest."""
     ranked = sorted(counted, key=lambda each: (each.health.ready, is_master(each.machine), _age(each.machine)))
     return ranked[: max(0, number)]

@@ -15,7 +15,7 @@ from domain.decision import Action, Decision
 from domain.loadbalancers.boot_backoff import tried_again
 from domain.loadbalancers.constants import QUOTA_ANNOTATION, REVISION_ANNOTATION
 from domain.loadbalancers.fleet import AskFleet, Fleet
-from domain.loadbalancers.health import Standing, health_of, mark_patches
+from domain.loadbalancers.health import HealthState, health_of, mark_patches
 from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.scaling import SetPlan, plan_set
@@ -86,7 +86,7 @@ def _created(world: SetWorld, now: datetime) -> Iterator[Notice]:
 def _asks_fleet(world: SetWorld, now: datetime) -> bool:
     """The whole fleet matters only when a machine that has reported is to be replaced."""
     standings = (health_of(each, now, world.timings) for each in world.machines if not each.metadata.deleting)
-    return any(each.standing is Standing.CONDEMNED and each.reported for each in standings)
+    return any(each.standing is HealthState.CONDEMNED and each.reported for each in standings)
 
 
 def _lacking(world: SetWorld, now: datetime) -> str:

@@ -21,7 +21,7 @@ _MASTER_REASON = "KeepalivedMasterInSet"
 _NO_MASTER_REASON = "NoKeepalivedMasterInSet"
 
 
-class MachineStanding(Model):
+class MachineReadiness(Model):
     machine: LoadBalancerMachine
     health: Health
 
@@ -30,7 +30,7 @@ class MachineStanding(Model):
         return self.machine.metadata.name
 
 
-def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding], now: datetime) -> JsonPatch:
+def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness], now: datetime) -> JsonPatch:
     """Empty if up to date."""
     status = machine_set.status
     master = _master(alive)
@@ -59,7 +59,7 @@ def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding],
     return {"status": change} if change else {}
 
 
-def readiness_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding], now: datetime) -> JsonPatch:
+def readiness_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness], now: datetime) -> JsonPatch:
     """When the set's machines became ready; empty if the condition suffices."""
     status, wanted, known = machine_set.status, machine_set.spec.replicas, _known(machine_set)
     if not wanted or _ready(alive) != wanted or status.replicas == status.ready_replicas == wanted:
@@ -73,9 +73,9 @@ def _known(machine_set: LoadBalancerSet) -> SetCondition | None:
     return next((each for each in machine_set.status.conditions if each.type == HAS_MASTER), None)
 
 
-def _master(alive: Sequence[MachineStanding]) -> bool:
+def _master(alive: Sequence[MachineReadiness]) -> bool:
     return any(is_master(each.machine) for each in alive)
 
 
-def _ready(alive: Sequence[MachineStanding]) -> int:
+def _ready(alive: Sequence[MachineReadiness]) -> int:
     return sum(each.health.ready for each in alive)

@@ -21,7 +21,7 @@ from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.application_sync import credentials, is_application, known_id_of, natural_key, sync_application
 from domain.threescale.calls import Read, Resource, SecretKey, deletion
 from domain.threescale.cascading_deletion import takes_along
-from domain.threescale.conditions import INVALID, Standing
+from domain.threescale.conditions import INVALID, SyncState
 from domain.threescale.digests import created, digest, digests_of, retained
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.observed import (
@@ -37,7 +37,7 @@ from domain.threescale.observed import (
 )
 from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import known_at, same_tenant
-from domain.threescale.references import elder, has_let_go, id_of_account, takes_its_own
+from domain.threescale.references import elder, finalizer_removed, id_of_account, takes_its_own
 from domain.threescale.remote_ids import bereft, combined, owned
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import FoundApplication, FoundPlan, answers_of
@@ -153,27 +153,27 @@ def _blocker(application: Application, account: DeveloperAccount, product: Produ
     checks = (
         (
             is_true(account.status.conditions, INVALID),
-            Standing.INVALID,
+            SyncState.INVALID,
             "account CR is in an invalid state",
             of_account,
         ),
         (
             is_true(product.status.conditions, INVALID),
-            Standing.INVALID,
+            SyncState.INVALID,
             "product CR is in an invalid state",
             of_product,
         ),
-        (without_account_id, Standing.WAITING, "accountCR name doesnt have a valid account reference", of_account),
-        (without_product_id, Standing.WAITING, "productCR name doesnt have a valid product reference", of_product),
+        (without_account_id, SyncState.WAITING, "accountCR name doesnt have a valid account reference", of_account),
+        (without_product_id, SyncState.WAITING, "productCR name doesnt have a valid product reference", of_product),
         (
             not same_tenant(account_host, host),
-            Standing.INVALID,
+            SyncState.INVALID,
             "product and account providerAccounts dont match",
             (*of_account, *of_product),
         ),
         (
             plan not in product.spec.application_plans,
-            Standing.WAITING,
+            SyncState.WAITING,
             f"Product {product.metadata.name} has no plan {plan}",
             of_product,
         ),
@@ -263,7 +263,7 @@ def _leaving(observed: ObservedApplication) -> Leaving:
     known_id = known_id_of(application, provider.url)
     leaving = Leaving(holders=observed.holders)
     begun = bool(created(application.metadata))
-    if account is None or has_let_go(account) or not (known_id or begun):
+    if account is None or finalizer_removed(account) or not (known_id or begun):
         return leaving
     account_id = id_of_account(account, provider.url)
     if not account_id and bereft(application.metadata, DEVELOPER_ACCOUNT, account.metadata.name, account):

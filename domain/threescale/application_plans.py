@@ -36,7 +36,7 @@ def references(plans: Mapping[str, ApplicationPlan]) -> set[MetricReference]:
     return limits | {price.metric_method_ref for plan in plans.values() for price in plan.pricing_rules}
 
 
-def looks(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> Iterable[Read]:
+def reads(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> Iterable[Read]:
     """Missing reads; of plans that stay only."""
     for plan in found:
         if plan.system_name not in wanted:

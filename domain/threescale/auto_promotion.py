@@ -23,7 +23,7 @@ def is_promoted_by_itself(meta: ObjectMeta) -> bool:
     return meta.annotations.get(PROMOTE) == "true"
 
 
-def looks_at_configs(service_id: int, newest: Mapping[str, int]) -> Iterable[Read]:
+def reads_of_configs(service_id: int, newest: Mapping[str, int]) -> Iterable[Read]:
     for environment in (SANDBOX, PRODUCTION):
         if environment not in newest:
             yield Read(resource=Resource.CONFIG, path=f"services/{service_id}/proxy/configs/{environment}/latest")

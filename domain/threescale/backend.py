@@ -104,7 +104,7 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
     if found.backend is not None:
         fields = {**fields, "backend_id": found.backend.id}
     if standing:
-        return observed.as_refused(standing, now, {**fields, **_letting_go(backend, before, wished, standing)})
+        return observed.as_refused(standing, now, {**fields, **_releasing(backend, before, wished, standing)})
     if _mends(before, wished):
         wished = wished.model_copy(update={"mended": timestamp(now)})
     return observed.fine(now, fields, digests=wished)
@@ -123,7 +123,7 @@ def _mends(before: Digests, wished: Digests) -> bool:
     return before.gateway == wished.gateway and not before.synced
 
 
-def _letting_go(
+def _releasing(
     backend: Backend, before: Digests, wished: Digests, standing: Mapping[str, Refusal]
 ) -> dict[str, object]:
     """If only metrics in use by gateways are left, make the products deploy without them, and again later."""

@@ -63,7 +63,7 @@ _WAIT_WITHOUT_FAILING = {DEVELOPER_ACCOUNT.name, DEVELOPER_USER.name}
 _INVALID_WITHOUT_FAILING = {*_WAIT_WITHOUT_FAILING, OPEN_API.name, CUSTOM_POLICY_DEFINITION.name}
 
 
-class Standing(StrEnum):
+class SyncState(StrEnum):
     FINE = "fine"
     WAITING = "waiting"
     INVALID = "invalid"
@@ -72,7 +72,7 @@ class Standing(StrEnum):
 
 
 class Situation(Model):
-    standing: Standing
+    standing: SyncState
     message: str = ""
 
 
@@ -99,15 +99,15 @@ def _place(kind: Kind, type_: str) -> tuple[bool, str]:
     return kind == APPLICATION and type_ != READY, type_
 
 
-def _true_types(kind: Kind, standing: Standing) -> set[str]:
+def _true_types(kind: Kind, standing: SyncState) -> set[str]:
     ready = SYNCED if SYNCED in TYPES[kind.name] else READY
     waits = {WAITING if kind == DEVELOPER_ACCOUNT else ORPHAN}
     return {
-        Standing.FINE: {ready},
-        Standing.WAITING: waits if kind.name in _WAIT_WITHOUT_FAILING else waits | {FAILED},
-        Standing.INVALID: {INVALID} if kind.name in _INVALID_WITHOUT_FAILING else {INVALID, FAILED},
-        Standing.FAILED: {FAILED},
-        Standing.SYNCING: {IN_SYNC},
+        SyncState.FINE: {ready},
+        SyncState.WAITING: waits if kind.name in _WAIT_WITHOUT_FAILING else waits | {FAILED},
+        SyncState.INVALID: {INVALID} if kind.name in _INVALID_WITHOUT_FAILING else {INVALID, FAILED},
+        SyncState.FAILED: {FAILED},
+        SyncState.SYNCING: {IN_SYNC},
     }[standing]
 
 

@@ -13,7 +13,7 @@ from typing import Self
 
 from domain.decision import Decision
 from domain.model import Model
-from domain.threescale.auto_promotion import PRODUCTION, SANDBOX, looks_at_configs, newest_after, promoted, promotion
+from domain.threescale.auto_promotion import PRODUCTION, SANDBOX, newest_after, promoted, promotion, reads_of_configs
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import INVALID, READY
 from domain.threescale.observed import Blocker, Observed, Phase, invalid, is_true, stands, waiting
@@ -88,7 +88,7 @@ def sync_promotion(once: ProxyConfigPromote, service_id: int, found: FoundConfig
     if not found.deployed:
         path = f"services/{service_id}/proxy/deploy"
         return Sync(writes=(Write(resource=Resource.PROXY, method="POST", path=path),))
-    reads = tuple(looks_at_configs(service_id, found.newest))
+    reads = tuple(reads_of_configs(service_id, found.newest))
     if reads:
         return Sync(reads=reads)
     if not found.newest[SANDBOX]:

@@ -37,7 +37,7 @@ from domain.threescale.observed import (
 )
 from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import same_tenant
-from domain.threescale.references import account_usable, has_let_go, id_of_account, takes_its_own
+from domain.threescale.references import account_usable, finalizer_removed, id_of_account, takes_its_own
 from domain.threescale.remote_ids import bereft, owned
 from domain.threescale.remote_object import One, differing
 from domain.threescale.remote_state import FoundUser
@@ -192,7 +192,7 @@ def _leaving(observed: ObservedUser) -> Leaving:
     leaving = Leaving(holders=observed.holders)
     begun = bool(created(user.metadata))
     now_of = (id_of_account(account, provider.url) if account else 0) or user.status.account_id
-    if account is None or has_let_go(account) or not now_of or not (known_id or begun):
+    if account is None or finalizer_removed(account) or not now_of or not (known_id or begun):
         return leaving
     if takes_its_own(account):
         return leaving.model_copy(update={"blocker": _orphan(user, "deleted with its account")})

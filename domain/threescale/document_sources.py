@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from domain.threescale.active_doc import Text
 from domain.threescale.calls import Read, Resource
-from domain.threescale.conditions import Standing
+from domain.threescale.conditions import SyncState
 from domain.threescale.observed import Blocker
 from domain.threescale.resources.shared import Document
 from domain.threescale.spec_validation import Fault
@@ -29,7 +29,7 @@ def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str]
         (body,) = data.values()
         return Text(body=body, version=version)
     fault = Fault(path=f"{path}.secretRef", value=name, detail=NOT_FOUND if data is None else NOT_ONE_KEY)
-    standing = Standing.WAITING if data is None else Standing.INVALID
+    standing = SyncState.WAITING if data is None else SyncState.INVALID
     return Text(blocker=Blocker(standing=standing, message=str(fault), waits_for=waits_for))
 
 

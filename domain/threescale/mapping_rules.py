@@ -71,15 +71,15 @@ def _placed(
 def _pair(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> dict[int, int]:
     """Identical rules first, then rules for the same requests, then any."""
     kept: dict[int, int] = {}
-    for alike in (_itself, _requests, _anything):
+    for comparable in (_itself, _requests, _anything):
         free: defaultdict[Hashable, deque[int]] = defaultdict(deque)
         taken = set(kept.values())
         for index, each in enumerate(found):
             if index not in taken:
-                free[alike(each.rule)].append(index)
+                free[comparable(each.rule)].append(index)
         for place, rule in enumerate(wanted):
-            if place not in kept and free[alike(rule)]:
-                kept[place] = free[alike(rule)].popleft()
+            if place not in kept and free[comparable(rule)]:
+                kept[place] = free[comparable(rule)].popleft()
     return kept
 
 

@@ -30,7 +30,7 @@ from domain.threescale.actions import (
     ShowStatus,
 )
 from domain.threescale.calls import Read, Resource, Write, unless_refused
-from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, conditions, in_sync
+from domain.threescale.conditions import ORPHAN, WAITING, Situation, SyncState, conditions, in_sync
 from domain.threescale.digests import begun_no_more, creating, remembering, retained
 from domain.threescale.duplicate_owners import Holder, holder_of
 from domain.threescale.orphan_backoff import next_look, waiting_since
@@ -80,11 +80,11 @@ class Unreadable(World):
 
 _LOOK = "observe again"
 _PHASES = {
-    Standing.FINE: Phase.SYNCED,
-    Standing.WAITING: Phase.ORPHAN,
-    Standing.INVALID: Phase.INVALID,
-    Standing.FAILED: Phase.FAILED,
-    Standing.SYNCING: Phase.SYNCING,
+    SyncState.FINE: Phase.SYNCED,
+    SyncState.WAITING: Phase.ORPHAN,
+    SyncState.INVALID: Phase.INVALID,
+    SyncState.FAILED: Phase.FAILED,
+    SyncState.SYNCING: Phase.SYNCING,
 }
 _OUTCOMES = {
     Phase.SYNCED: Outcome.SETTLED,
@@ -96,24 +96,24 @@ _OUTCOMES = {
 
 
 class Blocker(Model):
-    standing: Standing
+    standing: SyncState
     message: str
     waits_for: tuple[str, ...] = ()
 
 
 def waiting(message: str, *waits_for: str) -> Blocker:
     """Something must be created or removed first."""
-    return Blocker(standing=Standing.WAITING, message=message, waits_for=waits_for)
+    return Blocker(standing=SyncState.WAITING, message=message, waits_for=waits_for)
 
 
 def invalid(message: str, *waits_for: str) -> Blocker:
     """A fault of the spec, or of a referent."""
-    return Blocker(standing=Standing.INVALID, message=message, waits_for=waits_for)
+    return Blocker(standing=SyncState.INVALID, message=message, waits_for=waits_for)
 
 
 def failed(message: str, *waits_for: str) -> Blocker:
     """Something that must be corrected elsewhere."""
-    return Blocker(standing=Standing.FAILED, message=message, waits_for=waits_for)
+    return Blocker(standing=SyncState.FAILED, message=message, waits_for=waits_for)
 
 
 class Leaving(Model):
@@ -272,7 +272,7 @@ class Observed(World):
     ) -> Decision:
         """Without calls; an orphan is observed again with growing pauses."""
         situation = Situation(standing=blocker.standing, message=blocker.message)
-        if blocker.standing is Standing.WAITING:
+        if blocker.standing is SyncState.WAITING:
             until = self.looked_at_again(_waits(self.resource.kind_of), now)
         return acts(
             phase or _PHASES[blocker.standing],
@@ -326,7 +326,7 @@ class Observed(World):
             own_id = fields.get(OWN_IDS[resource.kind_of.name])
             patch = combined(begun_no_more(resource.metadata), identified(resource, own_id))
             fields = {**fields, **remembering(resource, digests)}
-        status = self.reported(Situation(standing=Standing.FINE), now, fields)
+        status = self.reported(Situation(standing=SyncState.FINE), now, fields)
         return acts(Phase.SYNCED, why, *self.patched(patch), *self.shown(status))
 
     def attempted(
@@ -456,7 +456,7 @@ def situation_of(refusals: Iterable[Refusal]) -> Situation:
     listed = sorted(refusals, key=lambda each: each.message)
     invalid = any(each.type is ErrorType.INVALID for each in listed)
     message = "; ".join(dict.fromkeys(each.message for each in listed))
-    return Situation(standing=Standing.INVALID if invalid else Standing.FAILED, message=message)
+    return Situation(standing=SyncState.INVALID if invalid else SyncState.FAILED, message=message)
 
 
 def held(refusals: Mapping[str, Refusal], now: datetime) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from domain.threescale.actions import SECRET, ClusterWrite
 from domain.threescale.active_doc import Text, fetched_again
 from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.calls import Read
-from domain.threescale.conditions import FAILED, INVALID, Standing
+from domain.threescale.conditions import FAILED, INVALID, SyncState
 from domain.threescale.digests import RETAIN
 from domain.threescale.document_sources import look_at, text_at
 from domain.threescale.notices import left_aside
@@ -197,7 +197,7 @@ def _settled(observed: ObservedOpenApi, product: Product, fields: dict[str, obje
     if current and wrong is not None and _is_final(product):
         return observed.blocked(failed(f"Product {meta.name}: {wrong.message or 'failed'}", *waits_for), now, fields)
     message = f"Product {meta.name} is not synced yet"
-    return observed.blocked(Blocker(standing=Standing.SYNCING, message=message, waits_for=waits_for), now, fields)
+    return observed.blocked(Blocker(standing=SyncState.SYNCING, message=message, waits_for=waits_for), now, fields)
 
 
 def _is_final(product: Product) -> bool:
@@ -216,7 +216,7 @@ def _blocker(
     leaving = [each for each in (product, backend) if each is not None and each.metadata.deleting]
     if leaving:
         names = tuple(f"{each.kind_of.name}/{each.metadata.namespace}/{each.metadata.name}" for each in leaving)
-        return Blocker(standing=Standing.SYNCING, message=f"{', '.join(names)} is being deleted", waits_for=names)
+        return Blocker(standing=SyncState.SYNCING, message=f"{', '.join(names)} is being deleted", waits_for=names)
     faults = (*faults_of_product(generated.product), *faults_of_backend(generated.backend))
     return failed(message_of(faults)) if faults else None
 

@@ -25,7 +25,7 @@ from domain.threescale.apply_response import read_product, wrote_product
 from domain.threescale.auto_promotion import PRODUCTION, is_promoted_by_itself
 from domain.threescale.calls import Read, Resource, SecretKey, Write, deletion
 from domain.threescale.cascading_deletion import takes_along
-from domain.threescale.conditions import Standing
+from domain.threescale.conditions import SyncState
 from domain.threescale.digests import digest, digests_of, remembering, retained
 from domain.threescale.duplicate_owners import Holder
 from domain.threescale.gateway_configuration import secrets_of, with_secrets
@@ -129,7 +129,7 @@ def _without_secrets(observed: ObservedProduct, faults: tuple[Fault, ...]) -> Bl
     keys = secrets_of(product.spec, product.metadata.namespace)
     missing = [key for key in keys if key not in there]
     waits_for = tuple(dict.fromkeys(f"Secret/{key.namespace}/{key.name}" for key in missing or keys))
-    standing = Standing.WAITING if missing else Standing.INVALID
+    standing = SyncState.WAITING if missing else SyncState.INVALID
     return Blocker(standing=standing, message=message_of(faults), waits_for=waits_for)
 
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 
 from domain.model import Model
 from domain.schema import Json
-from domain.threescale.application_plans import id_of, limit_and_price, looks, metric_ids, offer, references
-from domain.threescale.auto_promotion import looks_at_configs, promotion
+from domain.threescale.application_plans import id_of, limit_and_price, metric_ids, offer, reads, references
+from domain.threescale.auto_promotion import promotion, reads_of_configs
 from domain.threescale.calls import Read, Resource, Write, unless_refused
 from domain.threescale.gateway_configuration import (
     backend_version,
@@ -93,7 +93,7 @@ def _reads(wanted: Wanted, found: FoundProduct, service: FoundService) -> Iterab
         yield Read(resource=Resource.CHAIN, path=f"{path}/proxy/policies")
     if found.flow is None and flows(wanted.spec.deployment):
         yield Read(resource=Resource.FLOW, path=f"{path}/proxy/oidc_configuration")
-    yield from looks(found.plans or (), wanted.spec.application_plans)
+    yield from reads(found.plans or (), wanted.spec.application_plans)
     for name in sorted({each.backend for each in references(wanted.spec.application_plans) if each.backend}):
         backend_id = wanted.backends.get(name)
         if backend_id is not None and backend_id not in found.used:
@@ -128,7 +128,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
         allowed += unless_refused(counting.farewells, refused)
     elif not gateway:
         # Production uses metrics to be deleted until the promotion.
-        reads = tuple(looks_at_configs(service.id, found.configs))
+        reads = tuple(reads_of_configs(service.id, found.configs))
         onward = () if reads else promotion(service.id, found.configs)
         allowed += unless_refused((*onward, *counting.farewells), refused)
     return Sync(reads=reads, writes=allowed, missing=lost)
@@ -209,7 +209,7 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
     backend_of = {each.id: each.backend_id for each in there.values()}
     standing = {each.id: each.path for each in there.values()}
     # A unique temporary path, made of the usage's id.
-    for id_, to in in_turn(standing, moves, aside=_ASIDE, alike=str.lower):
+    for id_, to in in_turn(standing, moves, aside=_ASIDE, normalized=str.lower):
         fields: dict[str, Json] = {"path": to}
         about = f"backend {backend_of[id_]}"
         yield Write(resource=Resource.USAGE, method="PUT", path=f"{path}/{id_}", id=id_, fields=fields, about=about)

@@ -77,8 +77,8 @@ def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
     shown = status.model_dump_json(exclude={"conditions", "digests"}) if status is not None else ""
     conditions: list[Condition] = getattr(status, "conditions", None) or []
     standing = sorted((each.type, each.status, each.message or "") for each in conditions if each.type != IN_SYNC)
-    has_let_go = meta.deleting and resource.kind_of.finalizer not in meta.finalizers
-    return meta.generation, levers, digests, shown, tuple(standing), has_let_go
+    finalizer_removed = meta.deleting and resource.kind_of.finalizer not in meta.finalizers
+    return meta.generation, levers, digests, shown, tuple(standing), finalizer_removed
 
 
 def users_of_account(namespace: str, account: str) -> str:

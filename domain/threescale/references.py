@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from domain.resource import ObjectMeta
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.application_plans import references
-from domain.threescale.conditions import FAILED, INVALID, READY, SYNCED, Standing
+from domain.threescale.conditions import FAILED, INVALID, READY, SYNCED, SyncState
 from domain.threescale.digests import retained
 from domain.threescale.normalize import same_path
 from domain.threescale.observed import Blocker, invalid, is_true
@@ -76,7 +76,7 @@ def blocker_of_product(product: Product, backends: Mapping[str, Backend]) -> Blo
     if not invalid and not orphaned:
         return None
     return Blocker(
-        standing=Standing.INVALID if invalid else Standing.WAITING,
+        standing=SyncState.INVALID if invalid else SyncState.WAITING,
         message=message_of([*invalid, *orphaned]),
         waits_for=tuple(dict.fromkeys(waits_for)),
     )
@@ -126,7 +126,7 @@ def id_of_account(account: DeveloperAccount, url: str) -> int:
     return known_at(url, account.status.provider_account_host, remembered_id(account))
 
 
-def has_let_go(account: DeveloperAccount | None) -> bool:
+def finalizer_removed(account: DeveloperAccount | None) -> bool:
     """Whether users and applications have nothing to delete: the account is gone, or stays in 3scale."""
     if account is None:
         return True

@@ -180,7 +180,7 @@ def _may_yield(moved: tuple[str, str, bool], other: tuple[str, str, bool]) -> bo
     return other[2] or same_tenant(other[1], moved[1])
 
 
-def _alike(told: News[CustomResource]) -> Relation:
+def _wakes_duplicates(told: News[CustomResource]) -> Relation:
     """Objects of one kind with the same name in 3scale."""
     return Relation(of=MODELS, to=MODELS, by=_called, known_as=_called, told=told, trait=_rank)
 
@@ -201,9 +201,9 @@ _PRODUCT_TO_BACKENDS = Relation(
 
 RELATIONS = (
     Relation(of=MODELS, to=MODELS, by=refers_to, known_as=known_as, matters=News(_seen)),
-    _alike(News(_going, on=_CHANGES_OR_GOES)),
-    _alike(News(_home, on=frozenset({On.CHANGES}), among=_may_yield)),
-    _alike(News(on=frozenset({On.COMES}), among=_may_be_younger)),
+    _wakes_duplicates(News(_going, on=_CHANGES_OR_GOES)),
+    _wakes_duplicates(News(_home, on=frozenset({On.CHANGES}), among=_may_yield)),
+    _wakes_duplicates(News(on=frozenset({On.COMES}), among=_may_be_younger)),
     *(
         Relation(of=model, to=model, by=same, known_as=same, told=News(remembered_id, on=_CHANGES_OR_GOES))
         for model, same in ((Application, _same_use), (DeveloperUser, _same_login))

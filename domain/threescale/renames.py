@@ -15,23 +15,23 @@ def in_turn(
     wanted: Mapping[int, str],
     *,
     aside: str = ASIDE,
-    alike: Callable[[str], str] = str,
+    normalized: Callable[[str], str] = str,
 ) -> list[tuple[int, str]]:
     """The changes, in an order without duplicates at any time.
 
-    Values are by id. One that another object keeps is left out. `aside` is a template for temporary values; `alike` is
-    equal for values which 3scale treats as equal.
+    Values are by id. One that another object keeps is left out. `aside` is a template for temporary values;
+    `normalized` is equal for values which 3scale treats as equal.
     """
     held = dict(current)
     left = {id_: value for id_, value in wanted.items() if held.get(id_) != value}
     changes: list[tuple[int, str]] = []
     while left:
-        free = next((id_ for id_ in sorted(left) if not _has_another(left[id_], id_, held, alike)), None)
+        free = next((id_ for id_ in sorted(left) if not _has_another(left[id_], id_, held, normalized)), None)
         if free is not None:
             held[free] = left.pop(free)
             changes.append((free, held[free]))
             continue
-        blocking = (id_ for id_ in sorted(left) if _has_another(held[id_], id_, left, alike))
+        blocking = (id_ for id_ in sorted(left) if _has_another(held[id_], id_, left, normalized))
         mover = next(blocking, None)
         if mover is None:
             break
@@ -40,5 +40,5 @@ def in_turn(
     return changes
 
 
-def _has_another(value: str, id_: int, values: Mapping[int, str], alike: Callable[[str], str]) -> bool:
-    return any(other != id_ and alike(has) == alike(value) for other, has in values.items())
+def _has_another(value: str, id_: int, values: Mapping[int, str], normalized: Callable[[str], str]) -> bool:
+    return any(other != id_ and normalized(has) == normalized(value) for other, has in values.items())

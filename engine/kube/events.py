@@ -122,7 +122,7 @@ async def record_events(action: RecordEvents, kube: KubeApi, served: KubeApi | N
         await record(api, event(subject, said, action.at, name=name))
 
 
-class ToldOnce:
+class EventDeduplicator:
     """Writes each Event once, also across restarts, by names derived from their content.
 
     Recent Events are remembered, so frequent observations cost no request. An Event that still applies is written again

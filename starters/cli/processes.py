@@ -85,7 +85,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     collect_seldom()
     configure_logging(read_settings(), name)
     found = settings()  # logs warnings about variables
-    _refuse_what_nobody_can_mean(found)
+    _reject_contradictions(found)
     code = 1
     try:
         asyncio.run(_awaited(process(found)))
@@ -127,7 +127,7 @@ async def _watching(settings: Settings) -> None:
     await run_watcher(settings)
 
 
-def _refuse_what_nobody_can_mean(found: Settings) -> None:
+def _reject_contradictions(found: Settings) -> None:
     """Checks areas and settings of instances before connecting to any server."""
     from domain.instances.cluster_places import check_entries
     from domain.instances.policy import ReactionPolicy

@@ -48,7 +48,7 @@ def release(
     """
     from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
     from domain.accounts.constants import OPERATOR_NAMESPACE
-    from domain.accounts.force_release import LET_GO
+    from domain.accounts.force_release import FORCE_RELEASE
     from domain.accounts.resources import Account
     from domain.identity import Key
     from engine.kube.json import text
@@ -69,7 +69,7 @@ def release(
                 f"{asked} is not being deleted: there is nothing to release",
                 f"first: kubectl delete --wait=false -n {asked.namespace} {asked.resource} {asked.name}",
             )
-        await annotate(session, await account_of(session, asked, obj), {LET_GO: reason})
+        await annotate(session, await account_of(session, asked, obj), {FORCE_RELEASE: reason})
         await record(session, asked, obj, "LetGo", reason)
         return obj
 

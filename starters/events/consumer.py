@@ -25,10 +25,10 @@ from engine.errors import Absent, ApiError
 from engine.health import Progress
 from starters.events import metrics
 from starters.events.batches import Batches
-from starters.events.dispatcher import Teller
+from starters.events.dispatcher import Dispatcher
 from starters.events.library import EventBridgeEvent, acknowledgement_of, get_events_from_sqs, in_words
 from starters.events.queues import MOST_IN_BATCH, Queue, Receipt, TextAttributes
-from starters.events.visibility import InWork
+from starters.events.visibility import VisibilityExtender
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 20.0
 # AWS does not allow recreating a queue within a minute of its deletion.
@@ -49,7 +49,7 @@ class Consumer:
 
     Args:
         queue: the source of messages.
-        teller: hands events over to workflows.
+        dispatcher: hands events over to workflows.
         pollers: number of concurrent receives.
         most: maximum number of messages in work.
         visibility: visibility timeout of received messages.
@@ -61,7 +61,7 @@ class Consumer:
     def __init__(
         self,
         queue: Queue,
-        teller: Teller,
+        dispatcher: Dispatcher,
         *,
         pollers: int = 2,
         most: int = 200,
@@ -71,14 +71,14 @@ class Consumer:
         missing: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._queue = queue
-        self._teller = teller
+        self._dispatcher = dispatcher
         self._pollers = pollers
         self._most = most
         self._drain = drain
         self._patience = patience
         self._missing = missing
         self._told_missing = 0.0
-        self._in_work = InWork(visibility)
+        self._in_work = VisibilityExtender(visibility)
         self._stopping = asyncio.Event()
         self._works: set[asyncio.Task[None]] = set()
         self._deletions: Batches[Receipt] = Batches(self._delete, "deleting")
@@ -135,7 +135,7 @@ class Consumer:
             self._turns.made()
             await self._unless_stopping(self._in_work.room(self._most))
             self._turns.made()
-            if self._teller.troubled:
+            if self._dispatcher.troubled:
                 failures += 1
                 await self._pause(failures, self._patience)
             if self._stopping.is_set():
@@ -149,10 +149,10 @@ class Consumer:
                     await self._tell_missing()
                 await self._pause(failures, LONGEST_WITHOUT_QUEUE if isinstance(error, Absent) else self._patience)
                 continue
-            if not self._teller.troubled:
+            if not self._dispatcher.troubled:
                 failures = 0
             self.trouble = ""
-            self._teller.received(self.name, full=len(received) == MOST_IN_BATCH)
+            self._dispatcher.received(self.name, full=len(received) == MOST_IN_BATCH)
             self._take(received)
 
     def _take(self, received: Sequence[EventBridgeEvent]) -> None:
@@ -202,7 +202,7 @@ class Consumer:
     async def _work(self, received: EventBridgeEvent) -> None:
         message, began = received.message, time.monotonic()
         try:
-            acknowledgement = await acknowledgement_of(self._teller, received)
+            acknowledgement = await acknowledgement_of(self._dispatcher, received)
             metrics.HANDLING.observe(time.monotonic() - began)
             self._tell(received, acknowledgement)
             await self._do(message, acknowledgement)

@@ -1,6 +1,6 @@
 """The consumer without outside systems: what parsing, finding, and acknowledging cost.
 
-    a queue in memory ──► Consumer ──► Teller ──► an index of 10,000 machines, workflows that answer at once
+    a queue in memory ──► Consumer ──► Dispatcher ──► an index of 10,000 machines, workflows that answer at once
           ▲                  └──────────── delete, keep, dead letter ────────────────────┘
           └ a third each: states, Spot notices, scheduled maintenance
 
@@ -32,7 +32,7 @@ from domain.model import Model
 from engine.errors import ApiError
 from engine.kube.json import JsonObject
 from starters.events.consumer import Consumer
-from starters.events.dispatcher import Teller
+from starters.events.dispatcher import Dispatcher
 from starters.events.index import Index, machine
 from starters.events.queues import Receipt, TextAttributes
 
@@ -372,9 +372,9 @@ async def _paced(queue: MemoryQueue, index: Index, bodies: Iterator[str], events
 
 class _Consuming:
     def __init__(self, queue: MemoryQueue, index: Index) -> None:
-        teller = Teller(index, {(ACCOUNT, REGION)}, _taken, _woken)
+        dispatcher = Dispatcher(index, {(ACCOUNT, REGION)}, _taken, _woken)
         self._stop = asyncio.Event()
-        self._consumer = Consumer(queue, teller)
+        self._consumer = Consumer(queue, dispatcher)
 
     async def __aenter__(self) -> None:
         self._running = asyncio.create_task(self._consumer.run(self._stop))

@@ -104,7 +104,7 @@ class _Waiting:
         return taken
 
 
-class Teller:
+class Dispatcher:
     """Hands events over to all workflows, for one process.
 
     Args:

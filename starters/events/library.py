@@ -16,7 +16,7 @@ from domain.instances.message_acknowledgement import Acknowledgement, Handled, O
 from domain.instances.transport import Message
 from domain.model import Model
 from starters.events import metrics
-from starters.events.dispatcher import Teller
+from starters.events.dispatcher import Dispatcher
 from starters.events.queues import MOST_IN_BATCH, Queue
 
 
@@ -38,17 +38,17 @@ async def get_events_from_sqs(queue: Queue, most: int = MOST_IN_BATCH) -> list[E
     return [EventBridgeEvent.model_construct(message=each, parsed=parse(each)) for each in await queue.receive(most)]
 
 
-async def is_event_processed(teller: Teller, received: EventBridgeEvent) -> bool:
+async def is_event_processed(dispatcher: Dispatcher, received: EventBridgeEvent) -> bool:
     """Whether the message may be deleted."""
-    return (await acknowledgement_of(teller, received)).verdict is Verdict.DELETE
+    return (await acknowledgement_of(dispatcher, received)).verdict is Verdict.DELETE
 
 
-async def acknowledgement_of(teller: Teller, received: EventBridgeEvent) -> Acknowledgement:
+async def acknowledgement_of(dispatcher: Dispatcher, received: EventBridgeEvent) -> Acknowledgement:
     """Waits for the outcomes of all its events."""
     message, parsed = received.message, received.parsed
     handled: Sequence[Handled] = ()
     if isinstance(parsed, Events):
-        outcomes = [teller.outcome(event, message.receives) for event in parsed.events]
+        outcomes = [dispatcher.outcome(event, message.receives) for event in parsed.events]
         handled = [await outcomes[0]] if len(outcomes) == 1 else await asyncio.gather(*outcomes)
     now = datetime.now(UTC)
     for each in handled:

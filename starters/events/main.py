@@ -28,7 +28,7 @@ from engine.settings import Settings
 from engine.temporal import wake
 from starters.events import metrics
 from starters.events.consumer import Consumer
-from starters.events.dispatcher import Teller
+from starters.events.dispatcher import Dispatcher
 from starters.events.index import Feed, Index
 from starters.events.queues import SqsQueue
 from starters.events.temporal import hand_over, wake_group
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 class _State:
     stage: str = "connecting to Temporal"
     feed: Feed | None = None
-    teller: Teller | None = None
+    dispatcher: Dispatcher | None = None
     consumers: list[Consumer] = field(default_factory=list)
 
     def unready(self) -> Iterable[str]:
@@ -66,8 +66,8 @@ class _State:
     def notes(self) -> Iterable[str]:
         if self.feed is not None:
             yield from self.feed.notes()
-        if self.teller is not None and self.teller.trouble:
-            yield self.teller.trouble
+        if self.dispatcher is not None and self.dispatcher.trouble:
+            yield self.dispatcher.trouble
         for each in self.consumers:
             if each.trouble:
                 yield f"{each.name}: {each.trouble}"
@@ -126,39 +126,44 @@ async def _until_stopped(
     health: Health,
     stop: asyncio.Event,
 ) -> None:
-    starting = asyncio.create_task(_teller(settings, found, index, feed, state))
+    starting = asyncio.create_task(_dispatcher(settings, found, index, feed, state))
     await first_of(stop.wait(), asyncio.shield(starting))
     if stop.is_set():
         starting.cancel()
         return
-    client, teller = await starting
-    state.teller = teller
+    client, dispatcher = await starting
+    state.dispatcher = dispatcher
     async with temporal_reached(health, client, PROCESS):
-        await _consume_queues(settings, found, client, state, teller, stop)
+        await _consume_queues(settings, found, client, state, dispatcher, stop)
 
 
 async def _consume_queues(
-    settings: Settings, found: Sequence[Place], client: Client, state: _State, teller: Teller, stop: asyncio.Event
+    settings: Settings,
+    found: Sequence[Place],
+    client: Client,
+    state: _State,
+    dispatcher: Dispatcher,
+    stop: asyncio.Event,
 ) -> None:
     queues = with_queues(found)
     with _threads(settings, queues) as threads:
-        state.consumers = _consumers(settings, queues, client, teller, threads)
+        state.consumers = _consumers(settings, queues, client, dispatcher, threads)
         try:
             async with asyncio.TaskGroup() as group:
                 for consumer in state.consumers:
                     group.create_task(consumer.run(stop), name=f"consumer {consumer.name}")
         finally:
-            await teller.close()
+            await dispatcher.close()
 
 
-async def _teller(
+async def _dispatcher(
     settings: Settings, found: Sequence[Place], index: Index, feed: Feed, state: _State
-) -> tuple[Client, Teller]:
+) -> tuple[Client, Dispatcher]:
     """Waits for Temporal and for the lists of instances."""
     client = await connected(settings, PROCESS)
     state.stage = ""
     await feed.settled()
-    return client, Teller(
+    return client, Dispatcher(
         index,
         served(found),
         hand_over(client, settings.cluster),
@@ -168,7 +173,7 @@ async def _teller(
 
 
 def _consumers(
-    settings: Settings, found: Sequence[Place], client: Client, teller: Teller, threads: ThreadPoolExecutor
+    settings: Settings, found: Sequence[Place], client: Client, dispatcher: Dispatcher, threads: ThreadPoolExecutor
 ) -> list[Consumer]:
     callers = Places(connections=_most_calls(settings, found), observing=settings.observing)
     # A flooded queue must leave the others their share.
@@ -182,7 +187,7 @@ def _consumers(
                 wait=receive_wait(settings.drain),
                 visibility=settings.events_visibility,
             ),
-            teller,
+            dispatcher,
             most=most,
             visibility=settings.events_visibility,
             drain=settings.drain,

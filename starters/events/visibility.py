@@ -25,7 +25,7 @@ class _Held:
     visible_at: float
 
 
-class InWork:
+class VisibilityExtender:
     def __init__(self, visibility: timedelta, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._visibility = visibility
         self._clock = clock

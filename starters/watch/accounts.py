@@ -19,7 +19,7 @@ from domain.accounts.constants import (
     PAUSE_ANNOTATION,
     PAYER_SECRET,
 )
-from domain.accounts.force_release import LET_GO
+from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.relations import CLOSE_BACKOFF, CONFIG, PAYER, POOL_ANNOTATIONS, RELATIONS, is_settled
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
 from engine.kube.json import JsonObject, at, mapping, sequence, text
@@ -29,7 +29,7 @@ from starters.watch.projection import Projection, View, chosen, generation, othe
 
 AREA = "accounts"
 
-_ACCOUNT_ANNOTATIONS = (*pause_and_retry.LEVERS, LET_GO, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
+_ACCOUNT_ANNOTATIONS = (*pause_and_retry.LEVERS, FORCE_RELEASE, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
 _ASKED_FOR = ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")
 # Written by kubectl and our own levers; no decision of a claim reads them.
 _UNREAD_ANNOTATIONS = frozenset(

@@ -27,7 +27,7 @@ LONGEST_CHAIN = 4
 ENDS_WITHIN = 1.0
 
 
-class Carriers:
+class Delegation:
     def __init__(self, watched: Iterable[Watched], index: Index) -> None:
         self._entries = {entry.kind.name: entry for entry in watched if entry.has_workflow}
         self._index = index
@@ -64,7 +64,7 @@ class Carriers:
 class Handover:
     """Wakes an object's own workflow after its work has moved to another workflow, or back."""
 
-    def __init__(self, carriers: Carriers, queue: WakeQueue, is_open: IsOpen | None) -> None:
+    def __init__(self, carriers: Delegation, queue: WakeQueue, is_open: IsOpen | None) -> None:
         self._carriers = carriers
         self._queue = queue
         self._is_open = is_open

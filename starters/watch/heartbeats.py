@@ -16,7 +16,7 @@ from starters.watch.kinds import Watched
 EVERY = 2.0
 
 
-class Silence:
+class MissedHeartbeats:
     def __init__(self, watched: Iterable[Watched], index: Index, *, clock: Callable[[], float] = time.time) -> None:
         self._watched = tuple(entry for entry in watched if entry.reporting)
         self._index = index

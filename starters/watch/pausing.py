@@ -17,7 +17,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from domain.identity import all_areas, all_kinds, id_prefix
-from domain.pauses import Pauses, areas_changed, let_go_since
+from domain.pauses import Pauses, areas_changed, resumed_since
 from engine.health import Health
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject
@@ -59,7 +59,7 @@ class _Telling:
         paused, let_go = areas_changed(before, after, self._served)
         if not self._begun:
             self._begun = True
-            recent = let_go_since(config_map, datetime.now(UTC) - RECENT, self._served)
+            recent = resumed_since(config_map, datetime.now(UTC) - RECENT, self._served)
             let_go = tuple(sorted({*let_go, *recent} - set(paused)))
         if paused or let_go:
             self._later(SOON, (*paused, *let_go))

@@ -33,8 +33,8 @@ from engine.kube.reflector import Timing
 from engine.tracing import change
 from starters.watch import metrics
 from starters.watch.checkpoint import Checkpoint
-from starters.watch.delegation import Carriers, Handover, IsOpen
-from starters.watch.heartbeats import EVERY, Silence
+from starters.watch.delegation import Delegation, Handover, IsOpen
+from starters.watch.heartbeats import EVERY, MissedHeartbeats
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.mirrors import Mirrors
@@ -85,9 +85,9 @@ class Watcher:
         self._listed = asyncio.Event()
         self.index = Index()
         self.queue = WakeQueue(self._send, on_woken=lambda key: metrics.WAKES.labels(key.kind).inc())
-        self._carriers = Carriers(self._watched.values(), self.index)
+        self._carriers = Delegation(self._watched.values(), self.index)
         self._handover = Handover(self._carriers, self.queue, is_open)
-        self._silence = Silence(self._watched.values(), self.index)
+        self._silence = MissedHeartbeats(self._watched.values(), self.index)
         self._mirrors = Mirrors(
             api, self.index, lambda entry: _ChangesOf(self, entry), cluster=cluster, timing=timing, served=served
         )

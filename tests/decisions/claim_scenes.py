@@ -12,7 +12,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.managed import States
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.linked import NOBODY, Requester, Resources
+from domain.claims.linked import NO_REQUESTER, Requester, Resources
 from domain.claims.plans import Fault, HandlePlan
 from domain.claims.providers import Scene
 from domain.claims.question import Question
@@ -84,7 +84,7 @@ def resources(
     held: dict[str, Any],
     *providers: dict[str, Any],
     states: list[Any] | None = None,
-    requester: Requester = NOBODY,
+    requester: Requester = NO_REQUESTER,
     newer: bool = False,
     **objects: dict[str, Any],
 ) -> Resources:
@@ -98,7 +98,7 @@ class Parts:
     namespace = OPERATOR_NAMESPACE
 
     async def of(self, *_: object) -> Requester:
-        return NOBODY
+        return NO_REQUESTER
 
     async def providers_for(self, *_: object, **__: object) -> Any:
         return {}

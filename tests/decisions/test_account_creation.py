@@ -165,7 +165,7 @@ def test_at_a_limit_that_only_aws_knows_an_account_says_so_and_gives_way_after_2
     old = {"creationTimestamp": ago(minutes=25)}
     (gone,) = decide(world(account(meta=old), known=known), NOW).actions
     assert isinstance(gone, Delete)
-    assert gone.mourner is not None
+    assert gone.dependent is not None
     alone = decide(world(account(meta={**old, "ownerReferences": []}, spec={"accountPool": ""}), known=known), NOW)
     assert (alone.actions, alone.deadline) == ((), None)
     again = world(account(meta=old), known={**known, "permit": granted()})
@@ -304,8 +304,8 @@ def test_the_pool_is_told_of_an_account_that_gives_way_to_another() -> None:
     here = failed.model_copy(update={"key": failed.key.model_copy(update={"cluster": "east"})})
     (action,) = decide(here, NOW).actions
     assert isinstance(action, Delete)
-    assert action.mourner is not None
-    assert action.mourner.workflow_id == f"east/AccountPool/{OPERATOR_NAMESPACE}/pool/uid-pool"
+    assert action.dependent is not None
+    assert action.dependent.workflow_id == f"east/AccountPool/{OPERATOR_NAMESPACE}/pool/uid-pool"
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from domain.accounts.actions.creation import TagAccount
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.regions import EndLaunches, InitializeRegion
 from domain.accounts.constants import PROTECTED
-from domain.accounts.force_release import LET_GO
+from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.observed import AccountWorld, Permit, RegionOutcome, Verdict
 from domain.accounts.resources import Account
 from domain.decision import Outcome
@@ -749,7 +749,7 @@ def test_a_deletion_held_up_for_long_is_shown_failed_and_goes_on() -> None:
 
 def test_an_account_that_cannot_be_cleaned_is_let_go_by_a_persons_word_unless_a_claim_holds_it() -> None:
     """One that has left the organization, say: its role refuses for ever."""
-    told = {**DELETED, "annotations": {LET_GO: "it has left the organization"}}
+    told = {**DELETED, "annotations": {FORCE_RELEASE: "it has left the organization"}}
     refused = {"aws.delete_identities": lambda a: refusal(ErrorType.DENIED, "cannot assume the role")}
     assert not settle(world(ready_account(meta=told)), answers=refused).exists
     link = {"claimLink": "claim", "claimLinkNamespace": "tenant"}

@@ -24,13 +24,13 @@ from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from activities.accounts import opt_in
-from activities.accounts.opt_in import give_turns
+from activities.accounts.opt_in import give_permits
 from activities.accounts.reading import Reader
 from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observed import AccountWorld
-from domain.accounts.opt_in_permits import NOT_OFFERED_AGAIN, PERMIT_LIFETIME, turns, turns_age
+from domain.accounts.opt_in_permits import NOT_OFFERED_AGAIN, PERMIT_LIFETIME, permits, permits_age
 from domain.accounts.opt_in_regions import is_opting_in, regions_of, wants_to_opt_in
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.resources import Account
@@ -282,7 +282,7 @@ def born(minutes: int, of: Account) -> Account:
 
 def test_nine_accounts_opt_in_at_once_the_oldest_first() -> None:
     crowd = [born(minutes, creating()) for minutes in range(1, 21)]
-    given = turns(crowd, feature(), {}, NOW)
+    given = permits(crowd, feature(), {}, NOW)
     assert sorted(given.granted) == sorted(f"account-{minutes}" for minutes in range(12, 21))
     assert given.waiting == 11
     assert set(given.granted.values()) == {NOW + PERMIT_LIFETIME}
@@ -293,47 +293,47 @@ def test_those_under_way_and_those_with_a_valid_permit_count() -> None:
     under_way += [born(200, ready(AFRICA, status="ENABLING"))]
     crowd = [*under_way, *(born(minutes, creating()) for minutes in range(1, 21))]
     permitted = {"account-1": NOW + timedelta(seconds=5), "gone": NOW + timedelta(seconds=5), "account-2": NOW}
-    given = turns(crowd, feature(), permitted, NOW)
+    given = permits(crowd, feature(), permitted, NOW)
     assert sorted(given.granted) == ["account-1", "account-19", "account-20", "gone"]
 
 
 def test_a_lifecycle_that_lost_its_memory_gives_the_same_turns() -> None:
     crowd = [born(minutes, creating()) for minutes in range(1, 21)]
-    first = turns(crowd, feature(), {}, NOW)
-    assert turns(crowd, feature(), {}, NOW) == first
-    assert turns(crowd, feature(), first.granted, NOW) == first
+    first = permits(crowd, feature(), {}, NOW)
+    assert permits(crowd, feature(), {}, NOW) == first
+    assert permits(crowd, feature(), first.granted, NOW) == first
 
 
 def test_what_is_no_region_stops_no_new_account() -> None:
     """Ready accounts lack it for ever: each lets one turn run out, and does not come before a new account."""
     crowd = [born(minutes, ready(AFRICA)) for minutes in range(1, 31)]
-    first = turns(crowd, feature(), {}, NOW)
+    first = permits(crowd, feature(), {}, NOW)
     assert len(first.granted) == 9
     crowd.append(born(0, creating()))
     later = first.model_copy(update={"granted": dict.fromkeys(first.granted, NOW)})
-    second = turns(crowd, feature(), later.granted, NOW, first.let_go)
+    second = permits(crowd, feature(), later.granted, NOW, first.let_go)
     assert "account-0" in second.granted
     assert not second.granted.keys() & first.granted.keys()
     given, moment = second, NOW
     for _ in range(5):
         moment += PERMIT_LIFETIME
-        given = turns(crowd, feature(), given.granted, moment, given.let_go)
+        given = permits(crowd, feature(), given.granted, moment, given.let_go)
     assert set(given.granted) == {"account-0"}
     assert given.waiting == 0
 
 
 def test_a_turn_that_was_let_go_is_offered_again_after_hours_or_for_another_list() -> None:
     crowd = [born(1, ready(AFRICA))]
-    over = turns(crowd, feature(), {"account-1": NOW}, NOW)
+    over = permits(crowd, feature(), {"account-1": NOW}, NOW)
     assert (over.granted, over.waiting) == ({}, 0)
-    assert turns(crowd, feature(), {}, NOW + NOT_OFFERED_AGAIN, over.let_go).granted
-    assert turns(crowd, feature(f"{AFRICA},{ZURICH}"), {}, NOW, over.let_go).granted
+    assert permits(crowd, feature(), {}, NOW + NOT_OFFERED_AGAIN, over.let_go).granted
+    assert permits(crowd, feature(f"{AFRICA},{ZURICH}"), {}, NOW, over.let_go).granted
 
 
 async def test_a_turn_that_nobody_was_told_of_is_not_let_go() -> None:
     reader = cast("Reader", SimpleNamespace(settings=SimpleNamespace(accounts_protected=())))
     begun = OrganizationKnown(), [born(1, ready(AFRICA))], feature(), cast("Client", None)
-    held = await ActivityEnvironment().run(give_turns, reader, *begun, tells=False)
+    held = await ActivityEnvironment().run(give_permits, reader, *begun, tells=False)
     assert (held.opt_in_granted, held.opt_in_wanting) == ({}, 0)
 
 
@@ -350,34 +350,34 @@ async def test_every_account_of_a_name_hears_of_its_turn(monkeypatch: pytest.Mon
     elsewhere = first.metadata.model_copy(update={"namespace": "other"})
     both = [first, first.model_copy(update={"metadata": elsewhere})]
     wish = OrganizationKnown(), both, feature(), cast("Client", None)
-    await ActivityEnvironment().run(give_turns, reader, *wish, tells=True)
+    await ActivityEnvironment().run(give_permits, reader, *wish, tells=True)
     assert [key.namespace for key in told] == [each.metadata.namespace for each in both]
 
 
 def test_a_new_account_comes_before_those_that_are_ready() -> None:
     crowd = [born(0, creating()), *(born(minutes, ready(AFRICA)) for minutes in range(1, 31))]
-    assert "account-0" in turns(crowd, feature(), {}, NOW).granted
+    assert "account-0" in permits(crowd, feature(), {}, NOW).granted
 
 
 def test_a_protected_account_holds_no_turn() -> None:
-    assert turns([born(1, ready(AFRICA))], feature(), {}, NOW, protected={AWS_ID}).granted == {}
+    assert permits([born(1, ready(AFRICA))], feature(), {}, NOW, protected={AWS_ID}).granted == {}
     under_way = [born(minutes, opting_in(af_south_1="TODO")) for minutes in range(1, 10)]
     others = [
         each.model_copy(update={"spec": each.spec.model_copy(update={"aws_account_id": "1"})}) for each in under_way
     ]
-    assert turns([*others, born(0, creating())], feature(), {}, NOW, protected={"1"}).granted
+    assert permits([*others, born(0, creating())], feature(), {}, NOW, protected={"1"}).granted
 
 
 def test_an_account_that_has_begun_uses_its_permit_up() -> None:
     begun = born(5, opting_in(af_south_1="TODO"))
-    assert turns([begun], feature(), {"account-5": NOW + PERMIT_LIFETIME}, NOW).granted == {}
+    assert permits([begun], feature(), {"account-5": NOW + PERMIT_LIFETIME}, NOW).granted == {}
 
 
 def test_an_unused_permit_ends() -> None:
     known = OrganizationKnown(opt_in_granted={"a": NOW})
-    assert turns_age(known, NOW)
-    assert not turns_age(known, NOW - timedelta(seconds=1))
-    assert turns([], feature(), known.opt_in_granted, NOW).granted == {}
+    assert permits_age(known, NOW)
+    assert not permits_age(known, NOW - timedelta(seconds=1))
+    assert permits([], feature(), known.opt_in_granted, NOW).granted == {}
 
 
 @pytest.mark.parametrize(

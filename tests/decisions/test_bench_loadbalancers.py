@@ -9,7 +9,7 @@ import pytest
 import typer
 from lb_objects import healthy, machine
 
-from domain.loadbalancers.health import Standing, health_of, is_master
+from domain.loadbalancers.health import HealthState, health_of, is_master
 from domain.loadbalancers.resources import LoadBalancerMachine
 from localcloud.bench import loadbalancers, loadbalancers_crowds, loadbalancers_reports, loadbalancers_traffic
 from localcloud.bench.command import Benchmark, _work
@@ -44,7 +44,7 @@ def test_every_kind_of_call_is_lost_and_refused() -> None:
 
 def test_a_played_report_is_a_serving_machines_and_keeps_when_it_began() -> None:
     young = read(reported(machine().model_dump(mode="json", by_alias=True), master=True))
-    assert health_of(young, datetime.now(UTC)).standing is Standing.READY
+    assert health_of(young, datetime.now(UTC)).standing is HealthState.READY
     assert is_master(young)
     long_ago = machine(conditions=healthy(master=True))
     again = read(reported(long_ago.model_dump(mode="json", by_alias=True), master=True))

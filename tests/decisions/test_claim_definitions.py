@@ -18,7 +18,7 @@ from domain.claims.definitions import (
     reference_for,
     reference_of,
 )
-from domain.claims.linked import NOBODY, Requester, pointed
+from domain.claims.linked import NO_REQUESTER, Requester, pointed
 from domain.claims.providers import ProviderError, ProviderMissing
 from domain.claims.templates import TemplateError
 
@@ -451,13 +451,13 @@ OF_ADA = {
 @pytest.mark.parametrize(
     ("held", "requester", "annotations"),
     [
-        ({}, NOBODY, OWN),
-        (BOUND, NOBODY, OWN | OF_CLAIM),
-        (POOLED, NOBODY, OWN | OF_POOL),
+        ({}, NO_REQUESTER, OWN),
+        (BOUND, NO_REQUESTER, OWN | OF_CLAIM),
+        (POOLED, NO_REQUESTER, OWN | OF_POOL),
         (BOUND | POOLED, ADA, OWN | OF_CLAIM | OF_POOL | OF_ADA),
         (BOUND, Requester(user={"metadata": {"name": "ada"}}), OWN | OF_CLAIM | {annotation("requester-user"): "ada"}),
-        ({"resourceAnnotations": {"team": "blue"}}, NOBODY, OWN | {"team": "blue"}),
-        ({"resourceAnnotations": {annotation("index"): "9"}}, NOBODY, OWN),
+        ({"resourceAnnotations": {"team": "blue"}}, NO_REQUESTER, OWN | {"team": "blue"}),
+        ({"resourceAnnotations": {annotation("index"): "9"}}, NO_REQUESTER, OWN),
     ],
     ids=["alone", "bound", "pooled", "all", "user without identity", "the handle's own", "ours cannot be taken"],
 )

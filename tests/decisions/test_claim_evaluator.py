@@ -14,7 +14,7 @@ import pytest
 from evaluator_functions import Deed, Rendered, Rendering, misbehave, render
 
 from activities.claims.evaluator import EvaluationBug, EvaluationLimit, Evaluator
-from activities.claims.evaluator_lanes import SLOW_LANE, Crowded, Lanes
+from activities.claims.evaluator_lanes import SLOW_LANE, LaneFull, Lanes
 from domain.claims.templates import TemplateError
 
 ENDLESS = "{% for a in range(90000) if range(90000) | sum == 1 %}{% endfor %}"
@@ -259,7 +259,7 @@ async def test_the_slow_lane_is_short_for_all_who_cannot_wait() -> None:
     patients = [asyncio.create_task(run(number, patient=True)) for number in range(40, 60)]
     await asyncio.sleep(0.2)
     turned_away = [each for each in waves if each.done() and each.exception()]
-    assert all(isinstance(each.exception(), Crowded) for each in turned_away)
+    assert all(isinstance(each.exception(), LaneFull) for each in turned_away)
     assert 39 - 2 - SLOW_LANE <= len(turned_away) < 39
     assert not any(each.done() for each in patients)
     async with asyncio.timeout(1), lanes.turn("b/1", "b"):

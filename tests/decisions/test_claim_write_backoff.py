@@ -14,7 +14,15 @@ from activities.claims.managed import States
 from domain.claims.handle_reconciliation import HandleWorld, decide
 from domain.claims.passes import ObjectKnown, PassHandle
 from domain.claims.plans import HandlePlan, Operations
-from domain.claims.write_backoff import AT_ONCE, FIRST_REST, FORGOTTEN, LONGEST_REST, Struggle, rest_in, struggle_after
+from domain.claims.write_backoff import (
+    AT_ONCE,
+    FIRST_REST,
+    FORGOTTEN,
+    LONGEST_REST,
+    RevertedWrites,
+    rest_in,
+    reverted_writes,
+)
 from domain.identity import Key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,17 +34,17 @@ def operations(value: int = 3) -> Operations:
     return Operations(index=0, patch=({"op": "replace", "path": "/spec/replicas", "value": value},))
 
 
-def after(times: int, *, every: timedelta = timedelta(seconds=1), made: Any = None) -> Struggle:
-    struggle = Struggle()
+def after(times: int, *, every: timedelta = timedelta(seconds=1), made: Any = None) -> RevertedWrites:
+    struggle = RevertedWrites()
     for number in range(times):
-        struggle = struggle_after(struggle, [operations()] if made is None else made(number), NOW + number * every)
+        struggle = reverted_writes(struggle, [operations()] if made is None else made(number), NOW + number * every)
     return struggle
 
 
 @pytest.mark.parametrize(
     ("struggle", "rest"),
     [
-        (Struggle(), timedelta(0)),
+        (RevertedWrites(), timedelta(0)),
         (after(AT_ONCE), timedelta(0)),
         (after(AT_ONCE + 1), FIRST_REST),
         (after(AT_ONCE + 3), FIRST_REST * 4),
@@ -56,7 +64,7 @@ def after(times: int, *, every: timedelta = timedelta(seconds=1), made: Any = No
         "other news between",
     ],
 )
-def test_the_same_change_over_and_over_is_made_with_rests_that_grow(struggle: Struggle, rest: timedelta) -> None:
+def test_the_same_change_over_and_over_is_made_with_rests_that_grow(struggle: RevertedWrites, rest: timedelta) -> None:
     assert rest_in(struggle, NOW, None) == rest
 
 

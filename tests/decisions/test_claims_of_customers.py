@@ -24,7 +24,7 @@ from domain.accounts.actions.claim_secrets import DeliverCredentials, LetSecrets
 from domain.accounts.actions.handover import MakeCustomerAccount
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.constants import FINALIZER
-from domain.accounts.force_release import LET_GO
+from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.observed import ClaimWorld, InputSecret
 from domain.accounts.resources import Account
 from domain.decision import Outcome
@@ -205,7 +205,7 @@ def test_a_release_waits_for_federated_accesses_that_end_with_it() -> None:
 
 
 def test_a_persons_word_lets_a_release_go_on_without_its_accesses() -> None:
-    told = {"meta": {**DELETED, "annotations": {LET_GO: "the customer has left"}}, "status": READY}
+    told = {"meta": {**DELETED, "annotations": {FORCE_RELEASE: "the customer has left"}}, "status": READY}
     going = byoc(linked=True, account=customers(), of=told, accesses=("reader",), known=REMOVED)
     assert activities(decide(going, NOW)) == ["kube.delete"]
 
@@ -229,7 +229,7 @@ def test_a_paused_account_is_neither_handed_over_nor_deleted_until_it_is_resumed
 
 
 def test_a_paused_account_is_let_go_by_a_persons_word() -> None:
-    told = {"meta": {**DELETED, "annotations": {LET_GO: "the customer has left"}}, "status": READY}
+    told = {"meta": {**DELETED, "annotations": {FORCE_RELEASE: "the customer has left"}}, "status": READY}
     paused = byoc(linked=True, account=customers(meta=PAUSED), of=told, known=REMOVED)
     assert activities(decide(paused, NOW)) == ["kube.delete"]
 
@@ -276,7 +276,7 @@ def test_a_release_that_is_stuck_says_why_and_how_to_let_it_go() -> None:
     decision = decide(byoc(linked=True, account=stuck, of={"meta": DELETED, "status": READY}), NOW)
     blocked = written_condition(decision, "ReleaseBlocked")
     assert "the role is gone" in blocked["message"]
-    assert LET_GO in blocked["message"]
+    assert FORCE_RELEASE in blocked["message"]
     assert decision.outcome is Outcome.WAITING
 
 

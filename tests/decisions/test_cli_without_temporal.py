@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
-from domain.accounts.force_release import LET_GO
+from domain.accounts.force_release import FORCE_RELEASE
 from domain.pause_and_retry import ABANDONED, PAUSED
 from domain.pauses import CONFIG_MAP_NAME, pauses_in
 from engine.kube import CONFIG_MAP
@@ -125,7 +125,7 @@ def test_an_object_is_abandoned(kube: Cluster) -> None:
 def test_an_account_is_let_go(kube: Cluster) -> None:
     account(kube, deleted=True)
     done = perdure("release", "account", "ns/one", "--reason", "closed by AWS")
-    assert annotation(kube, LET_GO) == "closed by AWS"
+    assert annotation(kube, FORCE_RELEASE) == "closed by AWS"
     assert untold(done)
 
 
@@ -147,7 +147,7 @@ def test_the_account_of_a_released_claim_is_the_one_that_names_it(kube: Cluster)
     asyncio.run(make())
     perdure("release", "accountclaim", "tenant/c", "--reason", "closed by AWS")
     told = {
-        name: text(asyncio.run(kube.get(ACCOUNT, OPERATOR_NAMESPACE, name)), "metadata", "annotations", LET_GO)
+        name: text(asyncio.run(kube.get(ACCOUNT, OPERATOR_NAMESPACE, name)), "metadata", "annotations", FORCE_RELEASE)
         for name in ("own", "anothers")
     }
     assert told == {"own": "closed by AWS", "anothers": ""}

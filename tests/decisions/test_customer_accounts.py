@@ -27,7 +27,7 @@ from account_objects import (
 from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.identities import DeleteIdentities, EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions
-from domain.accounts.force_release import LET_GO
+from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.observed import AccountWorld, InputSecret
 from domain.accounts.resources import Account
 from domain.decision import Outcome
@@ -284,7 +284,7 @@ def test_after_a_day_it_is_let_go() -> None:
 
 @pytest.mark.parametrize("on", ["claim", "account"])
 def test_a_person_can_have_it_let_go_at_once(on: str) -> None:
-    annotated = {"annotations": {LET_GO: "the customer has left"}}
+    annotated = {"annotations": {FORCE_RELEASE: "the customer has left"}}
     of = ready(meta={**DELETED, **(annotated if on == "account" else {})})
     holder = {"deletionTimestamp": ago(minutes=1), **(annotated if on == "claim" else {})}
     start = byoc(of, claim={"meta": holder}, **denied(1))

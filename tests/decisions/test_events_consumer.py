@@ -31,12 +31,12 @@ from starters.events.consumer_benchmark import (
     spot_warning,
     state_change,
 )
-from starters.events.dispatcher import Teller
+from starters.events.dispatcher import Dispatcher
 from starters.events.index import Index, machine
 from starters.events.library import get_event_from_sqs
 from starters.events.main import IN_WORK, receive_wait
 from starters.events.queues import Receipt
-from starters.events.visibility import InWork
+from starters.events.visibility import VisibilityExtender
 
 MACHINES = 20
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -92,9 +92,11 @@ async def consuming(
     drain: timedelta = timedelta(seconds=60),
     missing: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncIterator[Consumer]:
-    teller = Teller(index or index_of(MACHINES), {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
+    dispatcher = Dispatcher(index or index_of(MACHINES), {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
     stop = asyncio.Event()
-    consumer = Consumer(queue, teller, most=most, visibility=visibility, drain=drain, patience=0.01, missing=missing)
+    consumer = Consumer(
+        queue, dispatcher, most=most, visibility=visibility, drain=drain, patience=0.01, missing=missing
+    )
     running = asyncio.create_task(consumer.run(stop))
     try:
         yield consumer
@@ -268,9 +270,9 @@ async def test_an_urgent_event_is_heard_before_most_of_five_thousand_others() ->
         await asyncio.sleep(1)  # 32 at once: the 5,000 take two minutes and a half
         return await workflows.hand_over(key, events, receives)
 
-    teller = Teller(index_of(waiting + 1), {(ACCOUNT, REGION)}, slow, workflows.wake)
+    dispatcher = Dispatcher(index_of(waiting + 1), {(ACCOUNT, REGION)}, slow, workflows.wake)
     stop, most = asyncio.Event(), IN_WORK
-    consumer = Consumer(queue, teller, most=most, drain=timedelta(0))
+    consumer = Consumer(queue, dispatcher, most=most, drain=timedelta(0))
     running = asyncio.create_task(consumer.run(stop))
     try:
         await until(lambda: instance_name(waiting) in workflows.applied, 120)
@@ -278,7 +280,7 @@ async def test_an_urgent_event_is_heard_before_most_of_five_thousand_others() ->
     finally:
         stop.set()
         await running
-        await teller.close()
+        await dispatcher.close()
 
 
 @pytest.mark.parametrize(("drain", "wait"), [(1, 1), (3, 2), (15, 10), (30, 20), (600, 20)])
@@ -299,7 +301,7 @@ async def test_a_message_in_work_is_put_out_of_others_sight_again_and_again() ->
 
 async def test_what_was_put_out_of_sight_anew_is_not_due_again_at_once() -> None:
     clock, asked = [1000.0], list[timedelta]()
-    in_work = InWork(timedelta(seconds=0.1), clock=lambda: clock[0])
+    in_work = VisibilityExtender(timedelta(seconds=0.1), clock=lambda: clock[0])
     queue = memory()
     queue.put("a")
     (message,) = await queue.receive(1)
@@ -418,7 +420,7 @@ async def test_a_call_that_fails_fails_for_each_of_its_entries() -> None:
 
 async def test_the_oldest_age_is_that_of_what_came_within_a_minute() -> None:
     clock = [1000.0]
-    in_work = InWork(timedelta(seconds=60), clock=lambda: clock[0])
+    in_work = VisibilityExtender(timedelta(seconds=60), clock=lambda: clock[0])
     queue = memory()
     queue.put("a")
     (message,) = await queue.receive(1)

@@ -16,7 +16,7 @@ from domain.instances.message_acknowledgement import Handled, Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message
 from starters.events.consumer_benchmark import ACCOUNT, REGION
-from starters.events.dispatcher import TROUBLE_AFTER, Teller
+from starters.events.dispatcher import TROUBLE_AFTER, Dispatcher
 from starters.events.index import Index, machine, pool
 from starters.events.library import EventBridgeEvent, is_event_processed
 from starters.events.read_ahead import ReadAhead
@@ -81,32 +81,32 @@ def workflows() -> Workflows:
     return Workflows()
 
 
-def teller(workflows: Workflows, *instances: str, expectant: bool = False, **settings: object) -> Teller:
+def dispatcher(workflows: Workflows, *instances: str, expectant: bool = False, **settings: object) -> Dispatcher:
     index = index_of(*instances, expectant=expectant)
-    return Teller(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake, **settings)  # type: ignore[arg-type]
+    return Dispatcher(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake, **settings)  # type: ignore[arg-type]
 
 
 async def test_a_known_instance_is_told(workflows: Workflows) -> None:
-    said = await teller(workflows, "i-1").outcome(state("i-1"), 3)
+    said = await dispatcher(workflows, "i-1").outcome(state("i-1"), 3)
     assert said == Handled(event=state("i-1"), outcome=Outcome.APPLIED)
     assert workflows.told == [("i-1", ("e1/i-1",), 3)]
 
 
 @pytest.mark.parametrize("expectant", [True, False])
 async def test_no_workflow_is_started_for_a_stranger(workflows: Workflows, expectant: bool) -> None:
-    said = await teller(workflows, "i-1", expectant=expectant).outcome(state("i-2"))
+    said = await dispatcher(workflows, "i-1", expectant=expectant).outcome(state("i-2"))
     assert (said.outcome, said.may_appear) == (Outcome.UNKNOWN, expectant)
     assert workflows.told == []
 
 
 async def test_a_stranger_may_be_somebodys_while_the_index_may_be_incomplete(workflows: Workflows) -> None:
-    said = await teller(workflows, "i-1", doubtful=lambda: True).outcome(state("i-2"))
+    said = await dispatcher(workflows, "i-1", doubtful=lambda: True).outcome(state("i-2"))
     assert said.outcome is Outcome.UNAVAILABLE
 
 
 async def test_an_event_of_another_account_is_foreign_whatever_it_names(workflows: Workflows) -> None:
     forged = state("i-1", account="999999999999")
-    assert (await teller(workflows, "i-1").outcome(forged)).outcome is Outcome.FOREIGN
+    assert (await dispatcher(workflows, "i-1").outcome(forged)).outcome is Outcome.FOREIGN
     assert workflows.told == []
 
 
@@ -116,20 +116,20 @@ async def test_events_of_one_instance_go_together_in_the_order_in_which_they_hap
         state("i-2", "other"),
         state("i-1", "early"),
     ]
-    told = teller(workflows, "i-1", "i-2")
+    told = dispatcher(workflows, "i-1", "i-2")
     await asyncio.gather(*(told.outcome(each) for each in events))
     assert sorted(workflows.told) == [("i-1", ("early/i-1", "late/i-1"), 1), ("i-2", ("other/i-2",), 1)]
 
 
 async def test_an_event_that_comes_twice_at_once_is_told_once(workflows: Workflows) -> None:
-    told = teller(workflows, "i-1")
+    told = dispatcher(workflows, "i-1")
     said = await asyncio.gather(*(told.outcome(state("i-1")) for _ in range(5)))
     assert workflows.told == [("i-1", ("e1/i-1",), 1)]
     assert [each.outcome for each in said] == [Outcome.APPLIED] + [Outcome.DUPLICATE] * 4
 
 
 async def test_what_comes_while_an_instance_is_told_goes_together_afterwards(workflows: Workflows) -> None:
-    told = teller(workflows, "i-1")
+    told = dispatcher(workflows, "i-1")
     workflows.may_answer.clear()
     first = asyncio.create_task(told.outcome(state("i-1", "a")))
     await until(lambda: len(workflows.told) == 1)
@@ -142,7 +142,7 @@ async def test_what_comes_while_an_instance_is_told_goes_together_afterwards(wor
 
 
 async def test_a_spot_notice_goes_before_what_has_time(workflows: Workflows) -> None:
-    told = teller(workflows, "i-0", "i-1", "i-2", "i-3", at_once=1)
+    told = dispatcher(workflows, "i-0", "i-1", "i-2", "i-3", at_once=1)
     workflows.may_answer.clear()
     weeks_ahead = state("i-1", kind=EventKind.HEALTH_OTHER, state=None)
     waiting = [asyncio.create_task(told.outcome(state("i-0")))]
@@ -170,7 +170,7 @@ async def test_few_routine_events_are_told_while_a_backlog_is_read(
         return Taken(outcomes={each.key: Outcome.APPLIED for each in events})
 
     names = [f"i-{number}" for number in range(20)]
-    told = Teller(index_of(*names), {(ACCOUNT, REGION)}, hand_over, workflows.wake, at_once=4)
+    told = Dispatcher(index_of(*names), {(ACCOUNT, REGION)}, hand_over, workflows.wake, at_once=4)
     told.received("q", full=full)
     await asyncio.gather(*(told.outcome(event(each)) for each in names))
     assert len(seen) == len(names)
@@ -194,7 +194,7 @@ def test_routine_events_wait_for_ten_seconds_of_a_minute_at_most() -> None:
 
 
 async def test_an_instance_becomes_urgent_by_its_last_event(workflows: Workflows) -> None:
-    told = teller(workflows, "i-0", "i-1", "i-2", at_once=1)
+    told = dispatcher(workflows, "i-0", "i-1", "i-2", at_once=1)
     workflows.may_answer.clear()
     waiting = [asyncio.create_task(told.outcome(state("i-0")))]
     await until(lambda: len(workflows.told) == 1)
@@ -206,7 +206,7 @@ async def test_an_instance_becomes_urgent_by_its_last_event(workflows: Workflows
 
 
 async def test_a_workflow_that_fails_leaves_its_events_unavailable_and_the_others_alone(workflows: Workflows) -> None:
-    told = teller(workflows, "i-1", "i-2")
+    told = dispatcher(workflows, "i-1", "i-2")
     workflows.fails = RuntimeError("no")
     assert (await told.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
     assert not told.troubled
@@ -217,12 +217,12 @@ async def test_a_workflow_that_fails_leaves_its_events_unavailable_and_the_other
 
 async def test_a_workflow_that_does_not_answer_is_not_waited_for_for_ever(workflows: Workflows) -> None:
     workflows.may_answer.clear()
-    told = teller(workflows, "i-1", patience=timedelta(milliseconds=10))
+    told = dispatcher(workflows, "i-1", patience=timedelta(milliseconds=10))
     assert (await told.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
 
 
 async def test_several_failures_in_a_row_are_trouble_until_one_succeeds(workflows: Workflows) -> None:
-    told = teller(workflows, "i-1")
+    told = dispatcher(workflows, "i-1")
     workflows.outcome = Outcome.UNAVAILABLE
     for number in range(TROUBLE_AFTER):
         assert not told.troubled
@@ -237,13 +237,13 @@ async def test_an_event_the_workflow_says_nothing_of_is_not_lost(workflows: Work
     async def silent(key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
         return Taken()
 
-    told = Teller(index_of("i-1"), {(ACCOUNT, REGION)}, silent, workflows.wake)
+    told = Dispatcher(index_of("i-1"), {(ACCOUNT, REGION)}, silent, workflows.wake)
     assert (await told.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
 
 
 async def test_an_instance_that_only_the_index_knows_yet_may_appear_to_its_workflow(workflows: Workflows) -> None:
     workflows.outcome = Outcome.UNKNOWN
-    said = await teller(workflows, "i-1").outcome(state("i-1"))
+    said = await dispatcher(workflows, "i-1").outcome(state("i-1"))
     assert (said.outcome, said.may_appear) == (Outcome.UNKNOWN, True)
 
 
@@ -252,7 +252,7 @@ async def test_the_last_news_of_an_instance_whose_machine_is_gone_is_told_and_no
     gone = index.machines.pop(("ns", "i-1"))
     index.changed(gone, None)
     workflows.outcome = Outcome.UNKNOWN
-    told = Teller(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
+    told = Dispatcher(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
     said = await told.outcome(state("i-1", at=InstanceState.TERMINATED))
     assert said.outcome is Outcome.STALE
     assert len(workflows.told) == 1
@@ -260,7 +260,7 @@ async def test_the_last_news_of_an_instance_whose_machine_is_gone_is_told_and_no
 
 async def test_a_group_is_woken_once_for_many_events_and_its_instances_are_told(workflows: Workflows) -> None:
     hook = HookAction(name="drain", token="t", transition="terminating")
-    told = teller(workflows)
+    told = dispatcher(workflows)
     events = [state(f"i-{n}", kind=EventKind.TERMINATING, state=None, group="c1-mp-0", hook=hook) for n in range(20)]
     said = await asyncio.gather(*(told.outcome(each) for each in events))
     assert {each.outcome for each in said} == {Outcome.APPLIED}
@@ -270,16 +270,16 @@ async def test_a_group_is_woken_once_for_many_events_and_its_instances_are_told(
 
 async def test_a_launch_without_an_instance_wakes_its_group_only(workflows: Workflows) -> None:
     failed = state("", kind=EventKind.LAUNCH_FAILED, state=None, group="c1-mp-0")
-    assert (await teller(workflows).outcome(failed)).outcome is Outcome.APPLIED
+    assert (await dispatcher(workflows).outcome(failed)).outcome is Outcome.APPLIED
     assert (workflows.woken, workflows.told) == (["c1-mp-0"], [])
     workflows.fails = RuntimeError("no")
-    assert (await teller(workflows).outcome(failed)).outcome is Outcome.UNAVAILABLE
+    assert (await dispatcher(workflows).outcome(failed)).outcome is Outcome.UNAVAILABLE
 
 
 async def test_how_launches_and_terminations_ended_is_told_with_the_wake_the_latest_of_each(
     workflows: Workflows,
 ) -> None:
-    told = teller(workflows)
+    told = dispatcher(workflows)
 
     def ended(kind: EventKind, id_: str, seconds: int) -> InstanceEvent:
         at = NOW + timedelta(seconds=seconds)
@@ -296,7 +296,7 @@ async def test_how_launches_and_terminations_ended_is_told_with_the_wake_the_lat
 
 async def test_a_group_of_nobody_is_not_woken(workflows: Workflows) -> None:
     failed = state("", kind=EventKind.LAUNCH_FAILED, state=None, group="strangers")
-    assert (await teller(workflows).outcome(failed)).outcome is Outcome.UNKNOWN
+    assert (await dispatcher(workflows).outcome(failed)).outcome is Outcome.UNKNOWN
     assert workflows.woken == []
 
 
@@ -306,7 +306,7 @@ async def test_an_event_of_a_host_is_told_to_each_instance_on_it(workflows: Work
         on_host = {"dedicatedHost": {"id": "h-1"}}
         holder = machine({"metadata": {"name": name}, "spec": {"instanceID": name}, "status": on_host})
         index.machines[holder.name] = holder
-    told = Teller(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
+    told = Dispatcher(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
     event = state("", kind=EventKind.HEALTH_SCHEDULED, state=None, host="h-1")
     assert await told.outcome(event) == Handled(event=event, outcome=Outcome.APPLIED)
     assert sorted(name for name, _, _ in workflows.told) == ["i-1", "i-2"]
@@ -331,9 +331,9 @@ async def test_an_event_is_processed_once_its_workflow_says_so(
     message = Message(body="", received_at=NOW, account=ACCOUNT, region=REGION)
     told = (state("i-1", received_at=datetime.now(UTC), at=InstanceState.TERMINATED),)
     received = EventBridgeEvent(message=message, parsed=Events(events=told))
-    assert await is_event_processed(teller(workflows, "i-1"), received) is processed
+    assert await is_event_processed(dispatcher(workflows, "i-1"), received) is processed
     unread = EventBridgeEvent(message=message, parsed=Invalid(reason="not JSON"))
-    assert not await is_event_processed(teller(workflows, "i-1"), unread)
+    assert not await is_event_processed(dispatcher(workflows, "i-1"), unread)
 
 
 async def until(holds: object, seconds: float = 60) -> None:

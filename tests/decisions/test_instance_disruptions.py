@@ -11,7 +11,7 @@ from instance_scenes import ACCOUNT, REGION, T0, at, deleting_all, facts, observ
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
-from activities.instances.aws_queries import Ground
+from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
 from activities.instances.event_verification import Checks
@@ -185,7 +185,7 @@ class Interleaved(MemoryKube):
 
 def worker(kube: MemoryKube) -> LookActivities:
     known = InstanceCache(kube, kube)  # type: ignore[arg-type]
-    checks = Checks(Ground((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
+    checks = Checks(ServedPlaces((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
     return LookActivities(kube, known, checks, ReactionPolicy(), observing=False)  # type: ignore[arg-type]
 
 

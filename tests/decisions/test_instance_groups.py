@@ -10,7 +10,7 @@ import pytest
 
 from activities.aws.instances import GroupFound
 from activities.instances import groups
-from activities.instances.aws_queries import Ground
+from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.groups import GroupActivities
 from domain.instances.auto_scaling_groups import GroupRecord, LastResult, fold_result
@@ -36,7 +36,7 @@ class World:
         self.pool = AWSMachinePool.model_validate(body)
         self.listed: GroupFound | None = GroupFound(instances={"i-1": "InService"})
         self.looks = GroupActivities(
-            cast(KubeApi, self), cast(InstanceCache, self), cast(Ground, self), observing=False
+            cast(KubeApi, self), cast(InstanceCache, self), cast(ServedPlaces, self), observing=False
         )
 
     async def ready(self) -> None:

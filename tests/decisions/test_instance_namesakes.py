@@ -12,7 +12,7 @@ from instance_scenes import ACCOUNT, GROUP, ID, KEY, REGION, at, hook, record, s
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
-from activities.instances.aws_queries import Ground
+from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.event_verification import Checks
 from activities.instances.observation import LookActivities
@@ -47,7 +47,7 @@ async def looked(kube: MemoryKube) -> InstanceWorld:
 
 
 async def run(kube: MemoryKube, known: InstanceCache, told: InstanceRecord) -> InstanceWorld:
-    checks = Checks(Ground((), _NoAws()), _NoAws(), timedelta(hours=1))  # type: ignore[arg-type]
+    checks = Checks(ServedPlaces((), _NoAws()), _NoAws(), timedelta(hours=1))  # type: ignore[arg-type]
     looks = LookActivities(kube, known, checks, ReactionPolicy(), observing=False)  # type: ignore[arg-type]
     look = LookAtInstance(key=told.key.lifecycle, at=at(7), record=told, recall=False, version="")
     found: InstanceWorld = await ActivityEnvironment().run(looks.look, look)

@@ -13,7 +13,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.aws.session import Services
 from activities.instances import aws_queries
-from activities.instances.aws_queries import AskActivities, Ground
+from activities.instances.aws_queries import AskActivities, ServedPlaces
 from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance
 from domain.instances.event_verification import DEFAULT_TIMING, Facts, HookTiming, Question
@@ -31,7 +31,7 @@ class Cloud:
         self.described: list[list[str]] = []
         self.hooks: list[str] = []
         self.refused = ""
-        self.asks = AskActivities(cast(Ground, self))
+        self.asks = AskActivities(cast(ServedPlaces, self))
 
     def caller(self, account: str, region: str) -> Services:
         return cast(Services, None)

@@ -27,7 +27,7 @@ from domain.accounts.actions.claim_secrets import (
 )
 from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.constants import HOLDER_ANNOTATION, OPERATOR_NAMESPACE, SECRET_NOT_OURS
-from domain.accounts.force_release import LET_GO, UNCLEANED
+from domain.accounts.force_release import FORCE_RELEASE, UNCLEANED
 from domain.accounts.resources import LegalEntity
 from domain.identity import Key
 from engine.errors import Denied, Invalid
@@ -202,7 +202,7 @@ async def test_a_persons_word_on_an_account_holds_for_one_release_and_for_its_ow
     monkeypatch.setattr(handover, "wake", nobody)
     monkeypatch.setattr(handover, "now", lambda: NOW)
     kube, _ = await cluster(KEY, byoc=False)
-    word = {LET_GO: "the account is closed"}
+    word = {FORCE_RELEASE: "the account is closed"}
     gone = {"deletionTimestamp": ago(minutes=1)} if deleting else {}
     await kube.patch(ACCOUNT, OPERATOR_NAMESPACE, NAME, {"metadata": {"annotations": word, **gone}})
     release = ReleaseAccount(
@@ -217,8 +217,8 @@ async def test_a_persons_word_on_an_account_holds_for_one_release_and_for_its_ow
     left = await reader.account(NAME)
     assert left is not None
     assert (left.status.state, left.spec.claim_link) == ("Failed", "")
-    assert left.metadata.annotations.get(LET_GO, "") == (word[LET_GO] if deleting else "")
-    assert left.metadata.annotations[UNCLEANED] == word[LET_GO]
+    assert left.metadata.annotations.get(FORCE_RELEASE, "") == (word[FORCE_RELEASE] if deleting else "")
+    assert left.metadata.annotations[UNCLEANED] == word[FORCE_RELEASE]
 
 
 async def test_a_role_takes_the_place_of_a_key_and_says_whose_it_is() -> None:

@@ -11,7 +11,7 @@ from domain.identity import Kind
 from domain.resource import EVENTS_KEPT
 from engine.errors import ApiError, Conflict, Denied
 from engine.kube import JsonObject, KubeApi
-from engine.kube.events import Said, Subject, ToldOnce, event, named, record
+from engine.kube.events import EventDeduplicator, Said, Subject, event, named, record
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 KIND = Kind(name="Service", group="", version="v1", plural="services", area="")
@@ -77,7 +77,7 @@ async def test_an_event_that_cannot_be_written_stops_nobody(refusal: ApiError | 
 
 async def test_what_lasts_is_told_again_when_the_api_server_has_forgotten_it() -> None:
     api = Api(None)
-    events = ToldOnce(cast("KubeApi", api))
+    events = EventDeduplicator(cast("KubeApi", api))
     for minutes in range(0, 180, 10):
         await events.tell(SUBJECT, SAID, NOW + timedelta(minutes=minutes))
     assert api.asked == 3
@@ -86,7 +86,7 @@ async def test_what_lasts_is_told_again_when_the_api_server_has_forgotten_it() -
 
 async def test_a_refusal_that_comes_under_another_number_is_the_same() -> None:
     api = Api(None)
-    events = ToldOnce(cast("KubeApi", api))
+    events = EventDeduplicator(cast("KubeApi", api))
     for request in ("req-1", "req-2", "unknown"):
         message = f"nova create server a in project p: 403 OverQuota: too many [request {request}] Free some."
         await events.tell(SUBJECT, SAID._replace(message=message), NOW)

@@ -16,7 +16,7 @@ from activities.leaders import HELD_FOR
 from activities.loadbalancers.cache import LoadBalancerCache
 from activities.loadbalancers.cloud_steps import CloudActivities
 from activities.loadbalancers.machines import MachineActivities
-from activities.loadbalancers.pass_context import Ground
+from activities.loadbalancers.pass_context import PassContext
 from activities.loadbalancers.predecessor import LEASES
 from activities.openstack.projects import Projects
 from domain.decision import Decision
@@ -59,7 +59,7 @@ class Installation:
         cache = LoadBalancerCache(api, store)
         for kind in (LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET):
             self.kube.follow(Followed(kind))._reflector.listed = True
-        ground = Ground(api, cast(BlockingKube, None), cast(Projects, NoProjects()), Settings(), cache)
+        ground = PassContext(api, cast(BlockingKube, None), cast(Projects, NoProjects()), Settings(), cache)
         of_area = (*MachineActivities(ground).all(), *CloudActivities(ground).all())
         self._activities = (*of_area, *KubeActivities(api, cast(Client, None), wrote=cache.wrote).all())
         self._life: Driven[MachineWorld] | None = None

@@ -10,7 +10,7 @@ from memory_kube import MemoryKube
 
 from activities.loadbalancers import reports as module
 from activities.loadbalancers.cache import LoadBalancerCache
-from activities.loadbalancers.pass_context import Ground
+from activities.loadbalancers.pass_context import PassContext
 from activities.loadbalancers.reports import Reports
 from activities.openstack.projects import Projects
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
@@ -76,7 +76,9 @@ def test_a_machine_that_goes_or_is_made_anew_counts_no_more(read: list[str]) -> 
 async def test_a_set_that_a_person_has_paused_is_no_scout() -> None:
     kube = MemoryKube()
     nobody = (cast(BlockingKube, None), cast(Projects, None))
-    ground = Ground(cast(KubeApi, kube), *nobody, Settings(), LoadBalancerCache(cast(KubeApi, kube), cast(Store, kube)))
+    ground = PassContext(
+        cast(KubeApi, kube), *nobody, Settings(), LoadBalancerCache(cast(KubeApi, kube), cast(Store, kube))
+    )
     for kind in (LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET):
         kube.follow(Followed(kind))._reflector.listed = True
     for body in (document("a", 1, hours=2), document("b", 2, hours=1)):

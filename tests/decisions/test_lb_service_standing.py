@@ -13,8 +13,8 @@ from domain.identity import Key
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.lifecycle import decide_service
 from domain.loadbalancers.services.objects import Service
-from domain.loadbalancers.services.service_annotations import wishes_of
-from domain.loadbalancers.services.service_status import MISCONFIGURED, Standing, standing_of
+from domain.loadbalancers.services.service_annotations import parse_annotations
+from domain.loadbalancers.services.service_status import MISCONFIGURED, ShownStatus, shown_status
 from domain.loadbalancers.services.synchronization import ServiceWork
 from domain.loadbalancers.services.world import ServiceWorld
 from domain.runner import planned
@@ -35,8 +35,8 @@ def service_world(of: Service, existing: LoadBalancer | None = None) -> ServiceW
     return ServiceWorld(key=key, service=of, balancer=existing, nodes=tuple(NODES), installation=INSTALLATION)
 
 
-def standing(of: Service, existing: LoadBalancer | None = READY) -> Standing:
-    return standing_of(of, existing, work(of, existing), NOW)
+def standing(of: Service, existing: LoadBalancer | None = READY) -> ShownStatus:
+    return shown_status(of, existing, work(of, existing), NOW)
 
 
 def shown(of: Service, existing: LoadBalancer | None = READY) -> Service:
@@ -54,7 +54,7 @@ def condition(of: Service) -> tuple[str, str] | None:
 
 
 def test_a_service_with_nothing_wrong_has_no_condition_of_ours() -> None:
-    assert standing(service()) == Standing()
+    assert standing(service()) == ShownStatus()
 
 
 def test_what_is_ignored_is_told_and_stands_in_the_status() -> None:
@@ -70,7 +70,7 @@ def test_what_is_ignored_is_told_and_stands_in_the_status() -> None:
 def test_what_stands_there_is_neither_told_nor_written_again() -> None:
     """W31: a process that knows nothing of the last one repeats nothing."""
     once = shown(service({"replicas": "three"}))
-    assert standing(once) == Standing()
+    assert standing(once) == ShownStatus()
 
 
 def test_of_two_things_that_are_wrong_only_the_new_one_is_told() -> None:
@@ -158,7 +158,7 @@ def test_others_are_followed_while_one_is_kept() -> None:
 def test_a_service_whose_first_annotation_is_bad_is_served_with_the_default() -> None:
     made = after(work(service({"replicas": "three"})))
     assert made.spec.replicas == 1
-    assert wishes_of(service({"replicas": "three"}), INSTALLATION).unreadable == {"replicas"}
+    assert parse_annotations(service({"replicas": "three"}), INSTALLATION).unreadable == {"replicas"}
 
 
 # --- taking over ---
@@ -186,7 +186,7 @@ def test_what_yawol_leaves_is_taken_over_without_a_write() -> None:
         status={"readyReplicas": 2},
     )
     assert work(service(asked), left) == ServiceWork()
-    assert standing(service(asked), left) == Standing()
+    assert standing(service(asked), left) == ShownStatus()
 
 
 # --- what is not ours is not deleted ---

@@ -11,7 +11,7 @@ from lb_objects import INFRASTRUCTURE, INSTALLATION, balancer
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.endpoints import endpoints_of, what_matters
 from domain.loadbalancers.services.objects import Installation, Node, Service
-from domain.loadbalancers.services.service_annotations import wishes_of
+from domain.loadbalancers.services.service_annotations import parse_annotations
 from domain.loadbalancers.services.synchronization import ServiceWork, work_for
 from domain.loadbalancers.services.write_back import write_back
 from domain.loadbalancers.template_hash import template_hash
@@ -343,9 +343,9 @@ def test_the_project_is_kept_and_the_rest_is_changed_all_the_same() -> None:
 
 def test_the_services_own_source_ranges_count_more_than_the_annotation() -> None:
     of = service({"loadBalancerSourceRanges": "10.0.0.0/8"}, spec={"loadBalancerSourceRanges": ["192.0.2.0/24"]})
-    assert wishes_of(of, INSTALLATION).options.load_balancer_source_ranges == ("192.0.2.0/24",)
+    assert parse_annotations(of, INSTALLATION).options.load_balancer_source_ranges == ("192.0.2.0/24",)
     none = service({"loadBalancerSourceRanges": "10.0.0.0/8"}, spec={"loadBalancerSourceRanges": []})
-    assert wishes_of(none, INSTALLATION).options.load_balancer_source_ranges == ()
+    assert parse_annotations(none, INSTALLATION).options.load_balancer_source_ranges == ()
 
 
 # --- bad annotations ---
@@ -385,13 +385,13 @@ def test_a_bad_annotation_does_not_stand_in_the_way_of_the_others() -> None:
 
 
 def test_good_items_of_a_list_are_kept() -> None:
-    options = wishes_of(service({"tcpProxyProtocolPortsFilter": "80,x,70000,443"}), INSTALLATION).options
+    options = parse_annotations(service({"tcpProxyProtocolPortsFilter": "80,x,70000,443"}), INSTALLATION).options
     assert options.tcp_proxy_protocol_port_filter == (80, 443)
 
 
 @pytest.mark.parametrize("text", ["10.0.0.0", "10.0.0.0/33", "all", "10.0.0.0/255.0.0.0", "10.0.0.0/-1"])
 def test_a_bad_source_range_is_told_and_handed_on_as_it_was_written(text: str) -> None:
-    wishes = wishes_of(service({"loadBalancerSourceRanges": f"192.0.2.0/24,{text}"}), INSTALLATION)
+    wishes = parse_annotations(service({"loadBalancerSourceRanges": f"192.0.2.0/24,{text}"}), INSTALLATION)
     assert wishes.options.load_balancer_source_ranges == ("192.0.2.0/24", text)
     assert [notice.message for notice in wishes.notices] == [f"Could not parse LoadBalancerSourceRange: {text}"]
 

@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.kube import KubeActivities
 from activities.loadbalancers.cache import LoadBalancerCache
-from activities.loadbalancers.pass_context import Ground
+from activities.loadbalancers.pass_context import PassContext
 from activities.loadbalancers.sets import SetActivities
 from activities.openstack.projects import Projects
 from domain.identity import Key, Kind
@@ -44,7 +44,7 @@ class Installation:
         api, store = cast(KubeApi, self.kube), cast(Store, self.kube)
         cache = LoadBalancerCache(api, store)
         writes = KubeActivities(api, cast(Client, None), wrote=cache.wrote)
-        self._sets = SetActivities(Ground(api, *nobody, Settings(), cache), writes)
+        self._sets = SetActivities(PassContext(api, *nobody, Settings(), cache), writes)
         self.mirror = self.kube.follow(Followed(LOAD_BALANCER_MACHINE))
         self.mirror._reflector.listed = True
 

@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.loadbalancers import metrics
 from activities.loadbalancers import sweeps as module
-from activities.loadbalancers.pass_context import Ground
+from activities.loadbalancers.pass_context import PassContext
 from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.observing import ProjectCloud
 from activities.openstack.session import Project
@@ -61,7 +61,7 @@ class Scene:
         environment.info = replace(environment.info, started_time=datetime.now(UTC))
         key = Key(kind="Sweep", namespace="", name="projects", uid="")
         others = asyncio.create_task(self.others())
-        await environment.run(SweepActivities(cast(Ground, self)).sweep_projects, SweepProjects(key=key))
+        await environment.run(SweepActivities(cast(PassContext, self)).sweep_projects, SweepProjects(key=key))
         others.cancel()
         return self.runs
 

@@ -13,7 +13,7 @@ from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_P
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, MARKED_AT_ANNOTATION
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.writes import merge
-from starters.watch.heartbeats import Silence
+from starters.watch.heartbeats import MissedHeartbeats
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.loadbalancers import WATCHED
@@ -138,7 +138,7 @@ def test_silence_is_told_once_when_it_begins_and_once_when_it_ends() -> None:
         found = seen(machine(conditions=healthy(beat=ago(seconds=seconds)), metadata=of))
         index.of(LOAD_BALANCER_MACHINE.name)[found.name] = found
 
-    silence = Silence(WATCHED, index, clock=lambda: clock[0])
+    silence = MissedHeartbeats(WATCHED, index, clock=lambda: clock[0])
     reported(0)
     told: list[set[Key]] = []
     for later in (0, 180, 181, 240):
@@ -156,4 +156,4 @@ def test_who_fell_silent_while_nobody_watched_is_told_at_the_start() -> None:
     index.of(LOAD_BALANCER_SET.name)[("lbs", "web--shop-aaaa")] = seen(owner)
     found = seen(machine(conditions=healthy(beat=ago(minutes=9)), metadata=of))
     index.of(LOAD_BALANCER_MACHINE.name)[found.name] = found
-    assert Silence(WATCHED, index, clock=NOW.timestamp).news() == {seen(owner).key}
+    assert MissedHeartbeats(WATCHED, index, clock=NOW.timestamp).news() == {seen(owner).key}

@@ -11,7 +11,7 @@ from instance_scenes import ACCOUNT, EVERYTHING, ID, KEY, REGION, at, facts, hoo
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
-from activities.instances.aws_queries import Ground
+from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
 from activities.instances.event_verification import Checks
@@ -274,7 +274,7 @@ async def terminated(kube: MemoryKube, ec2: Ec2, uid: str = "") -> list[str]:
     action = TerminateInstance(
         key=KEY.lifecycle, namespace="", cluster="", node="node-0", uid=uid, cause="c", about=THE_NODE
     )
-    activities = TerminationActivities(cast("KubeApi", kube), cast("Ground", ec2))
+    activities = TerminationActivities(cast("KubeApi", kube), cast("ServedPlaces", ec2))
     await ActivityEnvironment().run(activities.terminate, action)
     return ec2.terminated
 
@@ -532,7 +532,7 @@ async def _asked(disruptions: Disruptions, first: Node) -> Turn:
 
 def looks(kube: MemoryKube, *, nodes: bool = True, policy: ReactionPolicy = DRAINS) -> LookActivities:
     known = InstanceCache(kube, kube, nodes=nodes)  # type: ignore[arg-type]
-    checks = Checks(Ground((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
+    checks = Checks(ServedPlaces((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
     return LookActivities(kube, known, checks, policy, observing=False)  # type: ignore[arg-type]
 
 

@@ -17,7 +17,7 @@ from temporalio.testing import ActivityEnvironment
 from domain.audit_report import CONFIG_MAP_NAME as AUDIT_REPORT
 from domain.identity import all_areas
 from domain.pause_and_retry import PAUSED
-from domain.pauses import CONFIG_MAP_NAME, RESUMED, Pause, areas_changed, let_go_since, pauses_in, why_paused
+from domain.pauses import CONFIG_MAP_NAME, RESUMED, Pause, areas_changed, pauses_in, resumed_since, why_paused
 from engine.errors import Unavailable
 from engine.health import Health
 from engine.kube import KubeApi, pausing
@@ -87,10 +87,10 @@ def test_an_area_goes_on_only_when_nothing_holds_it_any_more() -> None:
 
 def test_who_begins_to_lead_knows_what_was_let_go_shortly_before() -> None:
     let_go = {"metadata": {"annotations": {f"{RESUMED}claims": "2026-11-22T06:55:00Z", f"{RESUMED}accounts": "?"}}}
-    assert let_go_since(let_go, NOW - timedelta(minutes=10), AREAS) == ("claims",)
-    assert let_go_since(let_go, NOW, AREAS) == ()
+    assert resumed_since(let_go, NOW - timedelta(minutes=10), AREAS) == ("claims",)
+    assert resumed_since(let_go, NOW, AREAS) == ()
     everything = {"metadata": {"annotations": {f"{RESUMED}all": "2026-11-22T06:55:00Z"}}}
-    assert let_go_since(everything, NOW - timedelta(minutes=10), AREAS) == AREAS
+    assert resumed_since(everything, NOW - timedelta(minutes=10), AREAS) == AREAS
 
 
 def test_an_object_is_held_by_itself_and_by_its_area() -> None:

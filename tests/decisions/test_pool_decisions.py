@@ -33,8 +33,8 @@ from domain.accounts.pool import (
     belongs,
     count,
     decide,
-    mourned,
     moving,
+    reported_death,
     waits,
 )
 from domain.accounts.resources import Account, AccountClaim, AccountPoolStatus
@@ -432,22 +432,22 @@ NOBODY: frozenset[str] = frozenset()
 
 
 def test_deaths_are_those_that_were_told_each_once() -> None:
-    gone = mourned(Deaths(), [account(FIRST)], frozenset({FIRST, SECOND}), frozenset({SECOND}), NOW)
+    gone = reported_death(Deaths(), [account(FIRST)], frozenset({FIRST, SECOND}), frozenset({SECOND}), NOW)
     assert gone == Deaths(names=(SECOND,), last_at=NOW)
-    later = mourned(gone, [account(FIRST)], frozenset({FIRST}), frozenset({SECOND}), NOW + timedelta(minutes=5))
+    later = reported_death(gone, [account(FIRST)], frozenset({FIRST}), frozenset({SECOND}), NOW + timedelta(minutes=5))
     assert later == gone
 
 
 def test_an_account_that_a_person_deleted_is_no_death() -> None:
-    assert mourned(Deaths(), [], frozenset({FIRST, SECOND}), NOBODY, NOW) == Deaths()
+    assert reported_death(Deaths(), [], frozenset({FIRST, SECOND}), NOBODY, NOW) == Deaths()
 
 
 def test_an_account_that_got_further_ends_the_mourning() -> None:
     before = Deaths(names=(SECOND,), last_at=NOW)
     born = account(FIRST, spec={"awsAccountID": AWS_ID})
-    assert mourned(before, [born], frozenset({FIRST}), NOBODY, NOW) == Deaths()
-    assert mourned(before, [born], NOBODY, NOBODY, NOW) == before
-    assert mourned(before, [born], frozenset({FIRST}), frozenset({"third"}), NOW).names == ("third",)
+    assert reported_death(before, [born], frozenset({FIRST}), NOBODY, NOW) == Deaths()
+    assert reported_death(before, [born], NOBODY, NOBODY, NOW) == before
+    assert reported_death(before, [born], frozenset({FIRST}), frozenset({"third"}), NOW).names == ("third",)
 
 
 # --- matching ---

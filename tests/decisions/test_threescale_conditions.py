@@ -8,7 +8,7 @@ import pytest
 
 from domain.identity import Kind
 from domain.threescale import APPLICATION, CUSTOM_KINDS, DEVELOPER_USER, PRODUCT, TENANT
-from domain.threescale.conditions import Situation, Standing, conditions, in_sync
+from domain.threescale.conditions import Situation, SyncState, conditions, in_sync
 from domain.threescale.resources.shared import Conditions
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -16,7 +16,7 @@ BY_NAME = {kind.name: kind for kind in CUSTOM_KINDS}
 LONG_LIVED = ("Product", "Backend", "ActiveDoc", "CustomPolicyDefinition", "DeveloperAccount", "OpenAPI")
 
 
-def conditions_of(kind: Kind, standing: Standing, message: str = "why", before: Conditions = ()) -> dict[str, str]:
+def conditions_of(kind: Kind, standing: SyncState, message: str = "why", before: Conditions = ()) -> dict[str, str]:
     found = conditions(kind, Situation(standing=standing, message=message), before, NOW)
     return {each.type: each.status for each in found}
 
@@ -41,13 +41,13 @@ def counts_as_ready(kind: Kind, found: dict[str, str]) -> bool:
 
 @pytest.mark.parametrize("kind", CUSTOM_KINDS, ids=lambda kind: kind.name)
 def test_clients_take_what_is_fine_for_ready(kind: Kind) -> None:
-    assert counts_as_ready(kind, conditions_of(kind, Standing.FINE, ""))
+    assert counts_as_ready(kind, conditions_of(kind, SyncState.FINE, ""))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CUSTOM_KINDS if kind != TENANT], ids=lambda kind: kind.name)
-@pytest.mark.parametrize("standing", [Standing.WAITING, Standing.INVALID, Standing.FAILED])
-def test_clients_take_nothing_else_for_ready_but_a_user_that_waits(kind: Kind, standing: Standing) -> None:
-    expected = kind == DEVELOPER_USER and standing is Standing.WAITING
+@pytest.mark.parametrize("standing", [SyncState.WAITING, SyncState.INVALID, SyncState.FAILED])
+def test_clients_take_nothing_else_for_ready_but_a_user_that_waits(kind: Kind, standing: SyncState) -> None:
+    expected = kind == DEVELOPER_USER and standing is SyncState.WAITING
 
     assert counts_as_ready(kind, conditions_of(kind, standing)) is expected
 
@@ -55,37 +55,37 @@ def test_clients_take_nothing_else_for_ready_but_a_user_that_waits(kind: Kind, s
 @pytest.mark.parametrize(
     ("kind", "standing", "shown"),
     [
-        ("Product", Standing.FINE, "Failed=False Invalid=False Orphan=False Synced=True"),
-        ("Product", Standing.WAITING, "Failed=True Invalid=False Orphan=True Synced=False"),
-        ("Product", Standing.INVALID, "Failed=True Invalid=True Orphan=False Synced=False"),
-        ("Product", Standing.FAILED, "Failed=True Invalid=False Orphan=False Synced=False"),
-        ("Backend", Standing.WAITING, "Failed=True Invalid=False Orphan=True Synced=False"),
-        ("Backend", Standing.INVALID, "Failed=True Invalid=True Synced=False"),
-        ("ActiveDoc", Standing.INVALID, "Failed=True Invalid=True Orphan=False Ready=False"),
-        ("OpenAPI", Standing.INVALID, "Failed=False Invalid=True Ready=False"),
-        ("CustomPolicyDefinition", Standing.INVALID, "Failed=False Invalid=True Ready=False"),
-        ("DeveloperAccount", Standing.INVALID, "Failed=False Invalid=True Ready=False Waiting=False"),
-        ("DeveloperUser", Standing.INVALID, "Failed=False Invalid=True Orphan=False Ready=False"),
-        ("DeveloperAccount", Standing.WAITING, "Failed=False Invalid=False Ready=False Waiting=True"),
-        ("DeveloperUser", Standing.WAITING, "Failed=False Invalid=False Orphan=True Ready=False"),
-        ("Application", Standing.FINE, "Ready=True"),
-        ("Application", Standing.WAITING, "Ready=False Failed=True Orphan=True"),
-        ("ApplicationAuth", Standing.FAILED, "Failed=True Ready=False"),
-        ("Tenant", Standing.FINE, "Ready=True"),
-        ("OpenAPI", Standing.SYNCING, "Failed=False InSync=True Invalid=False Ready=False"),
+        ("Product", SyncState.FINE, "Failed=False Invalid=False Orphan=False Synced=True"),
+        ("Product", SyncState.WAITING, "Failed=True Invalid=False Orphan=True Synced=False"),
+        ("Product", SyncState.INVALID, "Failed=True Invalid=True Orphan=False Synced=False"),
+        ("Product", SyncState.FAILED, "Failed=True Invalid=False Orphan=False Synced=False"),
+        ("Backend", SyncState.WAITING, "Failed=True Invalid=False Orphan=True Synced=False"),
+        ("Backend", SyncState.INVALID, "Failed=True Invalid=True Synced=False"),
+        ("ActiveDoc", SyncState.INVALID, "Failed=True Invalid=True Orphan=False Ready=False"),
+        ("OpenAPI", SyncState.INVALID, "Failed=False Invalid=True Ready=False"),
+        ("CustomPolicyDefinition", SyncState.INVALID, "Failed=False Invalid=True Ready=False"),
+        ("DeveloperAccount", SyncState.INVALID, "Failed=False Invalid=True Ready=False Waiting=False"),
+        ("DeveloperUser", SyncState.INVALID, "Failed=False Invalid=True Orphan=False Ready=False"),
+        ("DeveloperAccount", SyncState.WAITING, "Failed=False Invalid=False Ready=False Waiting=True"),
+        ("DeveloperUser", SyncState.WAITING, "Failed=False Invalid=False Orphan=True Ready=False"),
+        ("Application", SyncState.FINE, "Ready=True"),
+        ("Application", SyncState.WAITING, "Ready=False Failed=True Orphan=True"),
+        ("ApplicationAuth", SyncState.FAILED, "Failed=True Ready=False"),
+        ("Tenant", SyncState.FINE, "Ready=True"),
+        ("OpenAPI", SyncState.SYNCING, "Failed=False InSync=True Invalid=False Ready=False"),
     ],
 )
-def test_a_kind_stands_so(kind: str, standing: Standing, shown: str) -> None:
+def test_a_kind_stands_so(kind: str, standing: SyncState, shown: str) -> None:
     found = conditions_of(BY_NAME[kind], standing)
 
     assert " ".join(f"{type_}={status}" for type_, status in found.items()) == shown
 
 
 def test_what_is_wrong_is_told_where_it_is_true() -> None:
-    found = conditions(PRODUCT, Situation(standing=Standing.WAITING, message="no backend"), (), NOW)
+    found = conditions(PRODUCT, Situation(standing=SyncState.WAITING, message="no backend"), (), NOW)
 
     assert {each.type for each in found if each.message == "no backend"} == {"Failed", "Orphan"}
-    (first, *_) = conditions(APPLICATION, Situation(standing=Standing.FAILED, message="no plan"), (), NOW)
+    (first, *_) = conditions(APPLICATION, Situation(standing=SyncState.FAILED, message="no plan"), (), NOW)
     assert (first.type, first.status, first.message) == ("Ready", "False", "no plan")
 
 
@@ -93,13 +93,13 @@ def test_what_is_wrong_is_told_where_it_is_true() -> None:
     ("kind", "before", "shown"),
     [
         ("Product", None, "Failed=False InSync=True Invalid=False Orphan=False Synced=False"),
-        ("Product", Standing.FINE, "Failed=False InSync=True Invalid=False Orphan=False Synced=True"),
-        ("Application", Standing.FINE, "Ready=True InSync=True"),
-        ("DeveloperUser", Standing.WAITING, "Failed=False InSync=True Invalid=False Orphan=True Ready=False"),
+        ("Product", SyncState.FINE, "Failed=False InSync=True Invalid=False Orphan=False Synced=True"),
+        ("Application", SyncState.FINE, "Ready=True InSync=True"),
+        ("DeveloperUser", SyncState.WAITING, "Failed=False InSync=True Invalid=False Orphan=True Ready=False"),
     ],
     ids=["new", "in step", "clients read its first", "waits"],
 )
-def test_a_sync_that_lasts_is_told_beside_what_was_said_before(kind: str, before: Standing | None, shown: str) -> None:
+def test_a_sync_that_lasts_is_told_beside_what_was_said_before(kind: str, before: SyncState | None, shown: str) -> None:
     known = conditions(BY_NAME[kind], Situation(standing=before), (), NOW) if before else ()
     found = in_sync(BY_NAME[kind], "3scale asks for a minute", known, NOW)
 
@@ -110,7 +110,7 @@ def test_a_sync_that_lasts_is_told_beside_what_was_said_before(kind: str, before
 def test_a_sync_that_is_over_is_told_no_more() -> None:
     lasting = in_sync(PRODUCT, "", (), NOW)
 
-    assert {each.type for each in conditions(PRODUCT, Situation(standing=Standing.FINE), lasting, NOW)} == {
+    assert {each.type for each in conditions(PRODUCT, Situation(standing=SyncState.FINE), lasting, NOW)} == {
         "Failed",
         "Invalid",
         "Orphan",
@@ -119,9 +119,9 @@ def test_a_sync_that_is_over_is_told_no_more() -> None:
 
 
 def test_a_conditions_time_moves_with_its_status_only() -> None:
-    first = conditions(PRODUCT, Situation(standing=Standing.WAITING, message="a"), (), NOW)
-    later = conditions(PRODUCT, Situation(standing=Standing.WAITING, message="b"), first, NOW + timedelta(hours=1))
-    synced = conditions(PRODUCT, Situation(standing=Standing.FINE), later, NOW + timedelta(hours=2))
+    first = conditions(PRODUCT, Situation(standing=SyncState.WAITING, message="a"), (), NOW)
+    later = conditions(PRODUCT, Situation(standing=SyncState.WAITING, message="b"), first, NOW + timedelta(hours=1))
+    synced = conditions(PRODUCT, Situation(standing=SyncState.FINE), later, NOW + timedelta(hours=2))
 
     assert {each.last_transition_time for each in later} == {"2026-11-21T12:00:00Z"}
     assert {each.type for each in synced if each.last_transition_time == "2026-11-21T14:00:00Z"} == {
@@ -129,4 +129,4 @@ def test_a_conditions_time_moves_with_its_status_only() -> None:
         "Orphan",
         "Synced",
     }
-    assert conditions(PRODUCT, Situation(standing=Standing.FINE), synced, NOW + timedelta(hours=3)) == synced
+    assert conditions(PRODUCT, Situation(standing=SyncState.FINE), synced, NOW + timedelta(hours=3)) == synced

@@ -452,11 +452,11 @@ def test_who_is_restored_with_its_account_and_goes_is_deleted_in_that() -> None:
     assert on_application(app, account=account({"uid": "made anew"})).drops_finalizer
 
 
-HAS_LET_GO = {**GOING, "finalizers": ["foregroundDeletion"]}
+FINALIZER_REMOVED = {**GOING, "finalizers": ["foregroundDeletion"]}
 RETAINED = {**GOING, "annotations": {"perdure.dev/retain": "true"}}
 
 
-@pytest.mark.parametrize("meta", [HAS_LET_GO, RETAINED], ids=["has let go", "stays in 3scale"])
+@pytest.mark.parametrize("meta", [FINALIZER_REMOVED, RETAINED], ids=["has let go", "stays in 3scale"])
 def test_an_account_that_waits_for_its_own_in_the_cluster_holds_nobody(meta: dict[str, Any]) -> None:
     """Who is deleted in the foreground goes after all that names it as its owner."""
     app, ann = application(GOING, {"applicationID": 21}), user(GOING, {"developerUserID": 4, "accoundID": 11})

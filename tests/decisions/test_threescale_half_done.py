@@ -15,7 +15,7 @@ from threescale_objects import message, states
 
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
-from activities.threescale.pass_context import Ground
+from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.tenants import Tenants
@@ -107,7 +107,7 @@ class Worker:
         connections = self._connections
         tenants = Tenants(connections, connections, 2)
         cache = ThreescaleCache(api, cast("Store", self.kube))
-        self._passes = PassActivities(Ground(api, cache, tenants, Sources(connections.http), Settings()))
+        self._passes = PassActivities(PassContext(api, cache, tenants, Sources(connections.http), Settings()))
 
     async def apply(self, **spec: Any) -> None:
         """Change the Backend's spec."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from activities.threescale.ineffective_writes import MOST, Repeats
+from activities.threescale.ineffective_writes import MOST, IneffectiveWrites
 from domain.threescale.calls import Resource, Write
 from engine.errors import Denied
 
@@ -12,7 +12,7 @@ CHANGE = Write(resource=Resource.SERVICE, method="PUT", path="services/5", field
 
 
 def test_a_write_that_changes_nothing_is_told_and_others_go_on() -> None:
-    repeats = Repeats()
+    repeats = IneffectiveWrites()
     for _ in range(MOST):
         repeats.refuse(CHANGE)
         repeats.made(CHANGE)
@@ -24,6 +24,6 @@ def test_a_write_that_changes_nothing_is_told_and_others_go_on() -> None:
 
 
 def test_what_3scale_has_not_taken_is_tried_as_often_as_it_is_asked_for() -> None:
-    repeats = Repeats()
+    repeats = IneffectiveWrites()
     for _ in range(2 * MOST):
         repeats.refuse(CHANGE)

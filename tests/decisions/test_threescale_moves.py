@@ -20,7 +20,7 @@ from threescale_objects import (
     states,
 )
 
-from activities.threescale.response_cache import Kept
+from activities.threescale.response_cache import ResponseCache
 from domain.resource import CustomResource
 from domain.threescale import (
     ACTIVE_DOC,
@@ -195,7 +195,7 @@ def test_what_is_known_of_one_tenant_is_not_taken_for_another() -> None:
     synced = remembers(product(product_id=5), synced="digest")
     found = FoundProduct(looked=True, service=FoundService(id=5))
 
-    kept = Kept()
+    kept = ResponseCache()
     recalled = []
     for provider in (THERE, ACCOUNT):
         kept.keep(observed(synced, found=found))

@@ -33,7 +33,7 @@ from domain.threescale.actions import WriteSecret
 from domain.threescale.active_doc import Text, read_document, wrote_document
 from domain.threescale.application_auth import SecretContent
 from domain.threescale.calls import Answer, Read, Resource, Write
-from domain.threescale.conditions import Standing
+from domain.threescale.conditions import SyncState
 from domain.threescale.config_promotion import FoundConfigs
 from domain.threescale.observed import Blocker
 from domain.threescale.reference_names import called
@@ -82,7 +82,7 @@ def on_document(object_: ActiveDoc, **more: Any) -> Asked:
     return decided(object_, **{"text": Text(body='{"a": 1}', version="1"), **more})
 
 
-LOST = Blocker(standing=Standing.WAITING, message="Secret not found", waits_for=("Secret/shop/doc",))
+LOST = Blocker(standing=SyncState.WAITING, message="Secret not found", waits_for=("Secret/shop/doc",))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,9 @@ async def test_a_former_document_is_left_to_whoever_is_called_so_now(
     meta: dict[str, Any], host: str | None, name: str, former: int
 ) -> None:
     other = document({**meta, "uid": "uid-other"}, {"providerAccountHost": host}, systemName=name)
-    view = SimpleNamespace(siblings=lambda alike: tuple(each for each in (other,) if called(each) == called(alike)))
+    view = SimpleNamespace(
+        siblings=lambda normalized: tuple(each for each in (other,) if called(each) == called(normalized))
+    )
     renamed = document(status={"activeDocId": 8, "providerAccountHost": URL}, systemName="new")
     subject = DocumentSubject(renamed, cast("ThreescaleCache", view), cast("Secrets", None), cast("Sources", None))
     subject.provider = ACCOUNT

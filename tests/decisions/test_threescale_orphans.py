@@ -130,4 +130,4 @@ def test_values_that_are_unique_move_one_at_a_time(before: list[str], wanted: li
 
 def test_a_value_that_another_keeps_is_left_out() -> None:
     assert in_turn({1: "a", 2: "b"}, {1: "b"}) == []
-    assert in_turn({1: "a", 2: "b"}, {1: "B", 2: "c"}, alike=str.lower) == [(2, "c"), (1, "B")]
+    assert in_turn({1: "a", 2: "b"}, {1: "B", 2: "c"}, normalized=str.lower) == [(2, "c"), (1, "B")]

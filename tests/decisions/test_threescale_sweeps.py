@@ -12,7 +12,7 @@ from typing import Any, cast
 from temporalio.testing import ActivityEnvironment
 from threescale_objects import NOW, backend, product, remembers
 
-from activities.threescale.pass_context import Ground
+from activities.threescale.pass_context import PassContext
 from activities.threescale.secrets import Secrets
 from activities.threescale.sweeps import SweepActivities
 from activities.threescale.tenant_addresses import Homes
@@ -82,7 +82,7 @@ async def swept(kube: object, objects: list[Any], calls: Callable[..., object]) 
     look = SweepTenants(key=THE_TENANTS, memory=Memory(next_sweep=NOW))
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(environment.info, started_time=NOW)
-    return await environment.run(SweepActivities(cast("Ground", ground)).sweep_tenants, look)
+    return await environment.run(SweepActivities(cast("PassContext", ground)).sweep_tenants, look)
 
 
 async def test_a_namespace_that_is_closed_to_the_worker_is_told_and_the_others_are_swept() -> None:

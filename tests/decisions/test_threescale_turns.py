@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from activities.threescale.tenant_backoff import COME_BACK, LONGEST_AWAY, Turns
+from activities.threescale.tenant_backoff import COME_BACK, LONGEST_AWAY, TenantBackoff
 from domain.runner import SHORT_PAUSE
 
 SEATS = 8
@@ -17,10 +17,10 @@ class Clock:
         return self.now
 
 
-def turns_after(sitting: float) -> tuple[Turns, Clock]:
+def turns_after(sitting: float) -> tuple[TenantBackoff, Clock]:
     """Where many passes have sat for so long each."""
     clock = Clock()
-    turns = Turns(SEATS, clock)
+    turns = TenantBackoff(SEATS, clock)
     for _ in range(100):
         turns.sat(sitting)
     return turns, clock
@@ -60,6 +60,6 @@ def test_nobody_is_away_for_longer_than_a_minute_and_an_old_crowd_is_forgotten()
 
 
 def test_nothing_is_known_of_sittings_at_first() -> None:
-    delays = [Turns(SEATS).away() for _ in range(100)]
+    delays = [TenantBackoff(SEATS).away() for _ in range(100)]
 
     assert max(delays) <= timedelta(seconds=7.5)

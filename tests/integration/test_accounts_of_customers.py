@@ -13,7 +13,7 @@ from accounts_lab import CREDENTIALS, POOL, REGION, Lab, laboratory, product
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
-from domain.accounts.force_release import LET_GO
+from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.resources import Account, AccountClaim
 from domain.resource import condition_of
 from engine.kube import NAMESPACE, SECRET
@@ -67,7 +67,9 @@ async def asked(lab: Lab, name: str, **spec: object) -> AsyncIterator[None]:
         yield
     finally:
         if lab.claim(name) is not None:
-            await lab.change(ACCOUNT_CLAIM, name, name, {"metadata": {"annotations": {LET_GO: "the test is over"}}})
+            await lab.change(
+                ACCOUNT_CLAIM, name, name, {"metadata": {"annotations": {FORCE_RELEASE: "the test is over"}}}
+            )
             await lab.kube.delete(ACCOUNT_CLAIM, name, name)
             await lab.until(f"claim {name} is gone", lambda: lab.claim(name) is None)
 
@@ -179,7 +181,9 @@ async def test_a_claim_whose_customer_has_shut_every_door_says_so_and_a_person_l
         iam.delete_access_key(UserName=customer.user, AccessKeyId=customer.access_key_id)
         await lab.kube.delete(ACCOUNT_CLAIM, name, name)
         await lab.until("it says why", lambda: says(lab.claim(name), "ReleaseBlocked") != "")
-        await lab.change(ACCOUNT_CLAIM, name, name, {"metadata": {"annotations": {LET_GO: "the customer has left"}}})
+        await lab.change(
+            ACCOUNT_CLAIM, name, name, {"metadata": {"annotations": {FORCE_RELEASE: "the customer has left"}}}
+        )
         await lab.until("the claim is gone", lambda: lab.claim(name) is None)
 
 

@@ -18,7 +18,7 @@ from service_accounts import KINDS, RBAC_GROUP, apply, kubeconfig_of
 from waiting import eventually
 
 from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS
-from domain.accounts.force_release import LET_GO
+from domain.accounts.force_release import FORCE_RELEASE
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION
@@ -193,9 +193,9 @@ async def test_a_tenant_cannot_make_a_claim_that_is_paused_from_the_start(ground
 
 async def test_only_operators_have_a_claim_let_go_uncleaned(ground: Ground) -> None:
     await ground.made(ACCOUNT_CLAIM, "wedged", CLAIM)
-    refusal = await ground.annotates("tenant", ACCOUNT_CLAIM, "wedged", LET_GO, "the account is closed")
+    refusal = await ground.annotates("tenant", ACCOUNT_CLAIM, "wedged", FORCE_RELEASE, "the account is closed")
     assert "perdure.dev/let-go may be changed only by users who may update accountclaims/finalizers" in refusal
-    assert await ground.annotates("operator", ACCOUNT_CLAIM, "wedged", LET_GO, "the account is closed") == ""
+    assert await ground.annotates("operator", ACCOUNT_CLAIM, "wedged", FORCE_RELEASE, "the account is closed") == ""
     assert await ground.annotates("tenant", ACCOUNT_CLAIM, "wedged", RETRY, "once") == ""
 
 

@@ -29,7 +29,7 @@ SETTLING = 2  # minutes after which it is looked at
 # Beyond it a series that is told no more is forgotten.
 LOOKBACK = 6
 # Their import puts what they tell into the registry; the watcher's gauges come by themselves.
-TELLERS = (
+DISPATCHERS = (
     *("activities.claims.metrics", "activities.instances.metrics", "activities.openstack.counting"),
     *("activities.threescale.metrics", "engine.pauses", "starters.events.metrics", "starters.watch.metrics"),
     "starters.watch.missing_workers",
@@ -469,8 +469,8 @@ def told() -> dict[str, set[str]]:
 
 
 def _told() -> Iterator[tuple[str, set[str]]]:
-    for teller in TELLERS:
-        importlib.import_module(teller)
+    for dispatcher in DISPATCHERS:
+        importlib.import_module(dispatcher)
     yield from OTHERS.items()
     yield from OF_A_COLLECTOR.items()
     for collector, names in list(REGISTRY._collector_to_names.items()):

@@ -40,7 +40,7 @@ from localcloud.deployment import Deployment
 from localcloud.seed import seed_cluster_api
 from starters.events.consumer import Consumer
 from starters.events.consumer_benchmark import spot_warning, state_change
-from starters.events.dispatcher import Teller
+from starters.events.dispatcher import Dispatcher
 from starters.events.index import Index, machine
 from starters.events.main import CALLS_PER_QUEUE, IN_WORK, POLLERS
 from starters.events.queues import SqsQueue
@@ -239,8 +239,8 @@ async def test_an_urgent_event_on_sqs_is_heard_before_five_thousand_others(
         queue = SqsQueue(
             ground.place, caller, threads, wait=timedelta(seconds=1), visibility=settings.events_visibility
         )
-        teller = Teller(index, {ground.place.where}, hand_over, wake)
-        consumer = Consumer(queue, teller, pollers=POLLERS, most=IN_WORK, drain=timedelta(0))
+        dispatcher = Dispatcher(index, {ground.place.where}, hand_over, wake)
+        consumer = Consumer(queue, dispatcher, pollers=POLLERS, most=IN_WORK, drain=timedelta(0))
         running = asyncio.create_task(consumer.run(stop))
         try:
             async with asyncio.timeout(60):
@@ -248,7 +248,7 @@ async def test_an_urgent_event_on_sqs_is_heard_before_five_thousand_others(
         finally:
             stop.set()
             await running
-            await teller.close()
+            await dispatcher.close()
 
 
 async def _looked_after(ground: Ground) -> None:

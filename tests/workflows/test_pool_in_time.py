@@ -73,7 +73,7 @@ async def passes(env: WorkflowEnvironment) -> AsyncIterator[Passes]:
         await env.client.get_workflow_handle(POOL.workflow_id).terminate("the test is over")
 
 
-async def give_up(env: WorkflowEnvironment, name: str, mourner: Key | None, deleted: list[str]) -> None:
+async def give_up(env: WorkflowEnvironment, name: str, dependent: Key | None, deleted: list[str]) -> None:
     """What the worker does when an Account gives itself up; only the API server is not there."""
 
     async def delete(kind: Any, namespace: str, name: str, uid: str) -> None:
@@ -81,7 +81,7 @@ async def give_up(env: WorkflowEnvironment, name: str, mourner: Key | None, dele
 
     kube = cast("KubeApi", SimpleNamespace(delete=delete))
     activities = KubeActivities(kube, env.client)
-    await ActivityEnvironment().run(activities.delete, Delete(key=dead(name), mourner=mourner))
+    await ActivityEnvironment().run(activities.delete, Delete(key=dead(name), dependent=dependent))
 
 
 async def test_a_pool_learns_who_gave_itself_up_and_only_once(env: WorkflowEnvironment, passes: Passes) -> None:

@@ -19,7 +19,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from activities.threescale.cache import ThreescaleCache
-from activities.threescale.pass_context import Ground
+from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.tenants import Tenants
@@ -71,7 +71,7 @@ class RealLooks(Looks):
 
         api = cast("KubeApi", self.kube)
         cache = ThreescaleCache(api, cast("Store", self.kube))
-        ground = Ground(api, cache, cast("Tenants", None), Sources(http), Settings())
+        ground = PassContext(api, cache, cast("Tenants", None), Sources(http), Settings())
         self._passes = PassActivities(ground)
 
     async def answer(self, look: PassObject) -> ThreescaleWorld:

@@ -32,7 +32,7 @@ from domain.loadbalancers.constants import (
     QUOTA_ANNOTATION,
 )
 from domain.loadbalancers.fleet import AskFleet
-from domain.loadbalancers.health import Standing, expires_at, health_of, mark_patches
+from domain.loadbalancers.health import HealthState, expires_at, health_of, mark_patches
 from domain.loadbalancers.machine.access import REMOVED, access_objects, access_status, has_access
 from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess
 from domain.loadbalancers.machine.world import MachineWorld
@@ -41,7 +41,7 @@ from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.loadbalancers.scaling import config_fault
-from domain.loadbalancers.set_status import MachineStanding
+from domain.loadbalancers.set_status import MachineReadiness
 from domain.notices import Notice, warning
 from domain.resource import timestamp
 from domain.writes import Delete, JsonPatch
@@ -60,11 +60,11 @@ class MachinePhase(StrEnum):
 
 
 _PHASES = {
-    Standing.BOOTING: MachinePhase.BOOTING,
-    Standing.RUNNING: MachinePhase.RUNNING,
-    Standing.READY: MachinePhase.READY,
-    Standing.MARKED: MachinePhase.MARKED,
-    Standing.CONDEMNED: MachinePhase.GIVEN_UP,
+    HealthState.BOOTING: MachinePhase.BOOTING,
+    HealthState.RUNNING: MachinePhase.RUNNING,
+    HealthState.READY: MachinePhase.READY,
+    HealthState.MARKED: MachinePhase.MARKED,
+    HealthState.CONDEMNED: MachinePhase.GIVEN_UP,
 }
 _AWAITED = {
     MachinePhase.BOOTING: "its agent's first report",
@@ -99,16 +99,16 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
     machine, plan = world.machine, _plan(world)
     grants = () if _has_rights(world) else (_grant(world),)
     steps = in_project((each for each in plan.steps if not (grants and isinstance(each, CreateServer))), world.project)
-    looks = _looks(world, steps)
-    steps = () if looks else steps
-    awaited = () if looks else _awaited(world, plan)
-    blocker = blocker_of(world, (*looks, *steps, *awaited))
+    observations = _observations(world, steps)
+    steps = () if observations else steps
+    awaited = () if observations else _awaited(world, plan)
+    blocker = blocker_of(world, (*observations, *steps, *awaited))
     hindrance, problem = blocker.hindrance, plan.problem or blocker.problem
-    if plan.given_up and not looks:
+    if plan.given_up and not observations:
         return _given_up(world, plan)
     patch = combined(_waiting_patch(machine, plan, hindrance, now), _mended(world, plan, hindrance))
     # The status is written once, after all steps or when blocked: objects of a dead worker are found by name and mark.
-    under_way = any(not world.refused(each.slot) for each in (*grants, *looks, *steps))
+    under_way = any(not world.refused(each.slot) for each in (*grants, *observations, *steps))
     status: JsonPatch = {}
     if not under_way:
         named: JsonPatch = {} if grants else access_status(machine)
@@ -116,10 +116,10 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
     written = (*writes(world, patch), *writes(world, status, subresource="status"))
     told = blocker.notices(problem, now)
     phase = _phase(world, plan, problem, now)
-    doing = "; ".join(each.summary for each in (*grants, *looks, *steps))
+    doing = "; ".join(each.summary for each in (*grants, *observations, *steps))
     why = plan.problem or blocker.why or doing or _told(world, plan, now)
     moments = [*moments, *looked_again(world, problem)]
-    actions = (*written, *grants, *looks, *steps, *awaited, *judged)
+    actions = (*written, *grants, *observations, *steps, *awaited, *judged)
     working = under_way and not problem
     return _decision(world, phase, why, actions, moments, problem=problem, working=working, notices=told)
 
@@ -133,7 +133,7 @@ def _plan(world: MachineWorld) -> MachinePlan:
     return MachinePlan(server=there, settled=world.known.settled == world.look)
 
 
-def _looks(world: MachineWorld, steps: tuple[Step, ...]) -> tuple[LookAtMachine, ...]:
+def _observations(world: MachineWorld, steps: tuple[Step, ...]) -> tuple[LookAtMachine, ...]:
     """It must come first; after a failed step, once its pause is over."""
     if not needs_look(world, steps):
         return ()
@@ -201,11 +201,11 @@ def _told(world: MachineWorld, plan: MachinePlan, now: datetime) -> str:
         return ""
     health = health_of(world.machine, now, world.timings)
     return {
-        Standing.BOOTING: "its server runs, and its agent has not reported yet",
-        Standing.RUNNING: f"its agent reports a problem: {health.why}",
-        Standing.READY: "it serves traffic",
-        Standing.MARKED: f"it is replaced unless it recovers: {health.why}",
-        Standing.CONDEMNED: f"its set replaces it: {health.why}",
+        HealthState.BOOTING: "its server runs, and its agent has not reported yet",
+        HealthState.RUNNING: f"its agent reports a problem: {health.why}",
+        HealthState.READY: "it serves traffic",
+        HealthState.MARKED: f"it is replaced unless it recovers: {health.why}",
+        HealthState.CONDEMNED: f"its set replaces it: {health.why}",
     }[health.standing]
 
 
@@ -258,13 +258,13 @@ def _judged(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], lis
     health = health_of(machine, now, world.timings)
     if not world.orphan:
         then = {
-            Standing.BOOTING: "it is replaced, unless its agent has reported",
-            Standing.MARKED: "it is replaced, unless it has recovered",
+            HealthState.BOOTING: "it is replaced, unless its agent has reported",
+            HealthState.MARKED: "it is replaced, unless it has recovered",
         }.get(health.standing, "it is marked to be replaced, unless it has recovered")
         return (), [Moment(at=health.next_change, then=then, patience=SET_ACTS)] if health.next_change else []
     if world.sets_left_to:
         return (), [Moment(at=world.again)] if world.again else []
-    if health.standing is Standing.CONDEMNED:
+    if health.standing is HealthState.CONDEMNED:
         return _condemned(world, now, reported=health.reported and not health.hopeless)
     patch, status = mark_patches(machine, health)
     silent = expires_at(machine, world.timings)
@@ -277,7 +277,7 @@ def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[t
     """Delete a condemned machine without a set, unless the cause is probably not the machine."""
     machine = world.machine
     if reported:
-        standing = MachineStanding(machine=machine, health=health_of(machine, now, world.timings))
+        standing = MachineReadiness(machine=machine, health=health_of(machine, now, world.timings))
         if config_fault([standing], now, world.timings):
             return (), [Moment(at=now + world.timings.window)]
         if world.fleet is None:
@@ -308,7 +308,7 @@ def _removal(world: MachineWorld) -> tuple[Action, ...]:
     if server and world.known.server_gone != server:
         return in_project((DeleteServer(id=server),), world.project)
     steps = in_project(remove_machine(world.machine, world.cloud or MachineCloud()).steps, world.project)
-    return _looks(world, steps) or steps
+    return _observations(world, steps) or steps
 
 
 def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> Decision:

@@ -15,7 +15,7 @@ from domain.loadbalancers.names import load_balancer_name
 from domain.loadbalancers.object_world import adopt, gone
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Installation, Service
-from domain.loadbalancers.services.service_status import standing_of
+from domain.loadbalancers.services.service_status import shown_status
 from domain.loadbalancers.services.synchronization import ServiceWork, work_for
 from domain.loadbalancers.services.world import BALANCER, CreateBalancer, DeleteBalancer, PatchBalancer, ServiceWorld
 from domain.notices import NoticeType, warning
@@ -43,7 +43,7 @@ def decide_service(world: ServiceWorld, now: datetime) -> Decision:
     refused = world.refused(BALANCER) if acts else None
     if refused and refused.type is ErrorType.INVALID:
         work = _without_success(work, f"the LoadBalancer could not be written: {refused.message}")
-    standing = standing_of(service, balancer, work, now)
+    standing = shown_status(service, balancer, work, now)
     status = (world.write(standing.patch, subresource="status", note="write its status"),) if standing.patch else ()
     adopted = (world.write(adopt(world), note="add the finalizer"),) if work.add_finalizer else ()
     dropped = (world.drop_finalizer("remove the finalizer"),) if work.drop_finalizer else ()

@@ -38,7 +38,7 @@ _ONE_OF_THE_POLICIES = f"one of {', '.join(SERVER_GROUP_POLICIES)}"
 _HIGHEST_PORT = 65535
 
 
-class Wishes(Model):
+class ServiceAnnotations(Model):
     """With the installation's defaults; `notices` report unreadable annotations."""
 
     replicas: int = 1
@@ -51,12 +51,12 @@ class Wishes(Model):
     problem: str = ""  # must be corrected before the creation; an existing load balancer ignores it
 
 
-def wishes_of(service: Service, installation: Installation) -> Wishes:
+def parse_annotations(service: Service, installation: Installation) -> ServiceAnnotations:
     reader = _Reader(service)
     asked = reader.text("existingFloatingIP")
     existing = _address(asked) if asked else None
     bad = f"annotation {GROUP}/existingFloatingIP: {asked!r} is not an IP address such as 203.0.113.7"
-    return Wishes(
+    return ServiceAnnotations(
         replicas=_replicas(reader),
         existing_floating_ip=existing,
         infrastructure=_infrastructure(reader, installation),

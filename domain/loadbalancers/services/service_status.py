@@ -30,19 +30,19 @@ PARTLY_IGNORED = "PartlyIgnored"  # everything except this is as requested
 _LONGEST_MESSAGE = 32_000  # the API server's limit is 32768
 
 
-class Standing(Model):
+class ShownStatus(Model):
     """Both are empty if nothing differs."""
 
     patch: JsonPatch = {}
     notices: tuple[Notice, ...] = ()
 
 
-def standing_of(service: Service, balancer: LoadBalancer | None, work: ServiceWork, now: datetime) -> Standing:
+def shown_status(service: Service, balancer: LoadBalancer | None, work: ServiceWork, now: datetime) -> ShownStatus:
     wrong = [notice for notice in work.notices if notice.type is NoticeType.WARNING]
     known = _stored(service)
     news = tuple(notice for notice in wrong if known is None or notice.message not in known.message)
     address, gets = _address(service, balancer, work)
-    return Standing(patch=combined(address, _condition(service, wrong, work, now)), notices=(*news, *gets))
+    return ShownStatus(patch=combined(address, _condition(service, wrong, work, now)), notices=(*news, *gets))
 
 
 def _address(

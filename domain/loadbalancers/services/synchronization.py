@@ -40,7 +40,7 @@ from domain.loadbalancers.resources import (
 )
 from domain.loadbalancers.services.endpoints import endpoints_of
 from domain.loadbalancers.services.objects import Installation, Node, Service
-from domain.loadbalancers.services.service_annotations import Wishes, wishes_of
+from domain.loadbalancers.services.service_annotations import ServiceAnnotations, parse_annotations
 from domain.loadbalancers.services.unreadable_annotations import keeping
 from domain.model import Model
 from domain.notices import Notice, normal, warning
@@ -95,7 +95,7 @@ def work_for(
     if problem := _unservable(service):
         problem = f"validation failed: {problem}"
         return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
-    wishes = wishes_of(service, installation)
+    wishes = parse_annotations(service, installation)
     endpoints = endpoints_of(service, nodes)
     finalizer = not service.held
     if balancer is None:
@@ -137,7 +137,7 @@ def _unservable(service: Service) -> str:
 
 def _creation(
     service: Service,
-    wishes: Wishes,
+    wishes: ServiceAnnotations,
     endpoints: tuple[Endpoint, ...],
     installation: Installation,
     *,
@@ -176,7 +176,7 @@ def _creation(
 
 
 def _synchronization(
-    service: Service, balancer: LoadBalancer, wishes: Wishes, endpoints: tuple[Endpoint, ...]
+    service: Service, balancer: LoadBalancer, wishes: ServiceAnnotations, endpoints: tuple[Endpoint, ...]
 ) -> ServiceWork:
     stored = balancer.spec
     wishes = keeping(wishes, stored)
@@ -250,7 +250,7 @@ def _same_timeout(one: str | None, other: str | None) -> bool:
 
 
 def _existing_floating_ip(
-    service: Service, balancer: LoadBalancer, wishes: Wishes
+    service: Service, balancer: LoadBalancer, wishes: ServiceAnnotations
 ) -> tuple[str | None, tuple[Notice, ...]]:
     """After creation, only the Service's current address may be named."""
     stored, asked = balancer.spec.existing_floating_ip, wishes.existing_floating_ip

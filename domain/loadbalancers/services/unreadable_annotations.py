@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from domain.loadbalancers.resources import LoadBalancerSpec
-from domain.loadbalancers.services.service_annotations import Wishes
+from domain.loadbalancers.services.service_annotations import ServiceAnnotations
 
 _OPTIONS = {
     "internalLB": "internal_lb",
@@ -21,7 +21,7 @@ _OPTIONS = {
 }
 
 
-def keeping(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
+def keeping(wishes: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
     """With stored values for unreadable annotations."""
     for name in sorted(wishes.unreadable):
         if name in _OPTIONS:
@@ -31,31 +31,31 @@ def keeping(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
     return wishes
 
 
-def _with_stored_option(wishes: Wishes, stored: LoadBalancerSpec, field: str) -> Wishes:
+def _with_stored_option(wishes: ServiceAnnotations, stored: LoadBalancerSpec, field: str) -> ServiceAnnotations:
     options = wishes.options.model_copy(update={field: getattr(stored.options, field)})
     return wishes.model_copy(update={"options": options})
 
 
-def _replicas(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
+def _replicas(wishes: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
     return wishes.model_copy(update={"replicas": stored.replicas})
 
 
-def _debug(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
+def _debug(wishes: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
     return wishes.model_copy(update={"debug_settings": stored.debug_settings})
 
 
-def _networks(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
+def _networks(wishes: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
     networks = stored.infrastructure.additional_networks
     infrastructure = wishes.infrastructure.model_copy(update={"additional_networks": networks})
     return wishes.model_copy(update={"infrastructure": infrastructure})
 
 
-def _log_forward(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
+def _log_forward(wishes: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
     options = wishes.options.model_copy(update={"log_forward": stored.options.log_forward})
     return wishes.model_copy(update={"options": options})
 
 
-_PARTS: dict[str, Callable[[Wishes, LoadBalancerSpec], Wishes]] = {
+_PARTS: dict[str, Callable[[ServiceAnnotations, LoadBalancerSpec], ServiceAnnotations]] = {
     "replicas": _replicas,
     "debug": _debug,
     "skipCloudControllerDefaultNetworkID": _networks,

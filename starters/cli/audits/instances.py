@@ -30,7 +30,7 @@ from starters.cli.served_places import places_of
 
 if TYPE_CHECKING:
     from activities.aws.places import Places
-    from activities.instances.aws_queries import Ground
+    from activities.instances.aws_queries import ServedPlaces
     from activities.instances.bulk import Bulk, BulkGroups
     from domain.instances.places import Place
     from engine.kube import JsonObject
@@ -44,18 +44,18 @@ GIVEN_UP_AFTER = timedelta(minutes=15)
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
     from activities.aws.places import Places
-    from activities.instances.aws_queries import Ground
+    from activities.instances.aws_queries import ServedPlaces
 
     known = await places_of(session)
     if not known:
         return list(unserved(await _lifecycles(session)))
     callers = Places(connections=8, observing=True)
-    ground = Ground(known, callers)
-    found = await found_twice(partial(_look, session, ground), APART)
+    served = ServedPlaces(known, callers)
+    found = await found_twice(partial(_look, session, served), APART)
     return [*found, *(await asyncio.to_thread(_topologies, session, known, callers) if thorough else ())]
 
 
-async def _look(session: Session, ground: Ground) -> list[Finding]:
+async def _look(session: Session, served: ServedPlaces) -> list[Finding]:
     from activities.instances.bulk import ask_about_all, ask_about_groups
 
     readable, malformed = read_all(AWSMachine, await _objects(session, AWS_MACHINE))
@@ -65,8 +65,8 @@ async def _look(session: Session, ground: Ground) -> list[Finding]:
     named = {*machines, *(each for pool in pools for each in pool.instance_ids)}
     alone = {each.instance_id: each for each in nodes if each.instance_id and each.instance_id not in named}
     machines, named = {**machines, **alone}, {*named, *alone}
-    bulk = await ask_about_all(ground, machines, datetime.now(UTC), lambda _: None)
-    groups = await ask_about_groups(ground, {pool.group for pool in pools if pool.group}, lambda _: None)
+    bulk = await ask_about_all(served, machines, datetime.now(UTC), lambda _: None)
+    groups = await ask_about_groups(served, {pool.group for pool in pools if pool.group}, lambda _: None)
     odd = (Finding(area=AREA, subject=each.key.path, problem=each.problem, advice="correct it") for each in malformed)
     open_ = await _lifecycles(session)
     told = [*findings(machines, bulk), *pool_findings(pools, groups)]

@@ -28,7 +28,7 @@ from localcloud.aws.control import Emulator
 from starters.events.consumer import Consumer
 from starters.events.consumer_benchmark import aws_machine, instance_name, spot_warning
 from starters.events.dead_letters import dead_letters, redrive
-from starters.events.dispatcher import Teller
+from starters.events.dispatcher import Dispatcher
 from starters.events.index import Index, machine
 from starters.events.queues import SqsQueue
 
@@ -92,8 +92,8 @@ class Ground:
         async def wake(group: GroupKey, ended: GroupRecord) -> None:
             return None
 
-        teller = Teller(index, {self.place.where}, hand_over, wake)
-        consumer, stop = Consumer(self.queue, teller, patience=0.1), asyncio.Event()
+        dispatcher = Dispatcher(index, {self.place.where}, hand_over, wake)
+        consumer, stop = Consumer(self.queue, dispatcher, patience=0.1), asyncio.Event()
         running = asyncio.create_task(consumer.run(stop))
         try:
             yield consumer

@@ -24,7 +24,7 @@ from activities.kube import KubeActivities
 from activities.loadbalancers.balancers import LoadBalancerActivities
 from activities.loadbalancers.cloud_steps import CloudActivities
 from activities.loadbalancers.machines import MachineActivities
-from activities.loadbalancers.pass_context import Ground
+from activities.loadbalancers.pass_context import PassContext
 from activities.loadbalancers.predecessor import LEASES
 from activities.loadbalancers.sets import SetActivities
 from activities.loadbalancers.sweeps import SweepActivities
@@ -63,7 +63,7 @@ class Passes:
             loadbalancers_api_endpoint="https://api.example:443", worker_openstack_rate_per_project=1000
         )
         self.of(seed_cluster(api))
-        ground = Ground(api, lab.kube, lab.projects, self.settings)
+        ground = PassContext(api, lab.kube, lab.projects, self.settings)
         writes = KubeActivities(api, cast(Client, None))
         self._sets = SetActivities(ground, writes)
         durable = (LoadBalancerActivities(ground), MachineActivities(ground), CloudActivities(ground), self._sets)

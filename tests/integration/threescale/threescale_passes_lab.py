@@ -23,7 +23,7 @@ from threescale_process import Client, fresh
 from activities.threescale.area import CALL_TIMEOUT
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
-from activities.threescale.pass_context import Ground
+from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.tenants import SEATS, Tenants
@@ -124,5 +124,5 @@ async def one_worker(*, seats: int = SEATS, **settings: Any) -> AsyncIterator[Pa
     seconds = (used.call_timeout or CALL_TIMEOUT).total_seconds()
     async with Connections(seconds) as connections, Connections(seconds, verify=False) as unverified:
         tenants = Tenants(connections, unverified, seats)
-        ground = Ground(api, ThreescaleCache(api, cast("Store", kube)), tenants, Sources(connections.http), used)
+        ground = PassContext(api, ThreescaleCache(api, cast("Store", kube)), tenants, Sources(connections.http), used)
         yield Passes(kube, PassActivities(ground))
