@@ -33,6 +33,7 @@ from temporalio.common import (
     TypedSearchAttributes,
     WorkflowIDConflictPolicy,
 )
+from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.runtime import (
     LogForwardingConfig,
     LoggingConfig,
@@ -44,7 +45,10 @@ from temporalio.runtime import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from domain.continue_as_new import Carry
+from domain.decision import Decision
 from domain.identity import Key, all_kinds, task_queue
+from domain.passes import PassedWorld
+from domain.runner import State
 from engine.encryption import data_converter
 from engine.health import AddressUnusable
 from engine.settings import Settings
@@ -152,19 +156,30 @@ async def is_open(client: Client, key: Key) -> bool:
     return found is not None and found.status is WorkflowExecutionStatus.RUNNING
 
 
-async def open_with(client: Client, key: Key, world: BaseModel, *, told: str = "") -> None:
+async def open_with(client: Client, key: Key, world: PassedWorld, *, told: str = "") -> None:
     """Start the object's lifecycle with a first pass that the caller has made, unless it is open.
 
-    With `told`, the world is also sent by the signal of that name, open or not.
+    With `told`, an open one gets the world by the signal of that name.
     """
-    extra: dict[str, Any] = {"start_signal": told, "start_signal_args": [world]} if told else {}
-    await client.start_workflow(
-        key.kind,
-        Carry(key=key, world=world.model_dump(mode="json")),
-        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        **_known_by(key),
-        **extra,
-    )
+    known_by = _known_by(key, shown(State(world).phase(world.decision), world.decision))
+    carry = Carry(key=key, world=world.model_dump(mode="json"))
+    while True:
+        try:
+            await client.start_workflow(key.kind, carry, **known_by)
+        except WorkflowAlreadyStartedError:
+            if told and not await _signal_open(client, key.workflow_id, told, world):
+                continue  # it has ended meanwhile
+        return
+
+
+def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
+    """The search attributes of a decision; those without a value are left out."""
+    found: list[SearchAttributePair[Any]] = [
+        SearchAttributePair(OP_PHASE, phase),
+        SearchAttributePair(OP_WAITS_FOR, list(decision.waits_for)),
+    ]
+    found += [SearchAttributePair(OP_DEADLINE, decision.deadline)] if decision.deadline else []
+    return found + ([SearchAttributePair(OP_OWNER, decision.owner)] if decision.owner else [])
 
 
 async def tell(client: Client, key: Key, signal: str, about: BaseModel) -> None:
@@ -197,8 +212,8 @@ def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
     )
 
 
-def _known_by(key: Key) -> dict[str, Any]:
-    """The task queue and first search attributes; the loop adds the others."""
+def _known_by(key: Key, further: Sequence[SearchAttributePair[Any]] = ()) -> dict[str, Any]:
+    """The task queue and first search attributes; the loop adds those of its decisions that are not given here."""
     kind = all_kinds()[key.kind]
     return {
         "id": key.workflow_id,
@@ -210,6 +225,7 @@ def _known_by(key: Key) -> dict[str, Any]:
                 SearchAttributePair(OP_KIND, key.kind),
                 SearchAttributePair(OP_NAMESPACE, key.namespace),
                 SearchAttributePair(OP_NAME, key.name),
+                *further,
             ]
         ),
     }

@@ -100,7 +100,7 @@ class Entity(Generic[W]):
         self._timer: Timer | None = None
         self._missed_heartbeats = 0  # consecutive, each within `SLOW_FOR` of the one before
         self._missed_heartbeat_at: datetime | None = None
-        self._shown: tuple[object, ...] = ()
+        self._shown = _shown_at_start() if told else ()
         self._looks = 0  # started
         self._looked = 0  # ended, with or without a result
 
@@ -506,6 +506,14 @@ class Entity(Generic[W]):
         lever = write(key=self.key, patch=patch, note=f"annotate {', '.join(annotations)}")
         await self._run(lever)
         self.wake()
+
+
+def _shown_at_start() -> tuple[object, ...]:
+    """What the search attributes say that the run was started with; empty if they are of no decision."""
+    found = workflow.info().typed_search_attributes
+    if (phase := found.get(OP_PHASE)) is None:
+        return ()
+    return phase, tuple(found.get(OP_WAITS_FOR, ())), found.get(OP_DEADLINE), found.get(OP_OWNER, "")
 
 
 def _failure(error: ActivityError | ApplicationError) -> Refusal:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from claim_domain import BINDER
 from claims_world import HANDLE, POOL, READY, STALLED, Area, area, claim, until_then
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
@@ -24,7 +25,7 @@ from domain.why import Why
 from domain.writes import Patch
 from engine import clock
 from engine.errors import Denied, Unavailable
-from engine.temporal import open_with, tell, tell_open, wake
+from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR, open_with, tell, tell_open, wake
 
 PASSES: dict[Key, type[Action]] = {claim(): PassClaim, HANDLE: PassHandle, POOL: PassPool, BINDER: Serve}
 OF_OBJECTS = [key for key in PASSES if key != BINDER]
@@ -85,6 +86,29 @@ async def test_a_workflow_opened_behind_a_pass_looks_only_at_the_deadline(claims
     looks = await claims.looks(PASSES[key], 1)
     assert looks[0].woken is False, "a moment has come: nobody says that anything has changed"
     assert abs(claims.times(PASSES[key])[0] - end) < timedelta(seconds=1)
+
+
+async def test_a_workflow_opened_behind_a_pass_starts_with_what_it_shows(claims: Area) -> None:
+    """No signal and no change of its search attributes: both are events of each claim's history."""
+    end = await claims.now() + timedelta(hours=3)
+    decision = until_then(end).model_copy(update={"waits_for": ("a friend",), "owner": "ResourcePool/poolboy/spares"})
+    await open_with(claims.env.client, claim(), served(await claims.now(), decision), told="served")
+    await claims.why(claim(), lambda why: why.deadline == end)
+    assert await shown_and_written(claims) == (("Ready", ["a friend"], end, "ResourcePool/poolboy/spares"), 0)
+    later = end + timedelta(hours=1)
+    await open_with(claims.env.client, claim(), served(await claims.now(), until_then(later)), told="served")
+    await claims.why(claim(), lambda why: why.deadline == later)
+    assert await shown_and_written(claims) == (("Ready", [], later, None), 1)
+
+
+async def shown_and_written(claims: Area) -> tuple[tuple[object, ...], int]:
+    """A claim's search attributes, and how often its workflow has written them."""
+    described = await claims.handle(claim()).describe()
+    found = described.typed_search_attributes
+    events = (await claims.handle(claim()).fetch_history()).events
+    written = sum(each.event_type == EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES for each in events)
+    shown = (found.get(OP_PHASE), list(found.get(OP_WAITS_FOR, ())), found.get(OP_DEADLINE), found.get(OP_OWNER))
+    return shown, written
 
 
 async def test_a_claim_that_the_binder_ends_looks_at_itself_only_when_nobody_has(claims: Area) -> None:
