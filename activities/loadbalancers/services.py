@@ -86,8 +86,9 @@ class ServiceActivities(Activities):
         world = passed.world
         if world.balancer is not None and not (world.hold or look.dry_run):
             await self._forward(world.service.metadata, world.balancer)
+            world = world.with_balancer(world.balancer)
         # A Service without a load balancer of ours still exists; a wake during the workflow's end is not lost.
-        return passed.as_world(LoadBalancerWorld, exists=world.exists)
+        return passed.as_world(LoadBalancerWorld, exists=world.exists, known=world.known)
 
     # --- observing ---
 

@@ -16,9 +16,13 @@ OBSERVE_AGAIN = "observe again"
 
 
 class ObjectKnown(Model):
-    """`version` is the resourceVersion of its last write; an older object is not observed again."""
+    """`version` is the resourceVersion of its last write; an older object is not observed again.
+
+    `balancer_generation` is that of a Service's LoadBalancer when its last pass ended.
+    """
 
     version: str = ""
+    balancer_generation: int = 0
 
 
 class ObjectWorld(object_world.ObjectWorld):

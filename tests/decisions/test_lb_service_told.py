@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
+import pytest
 from lb_objects import INSTALLATION
 from memory_kube import MemoryKube
 from temporalio.client import Client
@@ -14,10 +15,11 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.kube import KubeActivities
 from activities.loadbalancers.services import ServiceActivities
-from domain.identity import Key
+from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
 from domain.loadbalancers.notices import bad_source_range
+from domain.loadbalancers.object_world import ObjectKnown
 from domain.loadbalancers.passes import PassService
 from domain.notices import Notice, normal, warning
 from engine.kube import EVENT, KubeApi
@@ -27,11 +29,34 @@ from engine.settings import Settings
 RANGES = "yawol.stackit.cloud/loadBalancerSourceRanges"
 
 
+class WorkerDied(BaseException):
+    """Nothing in the worker catches it."""
+
+
+class DeadlyKube(MemoryKube):
+    """Kills the worker right after a write of a LoadBalancer, if that is asked for."""
+
+    deadly = False
+
+    async def create(self, kind: Kind, *args: Any, **more: Any) -> Any:
+        return self._answer(kind, await super().create(kind, *args, **more))
+
+    async def patch(self, kind: Kind, *args: Any, **more: Any) -> Any:
+        return self._answer(kind, await super().patch(kind, *args, **more))
+
+    def _answer(self, kind: Kind, made: Any) -> Any:
+        if self.deadly and kind == LOAD_BALANCER:
+            self.deadly = False
+            raise WorkerDied
+        return made
+
+
 class Installed:
     """One Service, in a cluster of its own."""
 
     def __init__(self) -> None:
-        self.kube, self.served = MemoryKube(), MemoryKube()
+        self.kube, self.served = DeadlyKube(), MemoryKube()
+        self._memory, self._recorded = ObjectKnown(), dict[str, datetime | None]()
         self.restart()
 
     def restart(self) -> None:
@@ -41,21 +66,26 @@ class Installed:
         self._services = ServiceActivities(kube, served, Settings(), INSTALLATION, writes)
 
     async def create(self, **annotations: str) -> None:
+        await self.served.create(SERVICE, self.body(annotations), "web")
+        await self.passed()
+
+    @staticmethod
+    def body(annotations: dict[str, str]) -> dict[str, Any]:
         port = {"name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080, "nodePort": 30080}
-        body = {
+        return {
             "metadata": {"name": "shop", "annotations": annotations},
             "spec": {"type": "LoadBalancer", "loadBalancerClass": "stackit.cloud/yawol", "ports": [port]},
         }
-        await self.served.create(SERVICE, body, "web")
-        await self.passed()
 
-    async def passed(self) -> Counter[tuple[str, str]]:
+    async def passed(self, attempt: int = 1) -> Counter[tuple[str, str]]:
         """How often the Service was told what, by reason and message, after one more pass."""
         uid = (await self.served.get(SERVICE, "web", "shop"))["metadata"]["uid"]
         key = Key(kind=SERVICE.name, namespace="web", name="shop", uid=uid)
         environment = ActivityEnvironment()
-        environment.info = replace(environment.info, started_time=datetime.now(UTC))
-        await environment.run(self._services.pass_service, PassService(key=key))
+        environment.info = replace(environment.info, started_time=datetime.now(UTC), attempt=attempt)
+        look = PassService(key=key, memory=self._memory, recorded=self._recorded)
+        world = await environment.run(self._services.pass_service, look)
+        self._memory, self._recorded = world.known, world.recorded
         told = (await self.served.list(EVENT, "web")).items
         return Counter((str(each["reason"]), str(each["message"])) for each in told)
 
@@ -97,3 +127,37 @@ async def test_what_only_its_load_balancer_was_told_a_service_is_told_once() -> 
     assert {what: told[what] for what in wanted} == dict.fromkeys(wanted, 1)
     on.restart()
     assert await on.passed() == told
+
+
+CREATED = ("creation", "LoadBalancer is in creation")
+PORTS_SYNCED = ("update", "LoadBalancer ports successfully synced with service ports")
+
+
+async def test_a_success_is_reported_although_the_worker_died_before_its_event() -> None:
+    on = Installed()
+    await on.served.create(SERVICE, on.body({}), "web")
+    on.kube.deadly = True
+    with pytest.raises(WorkerDied):
+        await on.passed()
+    on.restart()
+    told = await on.passed(attempt=2)
+    assert (told[CREATED], told[PORTS_SYNCED]) == (1, 1)
+    assert await on.passed() == told
+
+    port = {"name": "http", "protocol": "TCP", "port": 81, "targetPort": 8080, "nodePort": 30080}
+    await on.served.patch(SERVICE, "web", "shop", {"spec": {"ports": [port]}})
+    on.kube.deadly = True
+    with pytest.raises(WorkerDied):
+        await on.passed()
+    on.restart()
+    told = await on.passed(attempt=2)
+    assert (told[CREATED], told[PORTS_SYNCED]) == (1, 2)
+    assert await on.passed() == told
+
+
+async def test_a_lost_attempt_that_changed_nothing_reports_no_success() -> None:
+    on = Installed()
+    await on.create()
+    told = await on.passed()
+    on.restart()
+    assert await on.passed(attempt=2) == told

@@ -16,9 +16,9 @@ from domain.loadbalancers.object_world import adopt, gone
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Installation, Service
 from domain.loadbalancers.services.service_status import shown_status
-from domain.loadbalancers.services.synchronization import ServiceWork, work_for
+from domain.loadbalancers.services.synchronization import ServiceWork, done_since, work_for
 from domain.loadbalancers.services.world import BALANCER, CreateBalancer, DeleteBalancer, PatchBalancer, ServiceWorld
-from domain.notices import NoticeType, warning
+from domain.notices import Notice, NoticeType, warning
 from domain.refusal import ErrorType
 
 NOT_SERVED = "this worker serves no Services: set CLUSTER_NAMESPACE, SECRET_NAME, FLOATING_NET_ID and NETWORK_ID"
@@ -39,10 +39,13 @@ def decide_service(world: ServiceWorld, now: datetime) -> Decision:
         return Decision(phase="Held", outcome=Outcome.WAITING, why=NOT_SERVED, waits_for=("the settings",))
     service, balancer = world.service, world.balancer
     work = work_for(service, balancer, world.nodes, world.installation)
+    done: tuple[Notice, ...] = ()
     acts = _balancer_actions(world, work, world.installation)
     refused = world.refused(BALANCER) if acts else None
     if refused and refused.type is ErrorType.INVALID:
         work = _without_success(work, f"the LoadBalancer could not be written: {refused.message}")
+    elif world.unsure and balancer is not None:
+        done = done_since(balancer, world.known.balancer_generation)
     standing = shown_status(service, balancer, work, now)
     status = (world.write(standing.patch, subresource="status", note="write its status"),) if standing.patch else ()
     adopted = (world.write(adopt(world), note="add the finalizer"),) if work.add_finalizer else ()
@@ -58,7 +61,7 @@ def decide_service(world: ServiceWorld, now: datetime) -> Decision:
             "actions": stages[0] if stages else (),
             "planned": tuple(action.summary for stage in stages[1:] for action in stage),
             "deadline": world.again,
-            "notices": standing.notices if shown else (),
+            "notices": (*done, *(standing.notices if shown else ())),
         }
     )
 

@@ -170,9 +170,7 @@ def _creation(
         },
         "spec": spec.model_dump(mode="json", exclude_defaults=True),
     }
-    # yawol writes the ports one second after the creation, and reports both.
-    told = (normal("creation", "LoadBalancer is in creation", each_time=True), _update(_PORTS_SYNCED))
-    return ServiceWork(add_finalizer=finalizer, create=body, notices=(*wishes.notices, *told))
+    return ServiceWork(add_finalizer=finalizer, create=body, notices=(*wishes.notices, *_created()))
 
 
 def _synchronization(
@@ -277,6 +275,24 @@ def _dumped(endpoints: tuple[Endpoint, ...]) -> list[Document]:
 def _port(port: Port) -> Document:
     """As Services write it: in a merge patch's list, nulls would be stored."""
     return {**port.model_dump(mode="json", exclude_defaults=True), "protocol": port.protocol}
+
+
+def done_since(balancer: LoadBalancer, generation: int) -> tuple[Notice, ...]:
+    """The success of an attempt whose answer was lost: the LoadBalancer has changed since this generation (0: absent).
+
+    Which parts a lost patch changed cannot be observed, so each synchronized part is reported.
+    """
+    now = balancer.metadata.generation
+    if generation == 0:
+        return _created() if now == 1 else ()
+    if now == generation:
+        return ()
+    return _synced({"ports": (), "replicas": 0, "endpoints": ()})
+
+
+def _created() -> tuple[Notice, ...]:
+    """Yawol writes the ports one second after the creation, and reports both."""
+    return (normal("creation", "LoadBalancer is in creation", each_time=True), _update(_PORTS_SYNCED))
 
 
 def _synced(changes: JsonPatch) -> tuple[Notice, ...]:

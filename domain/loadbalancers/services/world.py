@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from domain.decision import Action, Queue
 from domain.loadbalancers.object_world import ObjectWorld
@@ -25,6 +25,10 @@ class ServiceWorld(ObjectWorld):
     balancer: LoadBalancer | None = None
     nodes: tuple[Node, ...] = ()
     installation: Installation | None = None
+
+    def with_balancer(self, balancer: LoadBalancer | None) -> Self:
+        generation = balancer.metadata.generation if balancer else 0
+        return self.model_copy(update={"balancer": balancer}).learn(balancer_generation=generation)
 
 
 class FoundBalancer(Model):
@@ -52,7 +56,7 @@ class _BalancerAction(Action):
 
     def fold(self, world: ServiceWorld, result: Model | None) -> ServiceWorld:  # type: ignore[override]
         assert isinstance(result, FoundBalancer)  # noqa: S101 - the activity's type
-        return world.model_copy(update={"balancer": result.balancer}).with_news(*self.notices)
+        return world.with_balancer(result.balancer).with_news(*self.notices)
 
 
 class CreateBalancer(_BalancerAction):
