@@ -21,8 +21,9 @@ from localcloud.building import BuildError
 from localcloud.deployment import Deployment, DeploymentError, DeploymentStatus
 from localcloud.golang.toolchain import ToolchainError
 from localcloud.progress import ConsoleNarrator
-from localcloud.services import ALL, TEMPORAL, THREESCALE
+from localcloud.services import ALL, TEMPORAL, TEMPORAL_NEEDS, THREESCALE
 from localcloud.state import Cloud, Running, ServiceState, StateDirectoryError
+from localcloud.temporal import choice as choices
 from localcloud.terminal import complain, console, end_as_by_ctrl_c, say
 
 StateOption = Annotated[
@@ -89,7 +90,7 @@ def up(
             started = deployment.start(
                 clouds=_clouds(with_),
                 kubeconfig=kubeconfig,
-                only=_services_without(without),
+                only=_services_without(without, temporal),
                 temporal=temporal,
                 tether=not detach,
                 narrator=narrator,
@@ -265,9 +266,22 @@ def _clouds(text: str) -> tuple[Cloud, ...]:
     return tuple(Cloud(name) for name in names)
 
 
-def _services_without(text: str) -> tuple[str, ...] | None:
+def _services_without(text: str, temporal: str | None) -> tuple[str, ...] | None:
     names = {name.strip() for name in text.split(",") if name.strip()}
     unknown = names - set(ALL)
     if unknown:
         raise typer.BadParameter(f"--without takes {', '.join(ALL)}; not {', '.join(sorted(unknown))}")
+    needed = names & set(TEMPORAL_NEEDS)
+    if needed and TEMPORAL not in names and _temporal_choice(temporal) == choices.POSTGRES:
+        raise typer.BadParameter(
+            f"--without {', '.join(sorted(needed))}: Temporal on PostgreSQL cannot start without it. Leave out "
+            f"{TEMPORAL} as well, or name a database of your own: --temporal {choices.POSTGRES}=URL"
+        )
     return tuple(name for name in ALL if name not in names) if names else None
+
+
+def _temporal_choice(option: str | None) -> str:
+    try:
+        return choices.chosen(option)
+    except choices.UnknownChoice as error:
+        raise typer.BadParameter(str(error)) from None

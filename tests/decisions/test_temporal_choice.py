@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from engine.encryption import KeyRing
-from localcloud import debian, services
+from localcloud import cli, debian, services
 from localcloud.deployment import Deployment, DeploymentError
 from localcloud.golang import build, toolchain
 from localcloud.progress import Silence
@@ -263,3 +265,13 @@ def test_a_pid_file_whose_pid_another_program_has_is_removed(tmp_path: Path) -> 
         lock.write_text(f"{pid}\n/data\n")
         postgres._drop_stale_lock(tmp_path)
         assert lock.exists() is stays
+
+
+@pytest.mark.parametrize("without", ["postgres", "postgres,temporal-schema"])
+def test_what_temporal_on_postgresql_needs_cannot_be_left_out_alone(without: str, tmp_path: Path) -> None:
+    app = typer.Typer()
+    cli.register(app)
+    command = ["up", "--state", str(tmp_path / "state"), "--temporal", "postgres", "--without", without]
+    refused = CliRunner().invoke(app, command)
+    assert refused.exit_code == 2
+    assert "--temporal postgres=URL" in " ".join(refused.output.replace("│", " ").split())
