@@ -32,16 +32,25 @@ from tests.running.temporal_client import temporal_of
 ROOT = Path(__file__).parents[2]
 READY_SECONDS = 180.0
 STRIKE_SECONDS = 120.0
+HEARTBEAT_SECONDS = float(os.environ.get("CHAOS_HEARTBEAT", "6"))
 
 # Notes what a case tries (effects, or lifecycle and what was broken), and the fault.
 Record = Callable[[Sequence[Effect | tuple[str, str]], str], None]
 
 
-# What a process in reserve does: what takes seconds to import is there already when it is told to begin.
-_RESERVE = """
+# What a process in reserve does: what takes seconds to import is there already when it is told to begin. Its workflows
+# miss a heartbeat after some seconds at most: most of the time of a case would be spent waiting for those of the dead.
+_RESERVE = f"""
 import importlib, sys
+from datetime import timedelta
+from temporalio import workflow
 for name in sys.argv.pop(1).split(","):
     importlib.import_module(name)
+start_activity, soon = workflow.start_activity, timedelta(seconds={HEARTBEAT_SECONDS})
+def start_activity_with_heartbeat(*arguments, heartbeat_timeout=None, **more):
+    shorter = heartbeat_timeout and min(heartbeat_timeout, soon)
+    return start_activity(*arguments, heartbeat_timeout=shorter, **more)
+workflow.start_activity = start_activity_with_heartbeat
 sys.stdin.readline() or sys.exit()
 importlib.import_module("starters.cli.main").main()
 """
