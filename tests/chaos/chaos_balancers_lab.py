@@ -1,8 +1,10 @@
-"""An installation whose load balancers are broken into: a real OpenStack, and one load balancer after another.
+"""An installation whose load balancers are broken into: a real OpenStack, and lives of load balancers.
 
-Work comes in turns, each of which begins where the one before has ended:
+A life has turns, each of which begins where the one before has ended:
 
     create (one machine) ──► grow (two) ──► roll out (two others) ──► shrink (one) ──► delete
+
+As many lives as there are turns, each at another one, take all turns at the same time.
 
 No machine boots: its agent is played, which has reported for an hour that all is well; the first machine of the newest
 revision says that it has the address. A rollout waits for two minutes then: that moment is moved into the past.
@@ -20,15 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from chaos_claims_lab import write_name
 from chaos_cluster import Cluster
 from chaos_installation import Installation
-from chaos_proxy import Request
+from chaos_striking import write_name
 
 from domain.loadbalancers.resources import HAS_MASTER
 from localcloud import services
 from localcloud.deployment import Deployment
-from localcloud.openstack.contract import Fault
 from localcloud.openstack.control import OpenStackControl
 from localcloud.openstack.control_plane import project
 from localcloud.openstack.project import listed, project_session
@@ -47,15 +47,23 @@ TURNS = ("create", "grow", "roll out", "shrink", "delete")
 UNTOLD = "POST events"
 _HEALTHY = ("ConfigReady", "EnvoyReady", "EnvoyUpToDate")
 _REPORT_SECONDS = 45.0
+_FAULTS_SECONDS = 0.2
 
 
 @dataclass
-class Expected:
-    """What there should be; nothing at all while `name` is empty."""
+class Life:
+    """One load balancer after another, and what there should be of the newest; nothing at all while `name` is empty."""
 
     name: str = ""
     replicas: int = 0
     zone: str = ""
+    after: str = TURNS[-1]
+    """The turn that was taken last."""
+
+    @property
+    def coming(self) -> str:
+        """The turn that comes next."""
+        return TURNS[(TURNS.index(self.after) + 1) % len(TURNS)]
 
 
 class BalancersLab(Installation):
@@ -67,10 +75,10 @@ class BalancersLab(Installation):
         super().__init__(state, used, SETTINGS, worker, clouds=(Cloud.OPENSTACK,), reserve=True)
         self.cloud = OpenStackControl.of(self.deployment)
         self.cloud.clear()
-        self.expected = Expected()
-        self.after = TURNS[-1]
-        """The turn that was taken last."""
+        self.lives = [Life()]
         self._serial = 0
+        self._hits: dict[str, dict[str, int]] = {}
+        self._hits_at: dict[str, float] = {}
         self._member = project_session(self.deployment)
         self._agents = Agents(self.deployment)
         self.start()
@@ -98,24 +106,43 @@ class BalancersLab(Installation):
     # --- turns ---
 
     def ready_to(self, turn: str) -> None:
-        """Take undisturbed turns until it is the one's."""
-        while _next(self.after) != turn:
-            self.take(_next(self.after))
+        """Let the first life take undisturbed turns until it is the one's."""
+        self._take_until({0: turn})
+
+    def stagger(self) -> None:
+        """Let lives take undisturbed turns until each is at another one."""
+        self.lives += [Life() for _ in TURNS[len(self.lives) :]]
+        first = TURNS.index(self.lives[0].coming)
+        self._take_until({number: TURNS[(first + number) % len(TURNS)] for number in range(len(TURNS))})
+
+    def _take_until(self, turns: dict[int, str]) -> None:
+        while late := [self.lives[number] for number, turn in turns.items() if self.lives[number].coming != turn]:
+            for life in late:
+                self._take(life)
             self.settle()
 
     def take(self, turn: str) -> None:
-        """What people do."""
-        self.after = turn
-        getattr(self, f"_{turn.replace(' ', '_')}")()
+        """What people do to the first life's load balancer."""
+        assert self.lives[0].coming == turn
+        self._take(self.lives[0])
 
-    def _create(self) -> None:
+    def take_all(self) -> None:
+        """What people do to all load balancers."""
+        for life in self.lives:
+            self._take(life)
+
+    def _take(self, life: Life) -> None:
+        life.after = life.coming
+        {"create": self._create, "delete": self._delete}.get(life.after, self._change)(life)
+
+    def _create(self, life: Life) -> None:
         self._serial += 1
-        self.expected = Expected(name=f"web-{self._serial}", replicas=1)
+        life.name, life.replicas, life.zone = f"web-{self._serial}", 1, ""
         given = services.settled(project(self.deployment.state))
         found = {name.removeprefix("PERDURE_LOADBALANCERS_"): value for name, value in given.items()}
         spec = {
             "replicas": 1,
-            "selector": {"matchLabels": {"yawol.stackit.cloud/loadbalancer": self.expected.name}},
+            "selector": {"matchLabels": {"yawol.stackit.cloud/loadbalancer": life.name}},
             "ports": [{"name": "http", "protocol": "TCP", "port": 8080, "nodePort": 30080}],
             "endpoints": [{"name": "node", "addresses": ["127.0.0.1"]}],
             "infrastructure": {
@@ -125,29 +152,21 @@ class BalancersLab(Installation):
                 "authSecretRef": {"name": LOAD_BALANCER_SECRET, "namespace": NAMESPACE},
             },
         }
-        made = {"apiVersion": GROUP_VERSION, "kind": "LoadBalancer", "metadata": {"name": self.expected.name}}
+        made = {"apiVersion": GROUP_VERSION, "kind": "LoadBalancer", "metadata": {"name": life.name}}
         self.cluster.create("loadbalancers", NAMESPACE, {**made, "spec": spec})
 
-    def _grow(self) -> None:
-        self._scale(2)
+    def _change(self, life: Life) -> None:
+        if life.after == "roll out":
+            life.zone = "nova"
+            spec: Json = {"infrastructure": {"availabilityZone": life.zone}}
+        else:
+            life.replicas = 2 if life.after == "grow" else 1
+            spec = {"replicas": life.replicas}
+        self.cluster.patch("loadbalancers", NAMESPACE, life.name, {"spec": spec})
 
-    def _shrink(self) -> None:
-        self._scale(1)
-
-    def _scale(self, replicas: int) -> None:
-        self.expected.replicas = replicas
-        self._patch({"replicas": replicas})
-
-    def _roll_out(self) -> None:
-        self.expected.zone = "nova"
-        self._patch({"infrastructure": {"availabilityZone": "nova"}})
-
-    def _delete(self) -> None:
-        self.cluster.delete("loadbalancers", NAMESPACE, self.expected.name)
-        self.expected = Expected()
-
-    def _patch(self, spec: Json) -> None:
-        self.cluster.patch("loadbalancers", NAMESPACE, self.expected.name, {"spec": spec})
+    def _delete(self, life: Life) -> None:
+        self.cluster.delete("loadbalancers", NAMESPACE, life.name)
+        life.name = ""
 
     # --- settling ---
 
@@ -172,35 +191,26 @@ class BalancersLab(Installation):
         ]
 
     def _of_objects(self, balancers: list[Json], sets: list[Json], machines: list[Json]) -> list[str]:
-        wanted = self.expected
-        if not wanted.name:
-            left = [*balancers, *sets, *machines]
-            return [f"{each.get('kind', 'object')} {_name(each)} is left" for each in left]
-        if [_name(each) for each in balancers] != [wanted.name]:
-            return [f"LoadBalancers {[_name(each) for each in balancers]}"]
-        status = balancers[0].get("status", {})
-        zones = {each["spec"]["infrastructure"].get("availabilityZone", "") for each in machines}
-        scaled = [each["spec"]["replicas"] for each in sets if each["spec"].get("replicas")]
-        checks = (
-            (len(machines) == wanted.replicas, f"{len(machines)} machines"),
-            (not any("deletionTimestamp" in each["metadata"] for each in machines), "a machine is still to go"),
-            (zones == {wanted.zone}, f"machines in zones {zones}"),
-            (scaled == [wanted.replicas], f"sets scaled to {scaled}"),
-            (status.get("readyReplicas") == wanted.replicas, f"{status.get('readyReplicas')} ready"),
-        )
-        return [said for holds, said in checks if not holds]
+        wrong = []
+        names = [life.name for life in self.lives if life.name]
+        if sorted(map(_name, balancers)) != sorted(names):
+            wrong.append(f"LoadBalancers {[_name(each) for each in balancers]} instead of {names}")
+        left = [each for each in (*sets, *machines) if _balancer(each) not in names]
+        wrong += [f"{each.get('kind', 'object')} {_name(each)} is left" for each in left]
+        for life in self.lives:
+            own = [[each for each in some if _balancer(each) == life.name] for some in (balancers, sets, machines)]
+            wrong += [f"{life.name}: {each}" for each in _of_life(life, *own)] if life.name and own[0] else []
+        return wrong
 
     def _of_cloud(self, balancers: list[Json], machines: list[Json]) -> list[str]:
-        """One of each, and no other of anybody's."""
-        wanted = self.expected
-        full = [f"{NAMESPACE}/{wanted.name}"] if wanted.name else []
+        """One of each for each load balancer, and no other of anybody's."""
+        full = sorted(f"{NAMESPACE}/{life.name}" for life in self.lives if life.name)
         names = sorted(_name(each) for each in machines)
         floating = listed(self._member, "network", "/v2.0/floatingips", "floatingips")
         groups = listed(self._member, "network", "/v2.0/security-groups", "security_groups")
         ports = listed(self._member, "network", "/v2.0/ports", "ports")
         servers = listed(self._member, "compute", "/servers/detail", "servers")
-        status = balancers[0].get("status", {}) if balancers else {}
-        found = (
+        found: tuple[tuple[str, object, object], ...] = (
             ("floating IPs", _ours(floating, "description"), full),
             ("security groups", _ours(groups, "name"), full),
             ("ports", _ours(ports, "name"), sorted([*full, *(f"{NAMESPACE}/{name}" for name in names)])),
@@ -211,12 +221,13 @@ class BalancersLab(Installation):
                 sorted(each.get("status", {}).get("serverID", "") for each in machines),
                 _ids(servers),
             ),
+            (
+                "recorded addresses",
+                {f"{NAMESPACE}/{_name(each)}": each.get("status", {}).get("externalIP") for each in balancers},
+                {each["description"]: each["floating_ip_address"] for each in floating if each["description"] in full},
+            ),
         )
-        wrong = [f"{what}: {there} instead of {should}" for what, there, should in found if there != should]
-        address = [each["floating_ip_address"] for each in floating if each["description"] in full]
-        if full and address != [status.get("externalIP")]:
-            wrong.append(f"the status says {status.get('externalIP')}, the cloud {address}")
-        return wrong
+        return [f"{what}: {there} instead of {should}" for what, there, should in found if there != should]
 
     def _of_rights(self, machines: list[Json]) -> list[str]:
         """Every machine has its four objects, nobody else has any."""
@@ -259,7 +270,14 @@ class BalancersLab(Installation):
         service, method, route = call.split(" ")
         path = route.replace("{id}", "[^/]+") + "$"
         made = self.cloud.fault(service, method, path, **{"count": 1, **fault})
-        return lambda: _hits(self.cloud.faults(service), made.id) > 0
+        return lambda: self._struck(service).get(made.id, 0) > 0
+
+    def _struck(self, service: str) -> dict[str, int]:
+        """How often each fault struck: many are waited for at once, so this is asked once for all of them."""
+        if time.monotonic() - self._hits_at.get(service, 0.0) > _FAULTS_SECONDS:
+            self._hits[service] = {each.id: each.hits for each in self.cloud.faults(service)}
+            self._hits_at[service] = time.monotonic()
+        return self._hits[service]
 
 
 class Agents:
@@ -295,10 +313,11 @@ class Agents:
             for each in self._cluster.list("loadbalancermachines", NAMESPACE)
             if each.get("status", {}).get("serverID") and "deletionTimestamp" not in each["metadata"]
         ]
-        newest = max(map(_revision, machines), default=0)
-        masters = sorted(_name(each) for each in machines if _revision(each) == newest)
+        masters: dict[str, Json] = {}
+        for each in sorted(machines, key=lambda each: (-_revision(each), _name(each))):
+            masters.setdefault(_balancer(each), each)
         for each in machines:
-            master, uid, now = _name(each) == masters[0], each["metadata"]["uid"], time.monotonic()
+            master, uid, now = masters[_balancer(each)] is each, each["metadata"]["uid"], time.monotonic()
             said = self._reported.get(uid)
             if said is None or said[0] != master or now > said[1] + _REPORT_SECONDS:
                 patch = {"status": {"conditions": _conditions(master=master)}}
@@ -319,13 +338,18 @@ class Agents:
             self._cluster.patch("loadbalancers", NAMESPACE, owner["name"], note)
 
 
-def named(write: str) -> Callable[[Request], bool]:
-    """A predicate that recognises writes of that name."""
-    return lambda request: request.method != "GET" and write_name(request) == write
-
-
-def _next(turn: str) -> str:
-    return TURNS[(TURNS.index(turn) + 1) % len(TURNS)]
+def _of_life(life: Life, balancers: list[Json], sets: list[Json], machines: list[Json]) -> list[str]:
+    ready = balancers[0].get("status", {}).get("readyReplicas")
+    zones = {each["spec"]["infrastructure"].get("availabilityZone", "") for each in machines}
+    scaled = [each["spec"]["replicas"] for each in sets if each["spec"].get("replicas")]
+    checks = (
+        (len(machines) == life.replicas, f"{len(machines)} machines"),
+        (not any("deletionTimestamp" in each["metadata"] for each in machines), "a machine is still to go"),
+        (zones == {life.zone}, f"machines in zones {zones}"),
+        (scaled == [life.replicas], f"sets scaled to {scaled}"),
+        (ready == life.replicas, f"{ready} ready"),
+    )
+    return [said for holds, said in checks if not holds]
 
 
 def _conditions(*, master: bool) -> list[Json]:
@@ -343,6 +367,11 @@ def _revision(machine: Json) -> int:
     return int(annotations.get("loadbalancer.yawol.stackit.cloud/revision", "0"))
 
 
+def _balancer(obj: Json) -> str:
+    """The name of its load balancer: sets and machines have it in front of their own."""
+    return "-".join(_name(obj).split("-")[:2])
+
+
 def _name(obj: Json) -> str:
     return str(obj["metadata"]["name"])
 
@@ -353,7 +382,3 @@ def _ours(found: Iterable[Json], field: str) -> list[str]:
 
 def _ids(found: Iterable[Json]) -> list[str]:
     return sorted(each["id"] for each in found)
-
-
-def _hits(faults: Iterable[Fault], id_: str) -> int:
-    return next((each.hits for each in faults if each.id == id_), 0)

@@ -5,6 +5,13 @@ Machines have the same kinds each. A test holds that an undisturbed life has the
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
+from chaos_balancers_lab import BalancersLab
+from chaos_striking import Area, Side, Struck, counted, writes
+
+from localcloud.openstack.contract import FaultKind
+
 _STATUSES = ("PATCH loadbalancers/status", "PATCH loadbalancersets/status")
 _BIRTH = (
     "POST loadbalancermachines",
@@ -61,3 +68,42 @@ WRITES: dict[str, tuple[str, ...]] = {
         "PATCH loadbalancers",
     ),
 }
+
+# Calls that are under way while somebody dies, and have their effect all the same.
+_DEATHS = (
+    "worker killed, effect comes later",
+    "watcher killed meanwhile",
+    "Temporal killed meanwhile",
+    "API server killed meanwhile",
+)
+_UNDER_WAY = {"kind": FaultKind.DELAY, "delay_seconds": 4.0}
+_QUOTA: dict[str, dict[str, object]] = {
+    "neutron": {"status": 409, "type": "OverQuota", "message": "Quota exceeded for resources: ['port']."},
+    "nova": {"status": 403, "message": "Quota exceeded for instances: Requested 1, but already used 10 of 10."},
+}
+_FOR_QUOTA = "refused for a quota"
+_FAULTS: dict[str, dict[str, object]] = {
+    "done, answer lost": {"kind": FaultKind.CUT},
+    "done, answered 504": {"kind": FaultKind.AFTER, "status": 504},
+    **{f"refused with {status}": {"status": status} for status in (500, 503, 409, 401)},
+    "refused with 429": {"status": 429, "headers": {"Retry-After": "2"}},
+    _FOR_QUOTA: {},
+    **dict.fromkeys(_DEATHS, _UNDER_WAY),
+}
+
+
+def _arm_calls(lab: BalancersLab, call: str, count: int, fault: str) -> Iterator[Struck]:
+    """Break the next calls of that kind, whoever makes them."""
+    for _ in range(count):
+        yield Struck(lab.disturb(call, **(_QUOTA[call.partition(" ")[0]] if fault == _FOR_QUOTA else _FAULTS[fault])))
+
+
+def _begin(lab: BalancersLab) -> Callable[[], None]:
+    lab.stagger()
+    return lab.take_all
+
+
+_CALLS: Side[BalancersLab] = Side(
+    "calls to OpenStack", counted(CALLS.values()), tuple(_FAULTS), lambda *call: [*_arm_calls(*call)]
+)
+AREA = Area(BalancersLab, (_CALLS, writes(counted(WRITES.values()))), _begin)

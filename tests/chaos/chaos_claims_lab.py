@@ -14,7 +14,6 @@ from typing import Any
 from chaos_claims_oracle import POOLBOY, USERS, ClaimsOracle, Expected, Json, at
 from chaos_cluster import until
 from chaos_installation import Installation
-from chaos_proxy import Request
 
 from localcloud import services
 
@@ -37,11 +36,10 @@ class ClaimsLab(Installation):
     quiet_seconds = 0.7
 
     def __init__(self, state: Path) -> None:
-        super().__init__(state, services.SERVERS, SETTINGS, ("worker", "--only", "claims"))
+        super().__init__(state, services.SERVERS, SETTINGS, ("worker", "--only", "claims"), reserve=True)
         self.expected = Expected()
         self.oracle = ClaimsOracle(self.cluster, self.workflows, self.worker.log)
         self._serial = 0
-        self._audits = 0
         self.cluster.create("namespaces", "", {"metadata": {"name": USERS}})
         self.cluster.create("namespaces", "", {"metadata": {"name": POOLBOY}})
         self.cluster.create("resourceproviders", POOLBOY, provider("lid", lid=True))
@@ -161,12 +159,6 @@ class ClaimsLab(Installation):
                 told.append(self.command("why", kind, f"{namespace}/{item['metadata']['name']}").stdout.decode())
         return "\n".join(told)
 
-    def audit_at_times(self) -> None:
-        """As `audit`, every fifth time: what is left stays left, and each takes five seconds."""
-        self._audits += 1
-        if self._audits % 5 == 0:
-            self.audit()
-
     def audit(self) -> None:
         """`perdure audit claims` finds nothing."""
         audited = self.command("audit", "claims")
@@ -190,14 +182,6 @@ class ClaimsLab(Installation):
             return all(at(found.get(name), "status", "ready") is True for name in names)
 
         until(ready, f"{len(names)} claims ready", seconds)
-
-
-def write_name(request: Request) -> str:
-    """A writing request as tables name it: verb, kind, subresource."""
-    parts = request.path.split("?")[0].strip("/").split("/")
-    start = parts.index("namespaces") + 2 if "namespaces" in parts and len(parts) > parts.index("namespaces") + 2 else 3
-    kind, rest = parts[start], parts[start + 2 :]
-    return f"{request.method} {'/'.join([kind, *rest])}"
 
 
 def _object(kind: str, name: str, spec: Json) -> Json:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from chaos_claims_lab import POOL, ClaimsLab, write_name
+from chaos_claims_lab import POOL, ClaimsLab
 from chaos_proxy import Request
+from chaos_striking import Area, counted, write_name, writes
 
 # Perdure's word to people, not what it does: nothing follows from an Event.
 UNTOLD = "POST events"
@@ -21,7 +22,7 @@ UNTOLD = "POST events"
 
 @dataclass(frozen=True)
 class Turn:
-    """What people do; `prepare` comes before, undisturbed, and names what it is done to."""
+    """What people do; `prepare` comes before, undisturbed, and names what it is done to once it has settled."""
 
     name: str
     act: Callable[[ClaimsLab, str], None]
@@ -57,16 +58,13 @@ def nth(write: str) -> Callable[[Request], bool]:
     return matches
 
 
-def _settled(lab: ClaimsLab, provider: str = "chest", **spec: Any) -> str:
-    name = lab.claim(provider, **spec)
-    lab.settle()
-    return name
+def _claimed(lab: ClaimsLab, **spec: Any) -> str:
+    return lab.claim("chest", **spec)
 
 
-def _settled_pool(lab: ClaimsLab) -> str:
+def _filled(lab: ClaimsLab) -> str:
     name = lab.new_name("pool")
     lab.make_pool(name, 1, "crate")
-    lab.settle()
     return name
 
 
@@ -125,7 +123,7 @@ TURNS: tuple[Turn, ...] = (
             "PATCH configmaps 1",
             "PUT resourceclaims/status 2",
         ),
-        _settled,
+        _claimed,
     ),
     Turn(
         "expire",
@@ -138,7 +136,7 @@ TURNS: tuple[Turn, ...] = (
             "PATCH resourcehandles 1",
             "PATCH resourceclaims 1",
         ),
-        _settled,
+        _claimed,
     ),
     Turn(
         "delete claim",
@@ -150,7 +148,7 @@ TURNS: tuple[Turn, ...] = (
             "PATCH resourcehandles 1",
             "PATCH resourceclaims 1",
         ),
-        _settled,
+        _claimed,
     ),
     Turn(
         "delete handle",
@@ -162,7 +160,7 @@ TURNS: tuple[Turn, ...] = (
             "PATCH resourcehandles 1",
             "PATCH resourceclaims 1",
         ),
-        _settled,
+        _claimed,
     ),
     Turn(
         "detach",
@@ -174,7 +172,7 @@ TURNS: tuple[Turn, ...] = (
             "DELETE configmaps 2",
             "PATCH resourcehandles 1",
         ),
-        lambda lab: _settled(lab, autoDetach=_LEAVE),
+        lambda lab: _claimed(lab, autoDetach=_LEAVE),
     ),
     Turn(
         "auto-delete",
@@ -187,11 +185,11 @@ TURNS: tuple[Turn, ...] = (
             "PATCH resourcehandles 1",
             "PATCH resourceclaims 1",
         ),
-        lambda lab: _settled(lab, autoDelete=_LEAVE),
+        lambda lab: _claimed(lab, autoDelete=_LEAVE),
     ),
     Turn(
         "fill a pool",
-        lambda lab, _: lab.make_pool(lab.new_name("pool"), 1, "crate"),
+        lambda lab, _: _unsettled(_filled(lab)),
         (
             "PUT resourcepools 1",
             "POST resourcehandles 1",
@@ -212,7 +210,7 @@ TURNS: tuple[Turn, ...] = (
             "PATCH resourcehandles 1",
             "PATCH resourcepools 1",
         ),
-        _settled_pool,
+        _filled,
     ),
     Turn(
         "scale a pool",
@@ -227,14 +225,29 @@ TURNS: tuple[Turn, ...] = (
             "PUT resourcepoolscalings/status 1",
             "PUT resourcepools/status 1",
         ),
-        _settled_pool,
+        _filled,
     ),
 )
 
 
 def _unsettled(name: str) -> None:
-    """A claim was made; what becomes of it is the lab's to know."""
+    """Something was made; what becomes of it is the lab's to know."""
+
+
+def _begin(lab: ClaimsLab) -> Callable[[], None]:
+    lab.tidy()
+    names = [turn.prepare(lab) for turn in TURNS]
+    lab.settle()
+    lab.oracle.forget()
+
+    def act() -> None:
+        for turn, name in zip(TURNS, names, strict=True):
+            turn.act(lab, name)
+
+    return act
 
 
 BY_NAME = {turn.name: turn for turn in TURNS}
-__all__ = ["BY_NAME", "POOL", "TURNS", "Turn", "nth", "numbered"]
+_KINDS = counted([write.rpartition(" ")[0] for write in turn.writes] for turn in TURNS)
+AREA = Area(ClaimsLab, (writes(_KINDS),), _begin, ClaimsLab.audit)
+__all__ = ["AREA", "BY_NAME", "POOL", "TURNS", "Turn", "nth", "numbered"]

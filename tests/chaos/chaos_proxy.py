@@ -35,7 +35,7 @@ DELAYED_SECONDS = 3.0
 class Break(StrEnum):
     """What happens to a request."""
 
-    BEFORE = "before"  # the connection is closed, nothing was done
+    BEFORE = "before"  # held back until the test lets go, and then lost; nothing was done
     AFTER = "after"  # done; the answer is held back until the test lets go, and then lost
     LATE = "late"  # done only a moment later, when nobody waits for it any more
     LOST = "lost"  # done, and the connection closed at once
@@ -262,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
         if taken.kind is Break.LATE:
             taken.struck.set()
             time.sleep(taken.seconds)
-        if taken.kind is Break.PARKED:
+        if taken.kind in (Break.BEFORE, Break.PARKED):
             taken.struck.set()
             taken.released.wait(LONGEST_HOLD_SECONDS)
         answer = None if taken.kind is Break.BEFORE else self.proxy.forward(self.command, self.path, headers, body)

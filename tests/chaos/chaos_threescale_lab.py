@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from chaos_claims_lab import write_name
 from chaos_installation import Installation
+from chaos_striking import write_name
 from chaos_threescale_life import TURNS, Life, Objects
 
 from domain.threescale import CUSTOM_KINDS

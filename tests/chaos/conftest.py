@@ -23,6 +23,7 @@ import pytest
 from chaos_balancers_lab import BalancersLab
 from chaos_claims_lab import ClaimsLab
 from chaos_effects import Effect
+from chaos_installation import Installation
 from chaos_instances_lab import InstancesLab
 from chaos_kills import FAULTS, Death, Kept, Row
 from chaos_lab import Lab, Record
@@ -185,6 +186,12 @@ def threescale_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[Three
 def instances_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[InstancesLab]:
     """The installation of EC2 instances, settled."""
     yield from _lent(request, labs, InstancesLab)
+
+
+@pytest.fixture
+def swept_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[Installation]:
+    """The installation of the area that a case of `test_broken.py` names, settled."""
+    yield from _lent(request, labs, request.param)
 
 
 def _lent(request: pytest.FixtureRequest, labs: Labs, kind: type[L]) -> Iterator[L]:

@@ -22,7 +22,9 @@ def _live(lab: ClaimsLab) -> None:
         BY_NAME[turn].act(lab, "")
     lab.settle()
     for turn in ("edit", "detach", "auto-delete", "delete handle", "expire", "delete a pool"):
-        BY_NAME[turn].act(lab, BY_NAME[turn].prepare(lab))
+        name = BY_NAME[turn].prepare(lab)
+        lab.settle()
+        BY_NAME[turn].act(lab, name)
         lab.settle()
     made = lab.intercept(nth("POST resourcehandles 1"), Break.AFTER)
     BY_NAME["create"].act(lab, "")

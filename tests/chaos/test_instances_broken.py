@@ -19,12 +19,11 @@ from chaos_claims_turns import numbered
 from chaos_installation import Record
 from chaos_instances_lab import InstancesLab, Life
 from chaos_proxy import Break, Request
-from chaos_striking import ANSWERS, WATCHER, WORKER, Struck, again, await_each, kill
+from chaos_striking import ANSWERS, Struck, again, await_each, kill, victim
 
 from domain.instances.constants import STATE_LABEL
 from localcloud.aws.contract import FaultKind
 from localcloud.aws.events_contract import EventFaultKind
-from localcloud.services import API_SERVER, TEMPORAL
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(900)]
 
@@ -80,21 +79,12 @@ TURNS = (
     ),
 )
 CALLS = {"answer lost": FaultKind.AFTER, "not heard": FaultKind.BEFORE, "refused with 429": FaultKind.THROTTLE}
-KILLED = {
-    "worker killed before": WORKER,
-    "worker killed after": WORKER,
-    "worker killed, effect comes later": WORKER,
-    "consumer killed": CONSUMER,
-    "watcher killed": WATCHER,
-    "Temporal killed": TEMPORAL,
-    "API server killed": API_SERVER,
-}
 _WORKER_BREAKS = {
     "worker killed before": Break.BEFORE,
     "worker killed after": Break.AFTER,
-    "worker killed, effect comes later": Break.LATE,
+    "worker killed, effect comes later": Break.PARKED,
 }
-OF_WRITES = (*KILLED, *ANSWERS)
+OF_WRITES = (*_WORKER_BREAKS, "consumer killed", "watcher killed", "Temporal killed", "API server killed", *ANSWERS)
 # What meets Kubernetes' writes meets a hook's completion in the same case; the rest belongs to the messages' cases.
 OF_HOOKS_BESIDE_WRITES = ("worker killed before", "worker killed after")
 OF_QUEUES = ("consumer killed", "Temporal killed", *CALLS)
@@ -218,10 +208,10 @@ def _taken(life: Life, step: str) -> Callable[[Request], bool]:
 
 def _strike(lab: InstancesLab, fault: str) -> Callable[[], None] | None:
     """What dies while steps are under way; then whatever was held goes on."""
-    victim = KILLED.get(fault)
-    if victim == CONSUMER:
+    dying = victim(fault)
+    if dying == CONSUMER:
         return partial(again, lab.events)
-    return partial(kill, lab, victim) if victim else None
+    return partial(kill, lab, dying) if dying else None
 
 
 @pytest.mark.parametrize("turn", TURNS, ids=lambda turn: turn.name)

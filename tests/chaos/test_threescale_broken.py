@@ -16,14 +16,23 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import pytest
-from chaos_balancers_lab import named
 from chaos_installation import Record
-from chaos_striking import WATCHER, WORKER, WRITE_ANSWERS, WRITE_DEATHS, Struck, arm_write, await_each, dying, kill
+from chaos_proxy import Request
+from chaos_striking import (
+    TOGETHER_SECONDS,
+    WRITE_ANSWERS,
+    WRITE_DEATHS,
+    Struck,
+    arm_write,
+    await_each,
+    kill,
+    victim,
+    write_name,
+)
 from chaos_threescale_lab import CALL_SECONDS, ThreescaleLab
 from chaos_threescale_life import TURNS, Life
 from chaos_threescale_turns import CALLS, WRITES, is_believed
 
-from localcloud.services import API_SERVER, TEMPORAL, THREESCALE
 from localcloud.threescale.contract import FaultKind
 from tests.replay.recording import recording
 
@@ -31,18 +40,15 @@ pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(12
 
 # Calls to 3scale that are under way while somebody dies: done already, or to be done a moment later.
 CALL_DEATHS = {
-    "worker killed after the effect": (WORKER, True),
-    "worker killed, effect comes later": (WORKER, False),
-    "watcher killed meanwhile": (WATCHER, True),
-    "Temporal killed meanwhile": (TEMPORAL, True),
-    "API server killed meanwhile": (API_SERVER, True),
-    "3scale killed after the effect": (THREESCALE, True),
-    "3scale killed before the effect": (THREESCALE, False),
+    "worker killed after the effect": True,
+    "worker killed, effect comes later": False,
+    "watcher killed meanwhile": True,
+    "Temporal killed meanwhile": True,
+    "API server killed meanwhile": True,
+    "3scale killed after the effect": True,
+    "3scale killed before the effect": False,
 }
-# Each death costs the time in which Temporal finds out, and lives go on within some seconds of one another then: what
-# they reach within two is struck together, while the first still waits for its answer.
 UNDER_WAY_SECONDS = 4.0
-TOGETHER_SECONDS = 2.0
 CALL_ANSWERS: dict[str, dict[str, object]] = {
     "late": {"kind": FaultKind.DELAY, "delay_seconds": 1.5},
     "later than is waited for": {"kind": FaultKind.DELAY, "delay_seconds": CALL_SECONDS + 2},
@@ -166,8 +172,8 @@ def test_lives_come_to_the_same_whoever_dies(
         life.take(turn)
         own = [(fault, effects) for other, (_, fault), effects in struck if other is life]
         life.token_may_be_lost = any(_loses_token(*each) for each in own)
-    (victim,) = {CALL_DEATHS[fault][0] if side == CLOUD else dying(fault) for side, fault in broken}
-    await_each(armed, partial(kill, threescale_lab, victim), together_seconds=TOGETHER_SECONDS)
+    (dying,) = {victim(fault) for _, fault in broken}
+    await_each(armed, partial(kill, threescale_lab, dying), together_seconds=TOGETHER_SECONDS)
     record_property("seconds", round(threescale_lab.settle(), 1))
     threescale_lab.audit()
 
@@ -190,12 +196,16 @@ def _loses_token(fault: str, effects: Sequence[str]) -> bool:
 
 def _arm_call(lab: ThreescaleLab, life: Life, call: str, fault: str) -> Struck:
     if fault in CALL_DEATHS:
-        late_answer = CALL_DEATHS[fault][1]
+        late_answer = CALL_DEATHS[fault]
         delay = {"kind": FaultKind.DELAY, "delay_seconds": UNDER_WAY_SECONDS, "late_answer": late_answer}
         return Struck(lab.disturb(life, call, **delay))
     return Struck(lab.disturb(life, call, **CALL_ANSWERS[fault]))
 
 
 def _arm_write(lab: ThreescaleLab, life: Life, write: str, fault: str) -> Struck:
-    is_named, place = named(write), f"/namespaces/{life.name}/"
-    return arm_write(lab, lambda request: place in request.path and is_named(request), fault, UNDER_WAY_SECONDS)
+    place = f"/namespaces/{life.name}/"
+
+    def matches(request: Request) -> bool:
+        return request.method != "GET" and place in request.path and write_name(request) == write
+
+    return arm_write(lab, matches, fault, UNDER_WAY_SECONDS)
