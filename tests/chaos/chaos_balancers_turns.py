@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from chaos_balancers_lab import BalancersLab
+from chaos_balancers_lab import EVENTS, BalancersLab
 from chaos_striking import Area, Side, Struck, counted, writes
 
 from localcloud.openstack.contract import FaultKind
@@ -106,4 +106,4 @@ def _begin(lab: BalancersLab) -> Callable[[], None]:
 _CALLS: Side[BalancersLab] = Side(
     "calls to OpenStack", counted(CALLS.values()), tuple(_FAULTS), lambda *call: [*_arm_calls(*call)]
 )
-AREA = Area(BalancersLab, (_CALLS, writes(counted(WRITES.values()))), _begin)
+AREA = Area(BalancersLab, (_CALLS, writes(counted(WRITES.values()) | {EVENTS: 2})), _begin)

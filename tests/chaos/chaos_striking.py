@@ -44,7 +44,7 @@ WRITES = "writes to Kubernetes"
 # A load balancer's quota is tried again after ten seconds; an API server that has died is given up within thirty.
 SETTLE_SECONDS = 300.0
 # What comes within this is struck by the same death as the first.
-TOGETHER_SECONDS = 1.0
+TOGETHER_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
