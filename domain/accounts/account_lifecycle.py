@@ -16,15 +16,12 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
-from domain.accounts import ACCOUNT_POOL, customer_account
+from domain.accounts import customer_account
+from domain.accounts.account_creation import create_account, creation_timed_out, discard
 from domain.accounts.account_deletion import LEFT_LAUNCHES, deleting, launches_to_end
-from domain.accounts.actions.creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount, TagAccount
+from domain.accounts.actions.creation import TagAccount
 from domain.accounts.constants import (
-    AT_LIMIT_CONDITION,
-    AT_LIMIT_REASON,
     CREATION_TIMEOUT,
-    DEVELOPMENT_ACCOUNT,
-    DEVELOPMENT_CASE,
     FINALIZER,
     IAM_USER_ID_LABEL,
     OWNER_TAG,
@@ -41,8 +38,8 @@ from domain.accounts.initialization import (
     secret_recorded,
     support_role,
 )
-from domain.accounts.naming import email_of, iam_user_id, secret_of
-from domain.accounts.observed import AccountWorld, Verdict
+from domain.accounts.naming import iam_user_id
+from domain.accounts.observed import AccountWorld
 from domain.accounts.opt_in_regions import before_credentials, of_ready_account, opting_in
 from domain.accounts.pending_verification import (
     READY_MESSAGE,
@@ -54,11 +51,9 @@ from domain.accounts.present_conditions import with_account_conditions
 from domain.accounts.resources import PROGRESSING_STATES, AccountState
 from domain.accounts.status import failure_of, released, with_condition
 from domain.decision import Action, Decision, Outcome
-from domain.identity import Key
 from domain.pause_and_retry import retry_wanted
-from domain.refusal import ErrorType
 from domain.resource import condition_of
-from domain.writes import Delete, JsonPatch
+from domain.writes import JsonPatch
 
 # States with work inside the AWS account.
 _WITHIN_THE_ACCOUNT = frozenset(
@@ -96,7 +91,7 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
     if account.status.state in PROGRESSING_STATES and not account.spec.aws_account_id:
         return _unrecorded(world)
     steps: dict[str, Done] = {
-        AccountState.NEW: _new,
+        AccountState.NEW: create_account,
         AccountState.CREATING: _creating,
         AccountState.OPTING_IN_REGIONS: opting_in,
         AccountState.OPT_IN_REGIONS_ENABLED: _opted_in,
@@ -125,67 +120,6 @@ def _prepare(world: AccountWorld) -> Decision:
     return world.working("set finalizer and IAM user id", world.write(patch, note="finalizer, iamUserId"))
 
 
-def _new(world: AccountWorld, now: datetime) -> Decision:
-    account, known = world.account, world.known
-    if account.status.claimed:
-        return world.waiting("status.claimed is true, but status.state is empty", "status.state or status.claimed")
-    if account.spec.aws_account_id:
-        case = {"support_case_id": DEVELOPMENT_CASE} if world.stands_in(account) else {}
-        message = "Creating" if known.created_account_id else "AWS account already created"
-        status = account.status.model_copy(update=case)
-        return world.entering(AccountState.CREATING, message, now, why="the AWS account exists", status=status)
-    if created := DEVELOPMENT_ACCOUNT if world.dev_mode else known.created_account_id:
-        # The Secret's name is already known, which saves a write. In development mode the Secret may never exist, and
-        # an account without a Secret name is not given to claims.
-        secret = account.spec.iam_user_secret if world.dev_mode else secret_of(account.metadata.name)
-        spec = account.spec.model_copy(update={"aws_account_id": created, "iam_user_secret": secret})
-        return world.working(f"record {created}", world.write_spec(spec, note="record awsAccountID"))
-    email = email_of(account.metadata.name, world.email_domain)
-    if known.request_id:
-        wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
-        return world.working(f"AWS is creating the account ({known.request_id})", wait)
-    if known.failure and known.failure not in LIMIT_CODES | TRANSIENT_REASONS:
-        return _refused(world, known.failure, known.failure, now)
-    if (refusal := world.refused(CreateAccount.activity, ErrorType.INVALID)) is not None:
-        return _refused(world, refusal.code, refusal.message, now)
-    return _wanting(world, now, email)
-
-
-def _refused(world: AccountWorld, code: str, message: str, now: datetime) -> Decision:
-    why = f"AWS refused to create the account: {message}"
-    return world.failing("AccountCreationFailed", code, "Failed to create AWS Account", now, why=why)
-
-
-def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
-    """Create an AWS account once the organization permits it."""
-    account, permit = world.account, world.known.permit
-    if permit and permit.verdict is Verdict.GRANTED and permit.until and now < permit.until:
-        search = bool(world.known.inherited)
-        create = CreateAccount(name=account.metadata.name, email=email, until=permit.until, search=search)
-        at = "the permit to create it expires"
-        return world.working("ask AWS for the account", create, deadline=permit.until, at=at)
-    asks = "the organization's permit to create an account"
-    born = account.metadata.creation_timestamp
-    zombie_at = born + CREATION_TIMEOUT if born and account.pool_owned else None
-    at = "without an AWS account it is deleted and the pool makes another" if zombie_at else ""
-    if permit is None or permit.verdict is Verdict.GRANTED:
-        limit = world.known.failure  # AWS's own limit, which the organization's permits do not consider
-        if limit not in LIMIT_CODES:
-            return world.waiting(f"waits for {asks}", "Organization")
-        if zombie_at and now >= zombie_at:
-            return _discard(world, f"AWS created no account within 25 minutes: {limit}")
-        why = f"AWS refused to create the account ({limit}): waits for {asks}"
-        return world.waiting(why, "Organization", deadline=zombie_at, at=at)
-    if zombie_at and now >= zombie_at:
-        return _discard(world, "no AWS account within 25 minutes")
-    noted: tuple[Action, ...] = ()
-    if permit.verdict is Verdict.LIMIT_REACHED:
-        message = "AWS account limit reached, waiting for capacity"
-        noted = world.noted(AT_LIMIT_CONDITION, AT_LIMIT_REASON, message, now)
-    why, waits_for = permit.message or f"waits for {asks}", ("Organization", permit.verdict.value)
-    return world.waiting(why, waits_for, *noted, deadline=zombie_at, at=at)
-
-
 def _unrecorded(world: AccountWorld) -> Decision:
     """The replaced operator wrote the state before the AWS account's id, which is missing.
 
@@ -204,10 +138,9 @@ def _creating(world: AccountWorld, now: datetime) -> Decision:
         return world.entering(AccountState.CREATING, message, now, why="start the creation deadline")
     if decision := before_credentials(world, now):
         return decision
+    if failed := creation_timed_out(world, entered, now):
+        return failed
     deadline = entered + CREATION_TIMEOUT
-    if now >= deadline:
-        message, why = "Creation pending for longer than 25 minutes", "creation took longer than 25 minutes"
-        return world.failing("AccountCreationFailed", "CreationTimeout", message, now, why=why)
     return _credentials(world, now, deadline, "the account fails with CreationTimeout")
 
 
@@ -292,7 +225,7 @@ def _failed(world: AccountWorld) -> Decision:
     account = world.account
     given_by_pool = account.pool_owned and not account.spec.byoc
     if not account.spec.aws_account_id and given_by_pool and not world.known.request_id:
-        return _discard(world, "it failed before it had an AWS account")
+        return discard(world, "it failed before it had an AWS account")
     if ends := launches_to_end(world):
         return world.working(LEFT_LAUNCHES, *ends)
     failure = failure_of(account.status)
@@ -314,17 +247,3 @@ def _retry(world: AccountWorld) -> Decision:
         written = world.write_status(blank, note="retry: blank status.state")
         return world.working("start again, as the retry asks", written)
     return world.retried(retry_wanted(account.metadata))
-
-
-def _discard(world: AccountWorld, why: str) -> Decision:
-    """It never had an AWS account, so the pool creates another."""
-    return world.working(f"delete: {why}", Delete(key=world.key, dependent=_pool(world)))
-
-
-def _pool(world: AccountWorld) -> Key | None:
-    meta = world.account.metadata
-    owner = next((o for o in meta.owner_references if o.controller and o.kind == ACCOUNT_POOL.name), None)
-    if owner is None:
-        return None
-    cluster = world.key.cluster
-    return Key(kind=owner.kind, namespace=meta.namespace, name=owner.name, uid=owner.uid, cluster=cluster)

@@ -29,7 +29,8 @@ from domain.instances.envelope import (
     plain,
 )
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
-from domain.instances.health_events import affected, moment, scheduled
+from domain.instances.health_events import affected, moment
+from domain.instances.scheduled_maintenance import scheduled
 from domain.instances.transport import Fault, Message, Notice, NotJsonError, Part, Unwrapped, decoded, unwrap
 from domain.model import Model
 

@@ -27,7 +27,7 @@ from domain.instances.constants import (
     LONGEST_HOOK,
 )
 from domain.instances.events import InstanceState
-from domain.instances.health_events import Effect
+from domain.instances.scheduled_maintenance import Effect
 from domain.model import Model
 
 ASK_AGAIN = timedelta(seconds=10)

@@ -1,86 +1,18 @@
-"""What AWS Health says, and what its event types do to an instance.
+"""The content of AWS Health's events: dates, and the instances that are affected.
 
 Dates come as RFC 1123 with a day of one or two digits and often the wrong weekday, or as ISO 8601; an absent one may be
 the empty text. An affected entity is an instance's id, its whole ARN, a dedicated host, or something else (a volume, a
-subnet) that no machine is concerned by. Event types are those of AWS's public rule sets; they are matched by how they
-end, since each exists for persistent instances and expedited too. One that nobody knows is shown and never acted upon.
+subnet) that no machine is concerned by.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from enum import StrEnum
 
 from domain.instances.events import reckonable
 from domain.instances.names import parse_arn, usable_id
 from domain.model import Model
-
-_SCHEDULES = ("scheduledChange", "plannedChange")
-
-
-class Effect(StrEnum):
-    """What happens to the instance at the start of a scheduled event, by the value of its label."""
-
-    RETIREMENT = "scheduled-retirement"
-    STOP = "scheduled-stop"
-    REBOOT = "scheduled-reboot"
-    MAINTENANCE = "scheduled-maintenance"
-    TERMINATION = "scheduled-termination"
-
-    @property
-    def ends(self) -> bool:
-        """True if the instance does not come back by itself."""
-        return self in (Effect.RETIREMENT, Effect.STOP, Effect.TERMINATION)
-
-    @property
-    def codes(self) -> frozenset[str]:
-        """The codes of DescribeInstanceStatus's events that bear it out."""
-        return _CODES[self]
-
-
-_RETIRING = frozenset({"instance-retirement", "instance-stop"})
-_CODES = {
-    Effect.RETIREMENT: _RETIRING,
-    Effect.STOP: _RETIRING,
-    Effect.REBOOT: frozenset({"instance-reboot", "system-reboot"}),
-    Effect.MAINTENANCE: frozenset({"system-maintenance", "system-reboot", "instance-reboot"}),
-    # EC2 has no code of its own for it.
-    Effect.TERMINATION: _RETIRING,
-}
-
-# The first that a code contains says its effect.
-_EFFECTS = (
-    ("INSTANCE_TERMINATION", Effect.TERMINATION),
-    ("INSTANCE_STOP", Effect.STOP),
-    ("RETIREMENT", Effect.RETIREMENT),
-    ("REBOOT_MAINTENANCE", Effect.REBOOT),
-    ("REBOOT_FLEXIBLE_MAINTENANCE", Effect.REBOOT),
-    ("NETWORK_MAINTENANCE", Effect.MAINTENANCE),
-    ("POWER_MAINTENANCE", Effect.MAINTENANCE),
-)
-
-
-def effect_of(code: str) -> Effect | None:
-    """What a scheduled event of this type does; None for types that nobody knows."""
-    if not code.startswith("AWS_EC2_") or not schedules(code):
-        return None
-    return next((effect for piece, effect in _EFFECTS if piece in code), None)
-
-
-def schedules(code: str) -> bool:
-    """True for event types with a date."""
-    return code.endswith(("_SCHEDULED", "_EXPEDITED"))
-
-
-def expedited(code: str) -> bool:
-    """True for event types whose date is too near to wait for."""
-    return code.endswith("_EXPEDITED")
-
-
-def scheduled(category: str, code: str) -> bool:
-    """True for events that are acted upon, given their category and type."""
-    return category in _SCHEDULES and schedules(code)
 
 
 def moment(text: object) -> datetime | None:

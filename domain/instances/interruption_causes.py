@@ -27,9 +27,9 @@ from domain.instances.event_verification import (
     verify_stop,
 )
 from domain.instances.events import EventKind, InstanceState
-from domain.instances.health_events import Effect, effect_of, expedited
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, Interruption, Planned
+from domain.instances.scheduled_maintenance import Effect, begins_at, effect_of, expedited, scheduled_cause
 from domain.model import Model
 
 # A scheduled event whose end is not told is held to be over after so long.
@@ -146,7 +146,7 @@ def standing_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]
     for _, planned in sorted(record.planned.items()):
         end = end_of(planned)
         over = planned.notice.over or (end is not None and end <= now) or record.restarted_after(planned.told_at)
-        if not over and scheduled_cause(planned) not in record.refuted_causes:
+        if not over and scheduled_cause(planned.key, planned.notice) not in record.refuted_causes:
             yield planned
 
 
@@ -154,7 +154,7 @@ def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -
     """The names of the scheduled events that EC2 does not list a quarter of an hour after they were told."""
     found = ((planned, effect_of(planned.notice.code)) for planned in standing_planned(record, now))
     return tuple(
-        scheduled_cause(planned)
+        scheduled_cause(planned.key, planned.notice)
         for planned, effect in found
         if effect is not None and verify_scheduled(effect, facts, planned.received_at, now) is Verdict.REFUTED
     )
@@ -164,12 +164,6 @@ def end_of(planned: Planned) -> datetime | None:
     """When a scheduled event is over, as far as is known."""
     notice = planned.notice
     return notice.end or (notice.start + _LONGEST_WINDOW if notice.start else None)
-
-
-def scheduled_cause(planned: Planned) -> str:
-    """The name of a scheduled event as a cause: another date makes another cause."""
-    start = planned.notice.start
-    return f"{planned.notice.arn or planned.key}@{int(start.timestamp()) if start else 'now'}"
 
 
 def _past(record: InstanceRecord, kind: EventKind, notice: Interruption) -> bool:
@@ -216,12 +210,11 @@ def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | No
             # A date that cannot be read is no reason to act, only to tell.
             continue
         soonest = planned.received_at
-        begin = soonest if expedited(notice.code) or notice.start is None else notice.start - policy.maintenance_lead
         yield Cause(
-            name=scheduled_cause(planned),
+            name=scheduled_cause(planned.key, planned.notice),
             reaction=policy.for_effect(effect),
             claimed_at=planned.received_at,
-            from_=max(begin, soonest),
+            from_=begins_at(notice, policy.maintenance_lead, soonest),
             deadline=notice.start,
             ends=effect.ends,
             verdict=verify_scheduled(effect, facts, planned.received_at, now),

@@ -14,11 +14,11 @@ from datetime import datetime, timedelta
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_verification import Facts, Question, ScheduledEvent
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
-from domain.instances.health_events import Effect, effect_of
-from domain.instances.interruption_causes import most_severe, scheduled_cause
+from domain.instances.interruption_causes import most_severe
 from domain.instances.labels import story_of
 from domain.instances.record import InstanceRecord, Planned
 from domain.instances.resources import AWSMachine, Node
+from domain.instances.scheduled_maintenance import Effect, effect_of, scheduled_cause
 
 _OURS = "ec2:"
 # Health and EC2 round the dates of one event each in its own way.
@@ -76,7 +76,7 @@ def _told_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
         effect, start = effect_of(planned.notice.code), planned.notice.start
         dated = start is None or event.not_before is None or _near(event.not_before, start)
         fits = effect is not None and event.code in effect.codes and dated
-        refuted = scheduled_cause(planned) in record.refuted_causes
+        refuted = scheduled_cause(planned.key, planned.notice) in record.refuted_causes
         if not (name.startswith(_OURS) or refuted) and _stands(record, planned) and fits:
             return True
     return False

@@ -6,11 +6,11 @@
        `--------> marked <-------'
                     | healthy again: the mark is removed | 2 minutes later: condemned, its set replaces it
 
-As in yawol a report is valid for three minutes, a fault may last three minutes, the first report may take ten minutes
-from creation (or the annotated time), and a machine that reports only some conditions is unhealthy at once. While quota
-or an outage prevents the server, the boot time does not run. A machine whose server failed or was lost is condemned at
-once; its own lifecycle annotates the reason. The agent overwrites the list with the mark's condition, so the annotation
-with its time is authoritative; only a machine marked by yawol has the condition alone.
+As in yawol a report is valid for three minutes, a fault may last three minutes, the first report is due within the boot
+timeout (`boot_timeout.py`), and a machine that reports only some conditions is unhealthy at once. A machine whose
+server failed or was lost is condemned at once; its own lifecycle annotates the reason. The agent overwrites the list
+with the mark's condition, so the annotation with its time is authoritative; only a machine marked by yawol has the
+condition alone.
 """
 
 from __future__ import annotations
@@ -19,18 +19,14 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from domain.decision import earliest
+from domain.loadbalancers.boot_timeout import boot_deadline, waits_for_server
 from domain.loadbalancers.constants import (
     BOOT_TIMEOUT,
-    BOOTS_SINCE_ANNOTATION,
-    CREATION_TIMEOUT_ANNOTATION,
     DELETION_GRACE,
     GIVEN_UP_ANNOTATION,
     HEALTH_WINDOW,
     MARKED_AT_ANNOTATION,
-    OUTAGE_ANNOTATION,
-    QUOTA_ANNOTATION,
 )
-from domain.loadbalancers.go_texts import parse_duration
 from domain.loadbalancers.resources import LoadBalancerMachine, MachineCondition
 from domain.model import Model
 from domain.resource import parse_timestamp, timestamp
@@ -156,14 +152,6 @@ def last_report(machine: LoadBalancerMachine) -> datetime | None:
     return max(known) if known else None
 
 
-def boot_deadline(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
-    """For the first report."""
-    waited = parse_timestamp(machine.metadata.annotations.get(BOOTS_SINCE_ANNOTATION))
-    born = waited or machine.metadata.creation_timestamp
-    own = parse_duration(machine.metadata.annotations.get(CREATION_TIMEOUT_ANNOTATION, ""))
-    return born + (timings.boot if own is None else own) if born else None
-
-
 def marked_at(machine: LoadBalancerMachine) -> datetime | None:
     """None if it is not marked."""
     noted = parse_timestamp(machine.metadata.annotations.get(MARKED_AT_ANNOTATION))
@@ -199,16 +187,10 @@ def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatc
 def _doomed(machine: LoadBalancerMachine, now: datetime, timings: Timings) -> str:
     """Why the machine must be marked; empty if it must not."""
     if not reports_of(machine):
-        deadline = boot_deadline(machine, timings)
-        if _waits_for_server(machine) or (deadline is not None and now < deadline):
+        deadline = boot_deadline(machine, timings.boot)
+        if waits_for_server(machine) or (deadline is not None and now < deadline):
             return ""
     return unmet(machine, now, timings.window, stable=True)
-
-
-def _waits_for_server(machine: LoadBalancerMachine) -> bool:
-    """Quota or an outage prevents the machine's server."""
-    annotations = machine.metadata.annotations
-    return QUOTA_ANNOTATION in annotations or OUTAGE_ANNOTATION in annotations
 
 
 def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
@@ -223,7 +205,7 @@ def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS)
 def _turning_points(machine: LoadBalancerMachine, timings: Timings) -> list[datetime | None]:
     """When a fault will have lasted for the window, or the boot timeout passes."""
     if not reports_of(machine):
-        return [] if _waits_for_server(machine) else [boot_deadline(machine, timings)]
+        return [] if waits_for_server(machine) else [boot_deadline(machine, timings.boot)]
     found = (_condition(machine, type_) for type_ in RELEVANT)
     faults = [parse_timestamp(each.last_transition_time) for each in found if each and each.status != TRUE]
     return [moment + timings.window + _TICK if moment else None for moment in faults]

@@ -9,11 +9,11 @@ import pytest
 from lb_objects import NOW, ago, condition, fleet_of, healthy, machine
 
 from domain.decision import earliest
+from domain.loadbalancers.boot_timeout import boot_deadline
 from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import (
     HealthState,
     Timings,
-    boot_deadline,
     expires_at,
     health_of,
     is_master,

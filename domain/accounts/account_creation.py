@@ -1,0 +1,112 @@
+"""The creation of an AWS account for a pool's Account, and its timeouts of 25 minutes.
+
+    ""  --the organization's permit--> CreateAccount --> waits for AWS --> id recorded --> Creating
+
+Without an AWS account after 25 minutes the Account is deleted, and its pool makes another. One that is in Creating for
+25 minutes fails with CreationTimeout.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts import ACCOUNT_POOL
+from domain.accounts.actions.creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount
+from domain.accounts.constants import (
+    AT_LIMIT_CONDITION,
+    AT_LIMIT_REASON,
+    CREATION_TIMEOUT,
+    DEVELOPMENT_ACCOUNT,
+    DEVELOPMENT_CASE,
+)
+from domain.accounts.naming import email_of, secret_of
+from domain.accounts.observed import AccountWorld, Verdict
+from domain.accounts.resources import AccountState
+from domain.decision import Action, Decision
+from domain.identity import Key
+from domain.refusal import ErrorType
+from domain.writes import Delete
+
+
+def create_account(world: AccountWorld, now: datetime) -> Decision:
+    """For an Account with a blank state; one with an AWS account continues with it."""
+    account, known = world.account, world.known
+    if account.status.claimed:
+        return world.waiting("status.claimed is true, but status.state is empty", "status.state or status.claimed")
+    if account.spec.aws_account_id:
+        case = {"support_case_id": DEVELOPMENT_CASE} if world.stands_in(account) else {}
+        message = "Creating" if known.created_account_id else "AWS account already created"
+        status = account.status.model_copy(update=case)
+        return world.entering(AccountState.CREATING, message, now, why="the AWS account exists", status=status)
+    if created := DEVELOPMENT_ACCOUNT if world.dev_mode else known.created_account_id:
+        # The Secret's name is already known, which saves a write. In development mode the Secret may never exist, and
+        # an account without a Secret name is not given to claims.
+        secret = account.spec.iam_user_secret if world.dev_mode else secret_of(account.metadata.name)
+        spec = account.spec.model_copy(update={"aws_account_id": created, "iam_user_secret": secret})
+        return world.working(f"record {created}", world.write_spec(spec, note="record awsAccountID"))
+    email = email_of(account.metadata.name, world.email_domain)
+    if known.request_id:
+        wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
+        return world.working(f"AWS is creating the account ({known.request_id})", wait)
+    if known.failure and known.failure not in LIMIT_CODES | TRANSIENT_REASONS:
+        return _refused(world, known.failure, known.failure, now)
+    if (refusal := world.refused(CreateAccount.activity, ErrorType.INVALID)) is not None:
+        return _refused(world, refusal.code, refusal.message, now)
+    return _wanting(world, now, email)
+
+
+def _refused(world: AccountWorld, code: str, message: str, now: datetime) -> Decision:
+    why = f"AWS refused to create the account: {message}"
+    return world.failing("AccountCreationFailed", code, "Failed to create AWS Account", now, why=why)
+
+
+def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
+    """Create an AWS account once the organization permits it."""
+    account, permit = world.account, world.known.permit
+    if permit and permit.verdict is Verdict.GRANTED and permit.until and now < permit.until:
+        search = bool(world.known.inherited)
+        create = CreateAccount(name=account.metadata.name, email=email, until=permit.until, search=search)
+        at = "the permit to create it expires"
+        return world.working("ask AWS for the account", create, deadline=permit.until, at=at)
+    asks = "the organization's permit to create an account"
+    born = account.metadata.creation_timestamp
+    zombie_at = born + CREATION_TIMEOUT if born and account.pool_owned else None
+    at = "without an AWS account it is deleted and the pool makes another" if zombie_at else ""
+    if permit is None or permit.verdict is Verdict.GRANTED:
+        limit = world.known.failure  # AWS's own limit, which the organization's permits do not consider
+        if limit not in LIMIT_CODES:
+            return world.waiting(f"waits for {asks}", "Organization")
+        if zombie_at and now >= zombie_at:
+            return discard(world, f"AWS created no account within 25 minutes: {limit}")
+        why = f"AWS refused to create the account ({limit}): waits for {asks}"
+        return world.waiting(why, "Organization", deadline=zombie_at, at=at)
+    if zombie_at and now >= zombie_at:
+        return discard(world, "no AWS account within 25 minutes")
+    noted: tuple[Action, ...] = ()
+    if permit.verdict is Verdict.LIMIT_REACHED:
+        message = "AWS account limit reached, waiting for capacity"
+        noted = world.noted(AT_LIMIT_CONDITION, AT_LIMIT_REASON, message, now)
+    why, waits_for = permit.message or f"waits for {asks}", ("Organization", permit.verdict.value)
+    return world.waiting(why, waits_for, *noted, deadline=zombie_at, at=at)
+
+
+def creation_timed_out(world: AccountWorld, entered: datetime, now: datetime) -> Decision | None:
+    """None within 25 minutes after it entered Creating."""
+    if now < entered + CREATION_TIMEOUT:
+        return None
+    message, why = "Creation pending for longer than 25 minutes", "creation took longer than 25 minutes"
+    return world.failing("AccountCreationFailed", "CreationTimeout", message, now, why=why)
+
+
+def discard(world: AccountWorld, why: str) -> Decision:
+    """It never had an AWS account, so the pool creates another."""
+    return world.working(f"delete: {why}", Delete(key=world.key, dependent=_pool(world)))
+
+
+def _pool(world: AccountWorld) -> Key | None:
+    meta = world.account.metadata
+    owner = next((o for o in meta.owner_references if o.controller and o.kind == ACCOUNT_POOL.name), None)
+    if owner is None:
+        return None
+    cluster = world.key.cluster
+    return Key(kind=owner.kind, namespace=meta.namespace, name=owner.name, uid=owner.uid, cluster=cluster)

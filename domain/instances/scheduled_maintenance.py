@@ -1,0 +1,92 @@
+"""Scheduled events of EC2 and AWS Health: what each type does to an instance, and when the reaction to it begins.
+
+The reaction begins 24 hours (`maintenance_lead` of the policy) before the date, for an expedited event at once. Event
+types are those of AWS's public rule sets. They are matched by parts of their names, because each also exists for
+persistent instances and as expedited. An unknown type is shown and never acted upon.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from domain.instances.events import HealthNotice
+
+_SCHEDULES = ("scheduledChange", "plannedChange")
+
+
+class Effect(StrEnum):
+    """What happens to the instance at the start of a scheduled event, by the value of its label."""
+
+    RETIREMENT = "scheduled-retirement"
+    STOP = "scheduled-stop"
+    REBOOT = "scheduled-reboot"
+    MAINTENANCE = "scheduled-maintenance"
+    TERMINATION = "scheduled-termination"
+
+    @property
+    def ends(self) -> bool:
+        """True if the instance does not come back by itself."""
+        return self in (Effect.RETIREMENT, Effect.STOP, Effect.TERMINATION)
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """The codes of DescribeInstanceStatus's events that bear it out."""
+        return _CODES[self]
+
+
+_RETIRING = frozenset({"instance-retirement", "instance-stop"})
+_CODES = {
+    Effect.RETIREMENT: _RETIRING,
+    Effect.STOP: _RETIRING,
+    Effect.REBOOT: frozenset({"instance-reboot", "system-reboot"}),
+    Effect.MAINTENANCE: frozenset({"system-maintenance", "system-reboot", "instance-reboot"}),
+    # EC2 has no code of its own for it.
+    Effect.TERMINATION: _RETIRING,
+}
+
+# The first that a code contains says its effect.
+_EFFECTS = (
+    ("INSTANCE_TERMINATION", Effect.TERMINATION),
+    ("INSTANCE_STOP", Effect.STOP),
+    ("RETIREMENT", Effect.RETIREMENT),
+    ("REBOOT_MAINTENANCE", Effect.REBOOT),
+    ("REBOOT_FLEXIBLE_MAINTENANCE", Effect.REBOOT),
+    ("NETWORK_MAINTENANCE", Effect.MAINTENANCE),
+    ("POWER_MAINTENANCE", Effect.MAINTENANCE),
+)
+
+
+def effect_of(code: str) -> Effect | None:
+    """What a scheduled event of this type does; None for types that nobody knows."""
+    if not code.startswith("AWS_EC2_") or not schedules(code):
+        return None
+    return next((effect for piece, effect in _EFFECTS if piece in code), None)
+
+
+def schedules(code: str) -> bool:
+    """True for event types with a date."""
+    return code.endswith(("_SCHEDULED", "_EXPEDITED"))
+
+
+def expedited(code: str) -> bool:
+    """True for event types whose date is too near to wait for."""
+    return code.endswith("_EXPEDITED")
+
+
+def scheduled(category: str, code: str) -> bool:
+    """True for events that are acted upon, given their category and type."""
+    return category in _SCHEDULES and schedules(code)
+
+
+def begins_at(notice: HealthNotice, lead: timedelta, received_at: datetime) -> datetime:
+    """When the reaction begins: `lead` before the date, never before the event was received."""
+    if expedited(notice.code) or notice.start is None:
+        return received_at
+    return max(notice.start - lead, received_at)
+
+
+def scheduled_cause(key: str, notice: HealthNotice) -> str:
+    """The name of a scheduled event as a cause: another date makes another cause."""
+    start = notice.start
+    return f"{notice.arn or key}@{int(start.timestamp()) if start else 'now'}"
