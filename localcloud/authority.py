@@ -1,14 +1,16 @@
 """An authority for the certificates of one deployment's servers and clients.
 
-Its key lives as long as the object: another certificate takes another authority, which signs all of them.
+The authority's key is not stored, so a missing or expiring certificate means that a new authority issues all of them.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -19,9 +21,50 @@ LIFETIME = timedelta(days=3650)
 RENEW_BEFORE = timedelta(days=30)
 
 
-class Authority:
-    """Signs certificates; its key is kept nowhere."""
+class Certificate(NamedTuple):
+    """A certificate to issue; `names` are a server's."""
 
+    name: str
+    subject: x509.Name
+    usage: Sequence[x509.ObjectIdentifier]
+    names: x509.SubjectAlternativeName | None = None
+
+
+@dataclass(frozen=True)
+class CertificateFiles:
+    """An authority's certificate and those that it signed, with their keys, in one directory."""
+
+    directory: Path
+
+    @property
+    def authority(self) -> Path:
+        return self.directory / "ca.crt"
+
+    def certificate(self, name: str) -> Path:
+        return self.directory / f"{name}.crt"
+
+    def key(self, name: str) -> Path:
+        return self.directory / f"{name}.key"
+
+    def are_usable(self, *names: str) -> bool:
+        """Whether all exist, and the first does not expire soon."""
+        files = [self.authority, *map(self.certificate, names), *map(self.key, names)]
+        if not all(file.is_file() for file in files):
+            return False
+        found = x509.load_pem_x509_certificate(self.certificate(names[0]).read_bytes())
+        return found.not_valid_after_utc - RENEW_BEFORE > datetime.now(UTC)
+
+    def issue(self, authority_name: str, *certificates: Certificate) -> None:
+        authority = Authority(authority_name)
+        for each in certificates:
+            key = ec.generate_private_key(ec.SECP256R1())
+            write_private(self.key(each.name), pem(key))
+            write_private(self.certificate(each.name), authority.sign(key.public_key(), each))
+        # Written last: its presence marks the others as complete.
+        write_private(self.authority, authority.pem())
+
+
+class Authority:
     def __init__(self, name: str) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = subject(name)
@@ -34,29 +77,22 @@ class Authority:
         )
 
     def pem(self) -> bytes:
-        """Its certificate."""
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
-    def sign(
-        self,
-        key: ec.EllipticCurvePublicKey,
-        of: x509.Name,
-        usage: Sequence[x509.ObjectIdentifier],
-        names: x509.SubjectAlternativeName | None,
-    ) -> bytes:
-        """A certificate of the key, in PEM."""
+    def sign(self, key: ec.EllipticCurvePublicKey, wanted: Certificate) -> bytes:
+        """In PEM."""
         builder = (
-            self._builder(key, of)
+            self._builder(key, wanted.subject)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(signs_certificates=False), critical=True)
-            .add_extension(x509.ExtendedKeyUsage(usage), critical=False)
+            .add_extension(x509.ExtendedKeyUsage(wanted.usage), critical=False)
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
                 critical=False,
             )
         )
-        if names is not None:
-            builder = builder.add_extension(names, critical=False)
+        if wanted.names is not None:
+            builder = builder.add_extension(wanted.names, critical=False)
         return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
     def _builder(self, key: ec.EllipticCurvePublicKey, of: x509.Name) -> x509.CertificateBuilder:
@@ -73,17 +109,10 @@ class Authority:
 
 
 def subject(common_name: str, organization: str | None = None) -> x509.Name:
-    """The name in a certificate."""
     parts = [x509.NameAttribute(NameOID.COMMON_NAME, common_name)]
     if organization is not None:
         parts.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
     return x509.Name(parts)
-
-
-def outlasts(certificate: Path) -> bool:
-    """Whether the certificate need not be made anew yet."""
-    found = x509.load_pem_x509_certificate(certificate.read_bytes())
-    return found.not_valid_after_utc - RENEW_BEFORE > datetime.now(UTC)
 
 
 def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
@@ -101,7 +130,6 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
 
 
 def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """A private key, in PEM."""
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.TraditionalOpenSSL,
@@ -110,7 +138,7 @@ def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that its owner alone reads."""
+    """Readable by the owner only."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

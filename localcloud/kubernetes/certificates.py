@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ipaddress
 from base64 import b64encode
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -16,54 +15,37 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from localcloud.authority import Authority, outlasts, pem, subject, write_private
+from localcloud.authority import Certificate, CertificateFiles, pem, subject, write_private
 from localcloud.state import LOOPBACK, replace_file
 
 SERVICE_RANGE = "10.96.0.0/24"
 FIRST_SERVICE_ADDRESS = "10.96.0.1"  # the `kubernetes` service takes the range's first address
 
 
-@dataclass(frozen=True)
-class Certificates:
-    directory: Path
+CLIENTS = ("admin", "controller-manager")
 
-    @property
-    def authority(self) -> Path:
-        return self.directory / "ca.crt"
+
+class Certificates(CertificateFiles):
+    """Of `server` and of each of CLIENTS."""
 
     @property
     def service_account_key(self) -> Path:
         return self.directory / "service-account.key"
 
-    def certificate(self, name: str) -> Path:
-        """The certificate of `server`, `admin` or `controller-manager`."""
-        return self.directory / f"{name}.crt"
-
-    def key(self, name: str) -> Path:
-        return self.directory / f"{name}.key"
-
     def ensure(self) -> None:
         """Create what is missing or about to expire."""
-        if self._is_usable():
+        if self.service_account_key.is_file() and self.are_usable("server", *CLIENTS):
             return
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        authority = Authority("perdure-local-ca")
         write_private(self.service_account_key, pem(ec.generate_private_key(ec.SECP256R1())))
-        for name, of, usage, names in (
-            ("server", subject("kube-apiserver"), ExtendedKeyUsageOID.SERVER_AUTH, _server_names()),
-            ("admin", subject("perdure-admin", "system:masters"), ExtendedKeyUsageOID.CLIENT_AUTH, None),
-            (
-                "controller-manager",
-                subject("system:kube-controller-manager"),
-                ExtendedKeyUsageOID.CLIENT_AUTH,
-                None,
-            ),
-        ):
-            key = ec.generate_private_key(ec.SECP256R1())
-            write_private(self.key(name), pem(key))
-            write_private(self.certificate(name), authority.sign(key.public_key(), of, [usage], names))
-        # Written last: its presence marks the others as complete.
-        write_private(self.authority, authority.pem())
+        admin, controller_manager = CLIENTS
+        client = [ExtendedKeyUsageOID.CLIENT_AUTH]
+        self.issue(
+            "perdure-local-ca",
+            Certificate("server", subject("kube-apiserver"), [ExtendedKeyUsageOID.SERVER_AUTH], _server_names()),
+            Certificate(admin, subject("perdure-admin", "system:masters"), client),
+            Certificate(controller_manager, subject("system:kube-controller-manager"), client),
+        )
 
     def write_kubeconfig(self, path: Path, client: str, server_port: int) -> None:
         config = {
@@ -92,13 +74,6 @@ class Certificates:
         }
         path.unlink(missing_ok=True)  # it may be a link to a user's kubeconfig
         replace_file(path, yaml.safe_dump(config, sort_keys=False))
-
-    def _is_usable(self) -> bool:
-        names = ("server", "admin", "controller-manager")
-        files = [self.authority, self.service_account_key, *map(self.certificate, names), *map(self.key, names)]
-        if not all(file.is_file() for file in files):
-            return False
-        return outlasts(self.certificate("server"))
 
 
 def _server_names() -> x509.SubjectAlternativeName:
