@@ -1,8 +1,7 @@
 """`perdure abandon`: complete a deletion that cannot finish, and list what it leaves behind.
 
-It removes the finalizers that the object's lifecycle would drop. Who, why and when is written in the same call, as
-annotation `perdure.dev/abandoned`, and then as an Event, since the object may be gone by then. An object that is not
-being deleted is refused: its lifecycle would restore the finalizer.
+Who, why and when is written in the call that removes the finalizers, since the object may then be gone. Only objects
+that are being deleted are accepted: else their lifecycle restores the finalizer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """How a command finds its servers: `--state DIR`, else the environment, else the local deployment.
 
-With `--state`, the directory's file `env` overrides the shell's variables, and the shell's Temporal variables are
-dropped. Without PERDURE_STATE the local deployment's directory is used only if the environment names neither a cluster
-nor a Temporal server, so never silently in place of a real one.
+The directory's file `env` replaces the shell's Temporal variables. The default directory is used only if the
+environment names neither a cluster nor a Temporal server, so never in place of a real one.
 """
 
 from __future__ import annotations

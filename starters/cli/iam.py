@@ -1,9 +1,7 @@
 """`perdure iam`: the rights that Perdure needs in the clouds, from tables of all calls that its code makes.
 
-`payer.json` is for the payer's Secret; `member.json` has the rights of OrganizationAccountAccessRole that must remain
-under a service control policy or a permissions boundary. A test keeps `deploy/iam/` current, whose
-README has the reasons. With PERDURE_INSTANCES_QUEUES the ARNs in files named `instances` name its accounts, regions and
-queues, and each role has its own pair of files.
+A test keeps `deploy/iam/` current, whose README has the reasons. With PERDURE_INSTANCES_QUEUES the ARNs in files named
+`instances` name its accounts, regions and queues.
 """
 
 from __future__ import annotations

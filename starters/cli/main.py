@@ -1,8 +1,7 @@
 """The `perdure` command line.
 
-Commands are functions added by their module's `register(app)`. Other distributions and `localcloud` join by an entry
-point of the group `perdure.commands` that names such a function. Temporal and Kubernetes are imported only when a
-command runs, so that help and completion are fast.
+Commands join by their module's `register(app)`, other packages by an entry point of the group `perdure.commands`.
+Temporal and Kubernetes are imported only when a command runs, to keep help and completion fast.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 """

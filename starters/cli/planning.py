@@ -1,8 +1,7 @@
 """`perdure plan -f FILE`: what would be done if these objects were applied, with nothing written anywhere.
 
-A server-side dry run returns each object as after an apply. Then the lifecycle's own pass runs in this process, with
-the caller's rights and the objects' cloud credentials, on a cluster view that contains the result, in observe mode.
-Recent requests and refusals, which only an open lifecycle remembers, are not known here.
+A server-side dry run returns each object as applied. The lifecycle's pass then runs here in observe mode, with the
+caller's rights. Recent refusals, which only an open lifecycle remembers, are not known.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""`perdure release`: have a claim give up an account that cannot be cleaned up any more.
+"""`perdure release`: have a deleted claim give up an account that AWS permanently refuses to clean up.
 
-If AWS permanently refuses the cleanup of a deleted claim's account, the claim and its namespace stay. The annotation
-`perdure.dev/let-go` on the Account, with the reason, ends that: a customer's account is left as it is; a pool's stays
-Failed and is not handed out.
+The annotation `perdure.dev/let-go` on the Account, with the reason, does that. A customer's account is left as it is; a
+pool's stays Failed and is not handed out.
 """
 
 from __future__ import annotations

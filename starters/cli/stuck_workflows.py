@@ -1,11 +1,7 @@
-"""Lifecycles whose workflow tasks fail: a worker runs, but its code cannot continue them.
+"""Lifecycles whose workflow tasks fail: a worker runs, but its code cannot replay their history.
 
-If replaying a history raises, or makes other commands (`TMPRL1100`), the workflow task is retried forever. Meanwhile a
-query fails once with the cause, then times out, then is refused; an update waits until its caller gives up (seen on
-server 1.32). The cause is in the last WorkflowTaskFailed event and, after five failures, in the search attribute
-`TemporalReportedProblems` (server 1.30 on).
-
-Such a lifecycle is terminated and woken, since its memory can be read again from its objects.
+Their queries and updates time out. The cause is in the last WorkflowTaskFailed event and, from server 1.30, in
+`TemporalReportedProblems`. Terminate and wake such a lifecycle: its memory is read again from its objects.
 """
 
 from __future__ import annotations

@@ -3,11 +3,8 @@
     browser ──(the page)── Temporal's web UI             temporal workflow show --codec-endpoint URL
        └──── POST /decode, /encode ──► codec server ◄──────────┘ --codec-auth "Bearer ..."
 
-Protocol: docs.temporal.io/codec-server, with payloads as JSON of `temporal.api.common.v1.Payloads`.
-
-Access exposes every lifecycle, so requests need a token of `PERDURE_CODEC_TOKEN_FILE` (one a line, reread for each
-request), and without that file must come from its own machine. For the web UI, which sends no such token, put an
-authenticating proxy in front and set `PERDURE_CODEC_GUARDED`.
+Requests need a token of `PERDURE_CODEC_TOKEN_FILE`, or without that file must be local. The web UI sends no such token:
+put an authenticating proxy in front and set `PERDURE_CODEC_GUARDED`.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
        ▲         │ full: stop receiving                                                  │
        └─ wait ──┘ Temporal is down, SQS refuses: back off             delete, keep, dead letter
 
-Messages in work are kept invisible (`visibility.py`). Pollers back off with full jitter, from 0.2 to 20 s; to 30 s for
-a missing queue, whose maintainer is asked to recreate it. After an error the message is kept. To stop, it lets messages
-in work finish and gives back the rest (visibility 0).
+Messages in work stay invisible (`visibility.py`). A message is kept after an error, and given back (visibility 0) when
+the process stops. A missing queue is recreated by its maintainer.
 """
 
 from __future__ import annotations
@@ -45,17 +44,13 @@ logger = logging.getLogger(__name__)
 
 
 class Consumer:
-    """Consumes one queue.
-
-    Args:
-        queue: the source of messages.
-        dispatcher: hands events over to workflows.
-        pollers: number of concurrent receives.
-        most: maximum number of messages in work.
-        visibility: visibility timeout of received messages.
-        drain: how long messages in work may take to end.
-        patience: longest backoff, in seconds.
-        missing: called, at most once a minute, when the queue does not exist.
+    """Args:
+    pollers: number of concurrent receives.
+    most: maximum number of messages in work.
+    visibility: visibility timeout of received messages.
+    drain: how long messages in work may take to end.
+    patience: longest backoff, in seconds.
+    missing: called, at most once a minute, when the queue does not exist.
     """
 
     def __init__(

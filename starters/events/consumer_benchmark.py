@@ -1,8 +1,4 @@
-"""The consumer without outside systems: what parsing, finding, and acknowledging cost.
-
-    a queue in memory ──► Consumer ──► Dispatcher ──► an index of 10,000 machines, workflows that answer at once
-          ▲                  └──────────── delete, keep, dead letter ────────────────────┘
-          └ a third each: states, Spot notices, scheduled maintenance
+"""The consumer on a queue in memory: the CPU of parsing, finding in the index, and acknowledging.
 
 `python -m starters.events.consumer_benchmark` prints JSON; `perdure bench instances` runs it. The queue keeps SQS's
 contract (visibility, receive counts, dead letters), so tests use it as well.

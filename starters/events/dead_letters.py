@@ -1,10 +1,7 @@
 """Lists and re-drives dead letters: messages that could not be parsed, or were received too often.
 
-SQS's own move task moves all or none and lists none. A listing makes each invisible for a moment. An interrupted
-redrive leaves a duplicate, which is applied once.
-
-A region's dead letter queue also serves the AWS provider's queues, which have none: an attribute names the origin, and
-only queues in the settings are accepted.
+SQS's own move task moves all or none and lists none. An interrupted redrive leaves a duplicate, which is applied once.
+Only queues in the settings are accepted as origins.
 """
 
 from __future__ import annotations
@@ -30,17 +27,11 @@ Home = Callable[[Message], SqsQueue | None]
 
 
 class DeadLetter(Model):
-    """One dead letter.
-
-    Attributes:
-        queue: its origin.
-        message_id: its own id.
-        reason: why it is a dead letter.
-        of: its former message id, empty if SQS or EventBridge put it here.
-        sent_at: when it became a dead letter.
-        told: its events, if it can be parsed now.
-        body: as sent.
-        attributes: its message attributes.
+    """Attributes:
+    queue: its origin.
+    of: its former message id, empty if SQS or EventBridge put it here.
+    sent_at: when it became a dead letter.
+    told: its events, if it can be parsed now.
     """
 
     queue: str
@@ -59,7 +50,7 @@ def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]
     Args:
         message: the dead letter.
         dead: the name of the dead letter queue.
-        whose: the place for which that queue was read; the default if no place owns the queue.
+        whose: the place for which that queue was read.
         places: the places in the settings; no other is accepted.
     """
     near = [each for each in places if each.where == whose.where]

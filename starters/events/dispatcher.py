@@ -4,15 +4,9 @@
        └────► not in the index ─────────────────────────────────────► unknown
        └────► its group ──► results, wake, at most one a moment ────┐
        └────► its instance ──► gathered with its other events ──────┴► the workflow's answer
-                                  │
-                   update-with-start, `at_once` instances at the same time
 
-Events that arrive during an instance's hand-over go together afterwards, so a storm is a few updates per instance.
-While a backlog is being read (`read_ahead.py`), few routine events are handed over.
-
-If a workflow does not answer in time, Temporal is unreachable, or the index may be incomplete, the event is
-*unavailable*, and its message is kept. Then `troubled` makes pollers hold back, since each receive brings a message
-closer to the dead letters.
+Without an answer in time the event is *unavailable*, its message is kept, and `troubled` holds pollers back: each
+receive brings a message closer to the dead letters.
 """
 
 from __future__ import annotations
@@ -105,16 +99,14 @@ class _Waiting:
 
 
 class Dispatcher:
-    """Hands events over to all workflows, for one process.
-
-    Args:
-        index: the cluster's instances and groups.
-        places: the served accounts and regions.
-        hand_over: hands events over to an instance's workflow.
-        wake_group: wakes a group's workflow.
-        doubtful: whether the index may be incomplete.
-        at_once: number of concurrent hand-overs.
-        patience: a workflow's timeout.
+    """Args:
+    index: the cluster's instances and groups.
+    places: the served accounts and regions.
+    hand_over: hands events over to an instance's workflow.
+    wake_group: wakes a group's workflow.
+    doubtful: whether the index may be incomplete.
+    at_once: number of concurrent hand-overs.
+    patience: a workflow's timeout.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""The cluster's instances: AWSMachines, AWSMachinePools, and Nodes if served, indexed by instance id, host and group.
+"""The cluster's instances: AWSMachines, AWSMachinePools, and Nodes if served, by instance id, host and group.
 
-A region's rules deliver all its instances' events, most of them irrelevant here. A deleted object's instance is
-remembered for a while: EC2 reports its end at about the same time, and that event must not be kept for a later object.
+A deleted object's instance is remembered for a while: EC2 reports its end at about the same time, and that event must
+not be kept for a later object.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ class Holder:
 
     Attributes:
         name: namespace and name.
-        resource_version: of the version that was read.
-        instances: instance ids.
         region: a machine's or Node's, empty if unknown.
         host: the dedicated host of a machine's instance.
         group: a pool's Auto Scaling group.

@@ -1,8 +1,7 @@
 """The two functions of the AWS provider's architecture decision record 0005: `GetEventFromSQS`, `IsEventProcessed`.
 
 An event is processed once its instance's workflow has recorded it and the label is written or unnecessary. Asking hands
-the event to the workflow, which recognises duplicates. The consumer uses `acknowledgement_of`, which also has the
-reason and time of a delay.
+the event to the workflow, which recognises duplicates.
 """
 
 from __future__ import annotations

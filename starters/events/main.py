@@ -1,7 +1,7 @@
-"""The consumer's process: list the instances, connect, consume every queue, until SIGTERM.
+"""The consumer's process, of which any number may run: list the instances, connect, consume every queue, until SIGTERM.
 
-Any number may run. It is ready once AWSMachines, AWSMachinePools (and Nodes, if served) are listed, and while Temporal
-and the API server answer. In observe mode nothing is received, since the replaced system would miss it.
+It is ready once the instances are listed, and while Temporal and the API server answer. In observe mode it receives
+nothing, since the replaced system would miss it.
 """
 
 from __future__ import annotations

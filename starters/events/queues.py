@@ -1,9 +1,6 @@
 """An SQS queue and its dead letters: boto3's blocking calls on threads.
 
-A recreated queue keeps its URL. Errors are Perdure's (`activities/aws/errors.py`), `Absent` for a missing queue in
-either of its two spellings.
-
-Limits: ten entries a batch, twenty seconds a poll, visibility of at most twelve hours
+A recreated queue keeps its URL. SQS's limits: ten entries a batch, twenty seconds a poll, visibility of twelve hours
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/).
 """
 

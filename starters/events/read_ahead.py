@@ -1,9 +1,6 @@
 """Reads a backlog before working on it: the last message of a queue may be the most urgent one.
 
-    full receive ──► routine events wait ──► a receive that is not full, or ten seconds ──► all go on
-                                             and at least fifty seconds of work before they wait again
-
-Routine events take CPU that reading needs, here and at Temporal. Urgent events never wait.
+While receives are full, routine events wait, for at most ten seconds in sixty. Urgent events never wait.
 """
 
 from __future__ import annotations

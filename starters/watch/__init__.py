@@ -3,6 +3,6 @@
     API server ──list, watch──► reflector.py (one per kind) ──► index.py, projection.py ──► queue.py ──wake──► Temporal
                                                                 which lifecycles: relations.py, <area>.py
 
-Its only output is `engine.temporal.wake`; it takes no decisions. Whatever fails, every lifecycle is eventually woken
-after its object's last change; a superfluous wake does no harm. `deploy/rbac` has its rights.
+It takes no decisions. Whatever fails, every lifecycle is eventually woken after its object's last change; a superfluous
+wake does no harm.
 """

@@ -1,11 +1,7 @@
 """The account area's gauges, under the aws-account-operator's names, computed from the watcher's index.
 
-The first two sets have the constant label `name="aws-account-operator"`:
-
-- the replaced operator's (its `pkg/localmetrics`), from the Accounts of its namespace and all AccountClaims and
-  AccountPools;
-- those still in its documents (`total_...`, exported until June 2020), irregular spellings included;
-- `perdure_...`: lifecycles by phase, reused accounts, why a pool is stalled.
+They include those that only its documents name (`total_...`), irregular spellings included, with the constant label
+`name="aws-account-operator"`. `perdure_...` adds phases, reused accounts, and why a pool is stalled.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Which changes of pools, Accounts and claims wake their own lifecycles; for others see `domain/accounts/`.
 
-While the pool works on a claim and its Account, their own wakes wait (`claim_patience`, `account_patience`); the pool
-wakes a claim that it does not hand over. An Account's status is input too, unlike an AccountPool's: people and tools
-clear it, set a state, or reset `claimed`.
+While the pool works on a claim and its Account, their own wakes wait. An Account's status is input too: people and
+tools clear it, set a state, or reset `claimed`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Finds objects without a workflow and workflows without an object, by one list of open workflows per kind.
 
-The former are settled objects of the replaced operator; the latter lost their object while no watcher ran. Both are
-woken slowly, once after each start. Visibility lags, so some wakes are superfluous.
+Both are woken slowly, once after each start. Visibility lags, so some wakes are superfluous.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
     handle marked ──► resources gone ──► claim marked ──► handle gone ──► claim gone
 
-The workflow that carries out the end makes these changes within tens of milliseconds; wakes would cost it four more
-workflow tasks and a retry of its last. An end in progress is recognised by its cause: an expired lifespan (the claim
-has its own timer), or a deleted claim (it has been woken).
+The workflow that carries out the end makes these changes; each wake would cost it a workflow task. An end is recognised
+by an expired lifespan or a deleted claim.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What the resource claims area watches: its kinds, claims' Namespaces, and the kinds that handles manage.
 
-`domain/claims/__init__.py` says which workflow does an object's work, `domain/claims/relations.py` which further
-lifecycles a change wakes, and that a managed kind is watched once per cluster while a handle's resources name it. A
-provider's change may concern every claim, and edits come in bursts, so those wakes are gathered.
+`domain/claims/relations.py` says which lifecycles a change wakes. A provider's change may concern every claim, and
+edits come in bursts, so those wakes are gathered.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Which workflow does the work of an object: the object's own, or that of its carrier (see `kinds.py`).
 
-The workflow that changes the carrier knows of it. The object's own is woken after its work has moved away, so that its
-status shows this; opened when the work comes back and no workflow is open, which a crash may have prevented; and woken
-when its object is deleted while carried, so that it ends.
+The object's own workflow is woken after its work has moved away, opened when the work comes back, and woken when its
+object is deleted while carried.
 """
 
 from __future__ import annotations

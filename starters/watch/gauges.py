@@ -1,8 +1,7 @@
 """Gauges computed from the projections at each scrape, while this watcher leads.
 
-An area joins with `GAUGES` in its module: a function from the index to metric families. Nothing is kept between
-scrapes, so values are current and deleted objects leave no series. A standby exports none, since replicas' values would
-be added up.
+An area joins with `GAUGES` in its module: a function from the index to metric families. A standby exports none, since
+replicas' values would be added up.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The watched kinds of all areas, as a table.
 
-An area joins with a module here that defines `WATCHED`, or `watched_for` if it depends on the settings. An entry is
-pure: how an object is read into a projection, and which keys a change concerns. If another object's workflow does an
-object's work, that object is its *carrier* and gets its wakes. A carrier may have a carrier itself.
+An area joins with a module here that defines `WATCHED`, or `watched_for` if it depends on the settings. If another
+object's workflow does an object's work, that object is its *carrier* and gets its wakes.
 """
 
 from __future__ import annotations
@@ -63,10 +62,8 @@ class Carried:
 
     Args:
         by: the key of that workflow's object.
-        from_birth: whether the workflow that makes an object also opens the object's own, so that a new one wakes
-            nothing.
-        relieved: seconds until an object's own workflow is woken after another takes over its work, or opened when it
-            has the work itself.
+        from_birth: whether the workflow that makes an object also opens its own, so that a new one wakes nothing.
+        relieved: seconds until an object's own workflow follows a change of its carrier.
     """
 
     by: Carrier = _carries_itself
@@ -190,10 +187,9 @@ class Watched:
 
 @dataclass(frozen=True, kw_only=True)
 class WatchedWhileNamed(Watched):
-    """Objects of a relation's end that are watched while other objects refer to them.
+    """Objects that are watched while other objects refer to them.
 
     Args:
-        relation: the relation.
         named: what the names of all these objects begin with.
         lingers: seconds that they stay watched after the last object that refers to them.
         wider: the cluster-wide watch that may replace many partial ones.

@@ -1,9 +1,7 @@
 """The load balancers area's gauges, under yawol's names, computed from the watcher's index.
 
-Names and labels are yawol's, including the literal `nil` of unset values, so that dashboards and alerts keep working.
-Unlike yawol, it exports a replica count of zero, the time of a requested deletion, and measurements without a delay of
-five minutes. `perdure_...` covers what has no yawol name. Workers count calls to OpenStack
-(`activities/openstack/counting.py`).
+Labels are yawol's, including the literal `nil` of unset values, so that dashboards keep working. Unlike yawol, it
+exports zero replicas, requested deletions, and measurements at once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Which changes of load balancers, sets and machines wake their own lifecycles; for others see `domain/loadbalancers/`.
 
-Agents write a machine's status every half minute: only fields that its set's decisions read count, and missed
-heartbeats. Recorded cloud ids are input too, since people clear them to force a lookup; so are our finalizers, which no
-later pass checks.
+Agents write a machine's status every half minute, so only fields that decisions read count. Recorded cloud ids are
+input too: people clear them to force a lookup.
 """
 
 from __future__ import annotations

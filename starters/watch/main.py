@@ -1,8 +1,7 @@
 """The watcher's process: connect, lead, watch, until SIGTERM.
 
-Of two replicas one leads by a Lease; the other is on standby and ready (200 in `/readyz`), or else a rollout would
-deadlock. A watcher that loses the Lease drops its index and becomes a standby. Two leaders at once only wake more. In
-observe mode nothing is written, so every replica watches.
+One replica leads by a Lease; a standby is ready too, or else a rollout would deadlock. Two leaders at once only wake
+more. In observe mode nothing is written, so every replica watches.
 """
 
 from __future__ import annotations

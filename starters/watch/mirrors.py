@@ -1,18 +1,13 @@
 """The reflectors of one watcher: one per watched kind, and one per declared kind while objects declare it.
 
-A declared kind may be missing, installed later, removed, or denied by RBAC. This neither delays other kinds nor makes
-the watcher unready:
+A missing or denied kind neither delays others nor makes the watcher unready:
 
     declared ──► plural known? ──no──► ask the API server, again within 4 s ──► reflector ──404──► ask again
                       └────yes─────────────────────────────────────────────────────┘
                                             last object that declares it gone, and some minutes: stopped
 
-Declared parts of a kind, such as a single Secret, need a stream each. Many are replaced by one cluster-wide watch
-(`WatchedWhileNamed.wider`) if the API server allows it:
-
-    few ──────────────► one watch for each ◄── not allowed ──┐
-    many ──► may we list and watch the whole cluster's? ─────┤  asked again every five minutes
-             one watch for all, once it is listed ◄── yes ───┘
+Many watches of parts of a kind, such as a single Secret, are replaced by one of the whole cluster
+(`WatchedWhileNamed.wider`) if the API server allows it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Wakes open lifecycles when their area is paused or resumed.
 
-At a pause each stops what it has begun and shows why; at a resume it continues. Workers watch the ConfigMap themselves,
-possibly through a frozen stream, so lifecycles of a resumed area are woken again when that must have been detected. A
-new leader repeats recent resumes, as its predecessor may not have sent those wakes.
+Workers may read the ConfigMap from a frozen stream, so lifecycles of a resumed area are woken again when that must have
+been detected. A new leader repeats recent resumes, as its predecessor may not have sent those wakes.
 """
 
 from __future__ import annotations

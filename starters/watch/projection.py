@@ -1,8 +1,7 @@
 """What the watcher keeps of an object: only the fields that wakes depend on, in 2 to 5 KB.
 
-Its *fingerprint* covers what the object's own decision reads and others may write; an event that leaves it unchanged
-does not wake the object. Its *facts* are values by which relatives find it and on which they depend. Whether the newest
-change is Perdure's own is read from metadata.managedFields.
+An event that leaves its *fingerprint* unchanged does not wake the object. Its *facts* are values by which relatives
+find it and on which they depend.
 """
 
 from __future__ import annotations
@@ -35,11 +34,10 @@ Place = tuple[Relation, Side]
 
 
 class Shown(NamedTuple):
-    """What an object shows in a relation.
+    """What an object shows in a relation: the names by which both ends find each other, and hashes of what the other
+    decides by.
 
-    `names` are shared by both ends, `hashes` are of values that the other end decides by. `as_made`: the object looks
-    as the other end makes it. The two ends compare `trait`; `counts` is false if the object does not matter at the
-    other end.
+    `as_made`: the object looks as the other end makes it. `counts`: it matters at the other end.
     """
 
     names: tuple[Hashable, ...]
@@ -53,11 +51,9 @@ class Shown(NamedTuple):
 class Projection:
     """One object as the watcher knows it.
 
-    `settled`: its status shows nothing left to do. `ours`: the newest writer was certainly Perdure. `handed`: the part
-    of the fingerprint that other objects' workflows write. `others`: a digest of other writers' entries in
-    managedFields, which also shows removals. `own`: Perdure's entries: what was written, when, and its size. `shown`:
-    what the other ends of its relations find it by and decide by. `levers`: a digest of people's requests in
-    annotations.
+    `ours`: the newest writer was certainly Perdure. `handed`: the part of the fingerprint that other objects' workflows
+    write. `others`: a digest of other writers in managedFields. `own`: Perdure's entries there. `levers`: a digest of
+    people's requests in annotations.
     """
 
     key: Key
@@ -84,15 +80,12 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The result of an area's reading of an object: see `Projection`.
+    """The result of an area's reading of an object.
 
     Args:
         fingerprint: hashable values that the object's own decision reads and others write.
-        handed: further such values, written by other objects' workflows (a binding): their change wakes the object
-            although Perdure wrote it.
-        settled: whether its status shows nothing left to do.
-        facts: values by which relatives find it and on which they depend.
-        model: the parsed object, if it was parsed.
+        handed: such values that other objects' workflows write (a binding): their change always wakes the object.
+        settled: its status shows nothing left to do.
     """
 
     fingerprint: tuple[object, ...]
@@ -147,13 +140,10 @@ def is_urgent(before: Projection | None, after: Projection | None) -> bool:
 
 
 def own_write(before: Projection | None, after: Projection | None) -> bool:
-    """Whether a change is certainly Perdure's.
+    """Whether a change is certainly Perdure's: the newest writer, or our entry changed and all others did not.
 
-    The newest writer decides, but its time has a resolution of one second. So a change is also ours if our entry has
-    become newer or larger and all others are unchanged.
-
-    Exceptions: a deletion leaves no trace in managedFields, and removing fields only shrinks the former writers'
-    entries, so that the newest entry may be ours although the change is not.
+    managedFields' times have a resolution of one second. Deletions leave no trace there, and removing fields only
+    shrinks the former writers' entries, so neither counts as ours.
     """
     if before is None or after is None:
         return after is not None and after.ours

@@ -1,12 +1,11 @@
 """Keys to wake: each waits at most once, and stays until Temporal has accepted its wake.
 
-A key that is put while its wake is being sent is sent once more, since the workflow may already have observed. A failed
-wake is retried forever, after a delay that doubles from 0.1 to 5 s, without delaying other keys.
+A key that is put while its wake is being sent is sent once more. A failed wake is retried after 0.1 to 5 s.
 
-- *Held* keys wait because another workflow does their work; they count as waiting, for the checkpoint.
-- *Gathered* keys are woken once at the end of a burst of changes that each concern thousands.
-- A key *rests* as long as its wake took, 0.1 to 5 s, since each signal costs a workflow task (10 ms of CPU, measured).
-- *Urgent* keys go first: objects that are being deleted, and people's requests.
+- *held*: another workflow does the key's work;
+- *gathered*: woken once at the end of a burst of changes that each concern thousands;
+- *resting*: woken less than 0.1 to 5 s ago;
+- *urgent*: first.
 """
 
 from __future__ import annotations

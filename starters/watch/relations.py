@@ -1,7 +1,7 @@
 """Which lifecycles a change wakes, derived from the areas' relations (`domain/relations.py`).
 
-For each relation a projection contains the names by which the other end finds the object, and hashes of the values that
-the other end decides by. An object that its model cannot read shows nothing, as if it did not exist.
+A projection contains, for each relation, the names by which the other end finds the object, and hashes of the values
+that it decides by. An unreadable object shows nothing, as if it did not exist.
 """
 
 from __future__ import annotations
@@ -74,10 +74,8 @@ class _Reading:
     """How objects of a kind are read for their relations, sharing functions and results.
 
     Attributes:
-        model: the class that they are parsed as.
         asked: each function once, with the conversion of its result.
-        groups: places that show the same, with the positions of names, hashes (with whether the object counts, and the
-            check that it looks as made) and trait among the results.
+        groups: places that show the same, with the positions of names, hashes and trait among the results.
     """
 
     model: type[KubeModel]

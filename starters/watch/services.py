@@ -1,7 +1,7 @@
 """What is watched for Services of load balancers: Services, Nodes, and Events about LoadBalancers.
 
-Only Services that want a load balancer of ours, have our finalizer, or still have a LoadBalancer have a lifecycle.
-Kubelets write their Node often: only fields for endpoints count. If the settings serve no Services, nothing is watched.
+Only Services with a load balancer of ours, wanted or left, have a lifecycle. Kubelets write their Node often: only
+fields for endpoints count.
 """
 
 from __future__ import annotations

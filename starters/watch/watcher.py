@@ -1,18 +1,12 @@
 """All watched kinds together: which keys a change wakes, what is woken after a start, and readiness.
 
-Waking every object after a start would cost a pass each (47 ms of CPU, measured). Woken at once are only:
+| woken after a start | objects |
+|---|---|
+| at once | not shown as settled; changed since the *checkpoint* in the Lease; naming missing objects |
+| slowly | without a checkpoint, settled by others; without a workflow or an object (`adoption.py`) |
 
-- objects that their status does not show as settled, with their relatives as if they were new;
-- objects that changed since the last watcher's *checkpoint* in the Lease;
-- objects that name missing ones, since a deletion leaves nothing newer than a checkpoint.
-
-Then, slowly: without a checkpoint, settled objects whose last writer was not Perdure; settled objects without a
-workflow, and workflows without an object (`adoption.py`), sooner if their lifespan ends. `perdure wake --all` wakes
-everything.
-
-An object that is gone only wakes an open lifecycle. A workflow that carries out an end is woken seconds after the steps
-of that end (`Watched.ending`), since each wake would cost as much as the end. Every wake goes to the object's carrier
-(`delegation.py`).
+Waking every object would cost a pass each (47 ms of CPU). An object that is gone only wakes an open lifecycle. Every
+wake goes to the object's carrier (`delegation.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Resource claims: claims against handles, handles against the resources with their marks, all against workflows.
 
-Only mismatches found in both of two looks count: the next pass corrects what a crash left, and Temporal's lists lag.
-Covered are the kinds that handles, ResourceWatches and providers' templates name; unreadable kinds are reported in one
-line.
+Only mismatches in both of two looks count: Temporal's lists lag, and the next pass corrects what a crash left.
+Unreadable kinds are reported in one line.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""EC2 instances: where labels, EC2 and lifecycles do not agree.
+"""EC2 instances: where labels, EC2 and lifecycles differ in both of two looks.
 
-Findings, if they show in both of two looks, since labels lag by up to half a minute:
-
-- AWSMachines and Nodes with another state in the label than EC2 (200 instances a call), or unknown to the account;
-- AWSMachinePools with a wrong label or annotation (100 groups a call);
+- AWSMachines and Nodes against EC2 (200 instances a call), AWSMachinePools (100 groups a call);
 - lifecycles of instances that no object names;
-- with `--thorough`, differences of queues and rules that the upkeep would correct.
+- with `--thorough`, queues and rules that the upkeep would correct.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """3scale: each tenant's lists against the objects of its namespaces, and vice versa. Read-only.
 
-Each kind that has objects is listed once per tenant; products, backends and accounts always, since they bear our mark.
-Only mismatches found in both of two looks count. A finding is a question: another cluster's installation may serve the
-same tenant.
+Each kind with objects is listed once per tenant. Only mismatches in both of two looks count. A finding is a question:
+another cluster may serve the same tenant.
 """
 
 from __future__ import annotations

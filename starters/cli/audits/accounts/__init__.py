@@ -1,15 +1,7 @@
 """AWS accounts: the organization against the Account objects, open support cases, and the accounts' content.
 
-Findings:
-
-- accounts that no Account records, several with one name, or recorded ones that are missing;
-- open support cases that no Account waits for;
-- with `--thorough`, instances left by region initialisation; IAM users, roles and open quota requests that belong to no
-  living Account; places in the organization and tags that differ from the ConfigMap's.
-
-An account is this installation's by its name (`osd-creds-mgmt-...`) and its tag `owner`, the ConfigMap's `shard-name`;
-other installations' are only counted. An untagged account may belong to any (a worker died before tagging it), so a
-finding is a question. This process refuses every call that is not a read.
+An account is this installation's by its name (`osd-creds-mgmt-...`) and its tag `owner`, the ConfigMap's `shard-name`.
+An untagged one may be any installation's: a finding is a question. Only reads are allowed.
 """
 
 from __future__ import annotations

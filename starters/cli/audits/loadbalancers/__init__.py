@@ -1,16 +1,7 @@
 """Load balancers: each OpenStack project against the LoadBalancers and machines that own its objects.
 
-Findings, if they show in both of two looks:
-
-- a marked object, or one with our naming, whose owner does not exist;
-- an owner's objects that differ from the desired state, are duplicates, or share their name with others;
-- sets, machines and machines' Roles without their owner;
-- a project's credentials that are missing, wrong or refused.
-
-Perdure's security groups, ports and servers carry their owner's uid; other objects, and yawol's, only its name (rules:
-`domain/loadbalancers/cloud/ownership.py`). A named object without an owner is a question, and only if the name's
-namespace is in this cluster, since clusters may share a project. `--thorough` adds the projects of all Secrets, for
-those whose last LoadBalancer is gone. A project costs five lists; calls that are not reads are refused.
+Only findings in both of two looks count (`findings.py`). Objects without an owner's uid belong to it by name, which is
+a question: clusters may share a project. A project costs five lists; calls that are not reads are refused.
 """
 
 from __future__ import annotations
