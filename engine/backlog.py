@@ -1,8 +1,7 @@
 """The backlog: tasks that no worker has taken yet, and late lifecycles that serve a whole area.
 
-DescribeTaskQueue counts the tasks of each queue, those for a worker that has the workflow in its cache only after ten
-seconds. A lifecycle without an object, such as the claims' binder, serves many objects that have none yet, so only its
-own state shows that they wait.
+DescribeTaskQueue counts tasks for a worker that has the workflow in its cache only after ten seconds. A lifecycle
+without an object, such as the claims' binder, must report itself how long claims wait.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """The errors of other systems, as Perdure's own classes.
 
-Each client library's exceptions are mapped to `ApiError` in one place (`engine/kube/errors.py`,
-`activities/aws/errors.py`, ...). At the edge of an activity an `ApiError` becomes an ApplicationError of the same type.
-Throttled, unavailable and pending ones are retried by the server, after the delay they carry; the others end the
-activity and reach the decision as a `Refusal`. Any other exception is our bug: type `Bug`, tried again by the loop
-only.
+Each client library's exceptions are mapped to `ApiError` in one place. Temporal's server retries throttled, unavailable
+and pending ones after their delay; others reach the decision as a `Refusal`. Any other exception is a bug.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Heartbeats of every activity whose action has a heartbeat timeout: they prove that its process is alive.
 
-One thread sends all of them. It needs little CPU and no event loop, so only a dead or stopped process misses one. The
-action's `start_to_close` bounds a hanging activity; a stuck event loop fails `/healthz`. The first beat comes after a
+One thread sends all, without the event loop, so only a dead or stopped process misses one. The first comes after a
 third of the timeout, so a quick activity costs no call.
 """
 

@@ -1,8 +1,7 @@
 """Lifecycles that no worker can run: of a task queue that is not polled, or of a version whose workers are gone.
 
-Temporal keeps the pollers of each task queue for some minutes (DescribeTaskQueue). A worker asks again each minute, so
-a poller last seen longer ago is gone. The number of requests depends on the areas and versions, never on the objects.
-An area's workers poll its activity queues, too, so its workflow queue stands for all.
+A worker polls each minute, so a poller last seen longer ago is gone (DescribeTaskQueue). The requests grow with areas
+and versions, never with objects.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ class MissingWorker(Model):
 async def missing_workers(
     client: Client, areas: Iterable[str], cluster: str, deployment: str, quiet_after: timedelta = QUIET_AFTER
 ) -> list[MissingWorker]:
-    """The workers that these areas lack: of the version that takes new lifecycles, and of older versions in use.
+    """Missing workers of the version that takes new lifecycles, and of older versions in use.
 
     Args:
         client: Temporal's.
         areas: the areas to look at.
         cluster: begins the names of its task queues.
-        deployment: the workers' deployment, where no task queue names it (it has no current version).
-        quiet_after: a poller that was last seen longer ago is gone.
+        deployment: the workers' deployment.
+        quiet_after: a poller last seen longer ago is gone.
 
     Raises:
         RPCError: Temporal refused or did not answer.

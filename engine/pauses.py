@@ -1,8 +1,7 @@
 """What is paused now, checked before each change; `engine/kube/pausing.py` keeps it up to date.
 
-A pass checks it and then only shows what it would do (`held`). The clients check it again before a change
-(`refuse_if_paused`), for work under way when the pause began. Such a change is refused as unavailable and tried again a
-minute later.
+A pass then only shows what it would do (`held`). The clients check again (`refuse_if_paused`): a refused change is
+retried a minute later.
 """
 
 from __future__ import annotations

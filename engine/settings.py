@@ -1,8 +1,6 @@
-"""Every setting of every process: environment variables `PERDURE_*`, each documented where it stands.
+"""Every setting of every process: environment variables `PERDURE_*`, read once per process (`settings()`).
 
-They are read once per process (`settings()`). What users may change while Perdure runs lives in the replaced systems'
-configuration objects. Temporal, Kubernetes and tracing are configured by their own variables (`TEMPORAL_*`,
-`KUBECONFIG`, `OTEL_*`).
+Temporal, Kubernetes and tracing are configured by their own variables (`TEMPORAL_*`, `KUBECONFIG`, `OTEL_*`).
 
 Durations are plain seconds (`90`, `0.5`), Go's notation (`90s`, `5m`, `1h30m`), or ISO 8601.
 """

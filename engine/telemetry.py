@@ -1,8 +1,7 @@
 """Logs of a process, and its version.
 
-Logs are lines of JSON on standard error (text on a terminal). A line about a lifecycle has `object`
-(Kind/namespace/name), `workflow_id`, `run_id`, within an activity its name and attempt, and the ids of its trace
-(`engine/tracing.py`). The handler adds these, from the context or from a `Key` among the line's arguments.
+Logs are lines of JSON on standard error (text on a terminal). A line about a lifecycle gets its `object`,
+`workflow_id`, `run_id`, activity, attempt and trace from the context or a `Key` among the line's arguments.
 """
 
 from __future__ import annotations

@@ -81,11 +81,10 @@ async def connect(settings: Settings, process: str = "perdure", *, log_core: boo
     Args:
         settings: metrics port, trace collector.
         process: part of the identity that the web UI shows.
-        log_core: whether the SDK's core may log, as long-running processes want. It writes to standard output, which a
-            command needs for its answer; a command gets exceptions instead.
+        log_core: whether the SDK's core may log to standard output.
 
     Raises:
-        TemporalRefused: the server cannot be reached (the SDK has retried for some seconds), or refuses us.
+        TemporalRefused: the server cannot be reached, or refuses us.
         KeysUnreadable: encryption is on, and no key can be read.
     """
     converter = data_converter(settings)
@@ -105,11 +104,11 @@ async def wake(client: Client, key: Key, seen: Mapping[str, str] | None = None) 
     Args:
         client: the connection.
         key: the object.
-        seen: by kind the resourceVersion that a cache must reach to show the change.
+        seen: by kind the resourceVersion that a cache must reach.
 
     Raises:
         KeyError: no area has this kind.
-        RPCError: Temporal refused or did not answer within the SDK's own retries (about 10 s).
+        RPCError: Temporal refused or did not answer within 10 s.
     """
     args = [dict(seen)] if seen else []
     await client.start_workflow(key.kind, Carry(key=key), start_signal=WAKE, start_signal_args=args, **_known_by(key))
@@ -192,7 +191,7 @@ async def tell(client: Client, key: Key, signal: str, about: BaseModel) -> None:
 async def ask(client: Client, key: Key, update: str, about: BaseModel, *, id_: str, answer: type[M]) -> M:
     """Send the object's lifecycle an update and wait for the answer; starts it if it is not open.
 
-    Two requests under one id reach the lifecycle once, and both get its answer.
+    A repeated request with the same id gets the first answer.
 
     Raises:
         RPCError: as for `wake`.

@@ -1,7 +1,7 @@
 """Creates the Temporal namespace of the lifecycles, its retention and search attributes.
 
-It is safe to run at any time and concurrently: it adds what is missing and leaves the rest. Where these credentials do
-not suffice, and in Temporal Cloud, the error names what is missing and the commands for an administrator.
+It adds what is missing and leaves the rest; it can be run at any time and concurrently. If these credentials do not
+suffice, the error names the commands for an administrator.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def bootstrap(client: Client, retention: timedelta | None = None) -> Boots
 
     Args:
         client: its namespace need not exist.
-        retention: how long closed lifecycles stay readable; None keeps that of an existing namespace.
+        retention: of closed lifecycles; None keeps an existing namespace's.
 
     Raises:
         NamespaceUnfit: this client may not add something, or an existing attribute conflicts.

@@ -75,9 +75,8 @@ class _Edge(ActivityInboundInterceptor):
 def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:
     """The cause that goes with a failure: that of a bug, with its traceback.
 
-    The message of an API's refusal is complete. A chain of tracebacks would exceed the 4 KiB that the server keeps of
-    an attempt's failure, and people would read "Failure exceeds size limit" instead. An error that is its own cause
-    could not be encoded.
+    An API's refusal needs none, and the server keeps only 4 KiB of a failure. An error that is its own cause could not
+    be encoded.
     """
     if failure is error:
         return error.__cause__

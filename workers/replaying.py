@@ -1,8 +1,7 @@
 """Replays recorded histories with the present code, without a server and without effects.
 
-The workflow's code runs again over each event of a history. If it asks for something else than the history contains, a
-real worker would fail there with `TMPRL1100`. Open lifecycles matter before a roll-out: their next task replays them
-with the new code, unless they are pinned to a version.
+Code that asks for something else than the history contains would fail with `TMPRL1100`. Replay open lifecycles before a
+roll-out: their next task does so with the new code, unless they are pinned.
 """
 
 from __future__ import annotations

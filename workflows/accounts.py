@@ -131,8 +131,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
 
         woken, or due --> pass (count, permits to Accounts, one request for all support cases) --> tell pools --> wait
 
-    Claims ask it for their OUs. Concurrent requests share one activity, one at a time; the ids are kept until AWS says
-    that an OU does not exist any more.
+    Claims ask it for their OUs. Concurrent requests share one activity; ids are kept until AWS reports them absent.
     """
 
     has_object: ClassVar[bool] = False

@@ -1,8 +1,7 @@
 """The informer cache of LoadBalancers, sets and machines, indexed by their labels.
 
-A pass waits until the cache has reached the versions that woke its lifecycle, and otherwise reads from the API server,
-as it does if the cache's stream is broken. Answers to writes are put in at once, and a lifecycle's writes of its own
-object carry the version that was decided upon.
+A pass waits until the cache has reached the versions that woke its lifecycle; without a working stream it reads from
+the API server. Answers to writes are put in at once.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """The pass over a Service. `domain/loadbalancers/services/lifecycle.py` decides.
 
-Services and nodes are in the served cluster, LoadBalancers in Perdure's own; usually these are the same.
-
-Each Event about the LoadBalancer is repeated on the Service once: its name derives from the Event's uid, so the API
-server refuses a second one from any process. A warning's name derives from its text, since some invalid annotations are
-found both in the Service and in the LoadBalancer.
+Each Event about the LoadBalancer is repeated on the Service once, from any process: its name derives from the Event's
+uid, a warning's from its text, since both objects may report the same invalid annotation.
 """
 
 from __future__ import annotations

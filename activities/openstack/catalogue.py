@@ -1,7 +1,7 @@
-"""Flavors and images by name or search; yawol accepts these too, but uses ids only.
+"""Flavors and images by id, name or search; an id costs no call.
 
-A flavor's name is unique in a cloud. Image names are not, as operators upload new images under old names: the newest
-active one is used. A search is a part of a name; for a flavor exactly one must fit. An id costs no call.
+Image names are not unique, as operators upload new images under old names: the newest active one is used. A search is a
+part of a name; for a flavor exactly one must fit.
 """
 
 from __future__ import annotations

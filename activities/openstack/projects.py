@@ -1,8 +1,7 @@
 """The projects that this process calls, by the Secrets that LoadBalancers name.
 
-A Secret is read again after a minute, and soon after Keystone has refused it, so a new password works without a
-restart. Another resourceVersion is another credential with its own token; the former one's connections are closed.
-Limits (`guard.py`) belong to the project, whichever Secrets lead to it.
+A Secret is read again after a minute, and soon after Keystone has refused it. Another resourceVersion is another
+credential with its own token. Limits (`guard.py`) belong to the project.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The calls of one project, over one connection and with one token (`connection.py`).
 
-No service is asked for its versions; Nova's microversion is 2.1 unless a call says another. A read that fails quickly
-is repeated once; everything else is left to the activity's next attempt, which first looks what has happened. Redirects
-are not followed, as they would carry the token elsewhere. Nothing is logged: the library's log has request bodies, and
-with them user data.
+Nova's microversion is 2.1 unless a call says another. A read that fails quickly is repeated once. Redirects are not
+followed: they would carry the token elsewhere. Nothing is logged: bodies contain user data.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Backoff after consecutive machines of a set that did not boot.
+"""Backoff after consecutive machines of a set that did not boot: none, then one minute, doubled up to half an hour.
 
-The first failed machine is replaced at once. From the second consecutive failure on, the set pauses for one minute,
-then twice as long each time, up to half an hour: a project without quota or a broken image would cause endless
-creations. A machine that becomes ready, or another template (another set), resets the count. The set's annotations
-store the uids of the failed machines, so that each counts once.
+A machine that becomes ready, or another template (another set), resets the count. The set's annotations store the uids
+of the failed machines, so that each counts once.
 """
 
 from __future__ import annotations

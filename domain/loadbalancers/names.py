@@ -1,7 +1,7 @@
 """Derived names of a load balancer's objects; deriving one again finds the existing object.
 
-Cloud objects are called `namespace/name` of their Kubernetes object: the floating IP by description, the others by
-name. A server has its machine's name alone. These names are not unique, so objects also have a mark (`ownership.py`).
+Cloud objects are called `namespace/name` (the floating IP in its description), a server as its machine. Names are not
+unique, so objects also have a mark (`ownership.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What Temporal stores of our lifecycles, encrypted: keys in files, and the codec that uses them.
+"""Encryption of what Temporal stores of our lifecycles: keys in files, and the codec.
 
-Payloads are encrypted: arguments and answers, heartbeats, summaries, and the messages and stack traces of failures.
-What Temporal itself searches and lists stays readable, by decision: ids, names of workflows, activities and task
-queues, search attributes, types of failures, identities of workers. They hold names and phases, never contents.
+Payloads and failures' messages are encrypted. What Temporal searches stays readable: ids, names of workflows,
+activities and queues, search attributes. They hold names and phases, never contents.
 """
 
 from engine.encryption.codec import EncryptionCodec, data_converter

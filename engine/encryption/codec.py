@@ -1,8 +1,7 @@
 """AES-256-GCM over whole payloads, in the form of Temporal's own samples: `binary/encrypted` and the key's id.
 
-Payloads that are not encrypted are passed through when read. So encryption is turned on while processes run: first
-every process gets keys that only read, then the key that writes. A process without the key fails the tasks that it
-cannot read, and they are tried again until it has it.
+Unencrypted payloads pass when read, so encryption can be turned on while processes run. A process without the key fails
+the tasks that it cannot read; they are retried until it has it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
 """The client: get, list, create, patch, replace, delete and watch objects of any kind, as plain JSON.
 
-Every error is one of `engine.errors`, its message naming the verb, the object and the server's own words. Every request
-has a timeout; a watch has a limit of silence instead, since streams can freeze without a TCP error.
-
-In observe mode every mutating method raises `Denied`, and for a paused area (`engine/pauses.py`) `Unavailable`, before
-anything is sent: a second safeguard behind the decision's own hold.
-
-With `resource_version` a write is answered 409 if the object has changed since.
+Errors are of `engine.errors`. Requests have timeouts, watches a limit of silence. In observe mode mutating methods
+raise `Denied`, for a paused area `Unavailable`, before anything is sent.
 """
 
 from __future__ import annotations
@@ -107,9 +102,9 @@ class KubeApi:
 
         Args:
             settings: mode and domain.
-            process: part of the User-Agent, which audit logs show.
-            kubeconfig: a file to use instead of what the environment says.
-            connections: the most for requests; each watch has one of its own.
+            process: part of the User-Agent.
+            kubeconfig: a file to use instead of the environment's.
+            connections: the most for requests; watches have their own.
         """
         connection = Connection(kubeconfig)
         await connection.load()
@@ -239,11 +234,11 @@ class KubeApi:
     ) -> AsyncGenerator[WatchEvent, None]:
         """Events after a resource version, until the server ends the stream after `duration`.
 
-        `opened` is called when the server has accepted the watch, which may be long before the first event.
+        `opened` is called when the server accepts the watch.
 
         Raises:
-            Expired: the version is too old, or the server ended the stream with an ERROR event; list again.
-            Unavailable: the stream broke, or sent no byte for `silence`; continue from the last version.
+            Expired: the version is too old, or an ERROR event came; list again.
+            Unavailable: the stream broke, or was silent for `silence`; continue from the last version.
         """
         attempt = _attempt("watch", kind, namespace, "")
         parameters = _parameters(

@@ -1,8 +1,7 @@
 """The address of the API server and our credentials, loaded by the `kubernetes` package.
 
-They come from `KUBECONFIG` (or `~/.kube/config`) if there is such a file, else from the pod's service account. Its
-token is read every minute, as it is rotated. Everything else (exec plugins, OIDC, certificates) is loaded again when
-the server answers 401. It does so before it acts, so the request is safely repeated.
+They come from `KUBECONFIG` or `~/.kube/config`, else from the pod's service account, whose token is read every minute.
+On a 401 all are loaded again and the request, which had no effect, is repeated.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Resolves an object's apiVersion and kind to the kind as the API serves it.
+"""Resolves an object's apiVersion and kind to the kind as the API serves it, with its plural and scope.
 
-A path also needs the plural and the scope, which only the API server knows (`GET /apis/<group>/<version>`, `/api/v1`
-for the core group: an APIResourceList). An answer is kept until a caller finds it wrong (`forget`). CRDs come and go
-while Perdure runs, so a missing kind is looked up again, at most every few seconds for all callers together.
+An answer is kept until a caller finds it wrong (`forget`). A missing kind is looked up again, at most every few seconds
+for all callers together, since CRDs come and go.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The one place where the Kubernetes API's errors are mapped.
 
-A refusal is a `Status` object: `reason` (CamelCase, kept as the error's `code`), `message`, `details` (name, kind,
-causes, retryAfterSeconds); see "Response status codes" in the Kubernetes API conventions. A path that is not served
-answers 404 with plain text or with a Status that names no object: code `NoSuchKind`.
+A refusal is a `Status` object, whose `reason` becomes the error's `code`. A path that is not served answers 404 with
+plain text or with a Status that names no object: code `NoSuchKind`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""Reading Kubernetes objects as they are on the wire, without trusting their shape.
+"""Reads one or two fields of Kubernetes objects without trusting their shape; kinds with a model are read by it.
 
-This is for one or two fields of any object; objects of a kind with a model are read with the model. A field of another
-type than expected (people write status by hand) reads as absent.
-
-The API server takes objects nested ten times deeper than Python can read. They come in a list with all others, so they
+A field of another type than expected reads as absent. The API server stores deeper objects than Python can read; these
 are read without what lies deepest.
 """
 

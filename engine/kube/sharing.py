@@ -3,8 +3,7 @@
     read ──► no reading is under way: read at once
         └──► one is under way, and may have begun before the change that the caller knows of: share the next one
 
-So an answer is never older than its request, and a hundred passes that one changed Node wakes list the Nodes a few
-times.
+An answer is never older than its request.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The floating IP of an external LoadBalancer: its own, or an existing one of its user.
 
-Its own is created attached to the LoadBalancer's port, and recognized by that. The user's is found by its address; it
-is never created, deleted, or taken from another port. A detached one without our description is never deleted, even if
-recorded: a released address is lost for good.
+Its own is recognized by the LoadBalancer's port. The user's is never created, deleted, or taken from another port. A
+detached one without our description is never deleted: a released address is lost for good.
 """
 
 from __future__ import annotations

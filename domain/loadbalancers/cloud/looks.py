@@ -1,8 +1,7 @@
 """When the cloud must be observed: when the object has changed since its cloud objects were last complete.
 
-Wakes are frequent, and an observation uses API calls that a project shares, so a pass stores a fingerprint of the
-object for which everything was complete. The sweep finds changes in the cloud alone and writes an annotation, which is
-part of the fingerprint.
+A pass stores a fingerprint of the object for which everything was complete. The sweep reports changes in the cloud by
+an annotation, which is part of the fingerprint.
 """
 
 from __future__ import annotations

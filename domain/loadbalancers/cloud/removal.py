@@ -1,7 +1,7 @@
 """Deletion of a LoadBalancer's or a machine's cloud objects, in an order that leaves nothing behind.
 
-LoadBalancer, once its sets are gone: server group and floating IP, then port, then security group. Machine: server,
-then ports. There is a step for every observed object, so an empty plan proves that all are gone.
+LoadBalancer: server group and floating IP, then port, then security group. Machine: server, then ports. An empty plan
+proves that all are gone.
 """
 
 from __future__ import annotations

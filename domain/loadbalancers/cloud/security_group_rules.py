@@ -1,8 +1,7 @@
 """The rules of a load balancer's security group.
 
-Rules are compared by meaning (protocols by number or any name, networks by their normal form, that of all addresses as
-none): Neutron normalizes rules, so a comparison by spelling would recreate them endlessly. The ICMP rule has type 1,
-code 8, which is not ping, as in yawol: adopted groups stay unchanged.
+Rules are compared by meaning, since Neutron normalizes them: a comparison by spelling would recreate them endlessly.
+The ICMP rule has type 1, code 8, which is not ping, as in yawol: adopted groups stay unchanged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A machine's user data: the cloud-config for its image, with files and services.
 
-cloud-init reads it once, so another NTP server or virtual address reaches only new machines. It contains a token, so it
-is generated at the creation of the server and never stored. The image uses OpenRC.
+cloud-init reads it once, so later changes reach only new machines. It contains a token, so it is generated when the
+server is created and never stored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What machines are made from: networks, flavor, image, credentials; the same on all three kinds.
 
-A field is None if absent where yawol's template hash distinguishes absent from empty
-(`domain/loadbalancers/template_hash.py`). Names with an underscore are yawol's former ones, still read; no attribute
-may have such a name, because models are also filled by attribute names.
+A field is None if absent where the template hash distinguishes absent from empty. Names with an underscore are yawol's
+former ones, still read; no attribute may have such a name.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """A Service's annotations, parsed so that one bad annotation does not affect the others.
 
-An unreadable value counts as absent, and an Event names the annotation and the expected form; an existing load balancer
-keeps its value (`unreadable_annotations.py`). A list keeps its valid items. An `existingFloatingIP` that is not an
-address prevents the creation: the load balancer would get another address for good. An invalid number of replicas
-counts as one.
+An unreadable value counts as absent and is reported. A list keeps its valid items. An unreadable `existingFloatingIP`
+prevents the creation: the load balancer would get another address for good.
 """
 
 from __future__ import annotations
