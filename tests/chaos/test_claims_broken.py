@@ -14,9 +14,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 
 @pytest.mark.parametrize("turn", TURNS, ids=lambda turn: turn.name.replace(" ", "_"))
-def test_an_undisturbed_turn_makes_the_writes_that_are_tried_and_none_of_another_name(
-    claims_lab: ClaimsLab, turn: Turn
-) -> None:
+def test_an_undisturbed_turn_makes_exactly_the_writes_that_the_sweep_breaks(claims_lab: ClaimsLab, turn: Turn) -> None:
     lab = claims_lab
     lab.tidy()
     name = turn.prepare(lab)

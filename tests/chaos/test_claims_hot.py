@@ -140,7 +140,7 @@ def test_a_handle_that_is_deleted_while_it_is_bound_takes_its_claim_along(
 
 
 @pytest.mark.parametrize("kind", [Break.DELAYED, Break.LATE])
-def test_a_pool_that_is_deleted_while_its_handle_is_bound_keeps_the_bond_or_the_claim_gets_another(
+def test_a_pool_deleted_while_its_handle_is_bound_keeps_the_claim_served(
     lab: ClaimsLab, record: Record, kind: Break
 ) -> None:
     record([("bind", "PUT resourcehandles 1")], f"pool deleted at that moment, the binding {kind}")

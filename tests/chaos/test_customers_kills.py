@@ -38,7 +38,7 @@ def test_a_customers_account_is_given_back_although_the_worker_dies(customers: C
 
 
 @pytest.mark.parametrize(("row", "mode"), cases("cut", CUTTING))
-def test_nothing_of_ours_runs_on_in_a_customers_account_although_the_worker_dies_twice(
+def test_nothing_keeps_running_in_a_customers_account_after_two_worker_crashes(
     customers: Customers, death: Death
 ) -> None:
     customers.ready_to("bring")

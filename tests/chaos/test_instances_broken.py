@@ -215,7 +215,7 @@ def _strike(lab: InstancesLab, fault: str) -> Callable[[], None] | None:
 
 
 @pytest.mark.parametrize("turn", TURNS, ids=lambda turn: turn.name)
-def test_an_undisturbed_turn_takes_the_steps_that_are_broken_and_none_of_another_name(
+def test_an_undisturbed_turn_takes_exactly_the_steps_that_the_sweep_breaks(
     instances_lab: InstancesLab, turn: Turn
 ) -> None:
     lab = instances_lab

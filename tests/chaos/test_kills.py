@@ -48,7 +48,7 @@ def test_an_account_is_cleaned_and_freed_although_the_worker_dies(lab: Lab, deat
 @pytest.mark.chaos
 @pytest.mark.turn("take")
 @pytest.mark.parametrize(("row", "mode"), cases("finish", FINISHING))
-def test_a_claim_finishes_by_itself_what_the_pool_began_although_the_worker_dies_twice(
+def test_a_claim_finishes_what_its_pool_began_after_two_worker_crashes(
     lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
 ) -> None:
     record(row, f"after its pool's death: {MODES[mode]}")

@@ -86,7 +86,7 @@ def test_the_closing_is_noted_for_this_claim_before_aws_is_asked() -> None:
 
 
 @pytest.mark.parametrize("settings", [closes(), config(), closes(**{"close_account.dry_run": "true"})])
-def test_a_life_that_lost_its_memory_goes_on_closing_what_can_not_be_cleaned_any_more(settings: OperatorConfig) -> None:
+def test_a_lifecycle_without_memory_continues_the_close_of_an_uncleanable_account(settings: OperatorConfig) -> None:
     forgetful = released(known={"keys_rotated": False, "cleaned": {}}, config=settings)
     assert activities(decide(forgetful, NOW)) == ["aws.close_account"]
 
@@ -101,7 +101,7 @@ def test_a_closed_account_is_deleted_and_then_the_claim_goes() -> None:
     assert activities(decide(fold(after, gone, None), NOW)) == ["kube.patch"], "the finalizer is dropped"
 
 
-def test_a_closed_account_is_never_freed_though_the_feature_is_switched_off_meanwhile() -> None:
+def test_a_closed_account_is_never_reused_even_if_the_feature_is_switched_off() -> None:
     assert release_of(decide(released(known={"closed": AWS_ID}, config=config()), NOW)).how is Release.CLOSED
 
 

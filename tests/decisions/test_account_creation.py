@@ -60,7 +60,7 @@ def test_an_account_that_says_whose_it_is_keeps_that_in_its_first_write() -> Non
     assert patch.patch["spec"] == {"claimLink": "claim", "legalEntity": {"id": "entity-1", "name": "One"}}
 
 
-def test_an_id_that_exists_is_kept_and_a_name_without_one_gets_one_of_the_same_alphabet() -> None:
+def test_an_existing_id_is_kept_and_a_missing_one_uses_the_same_alphabet() -> None:
     kept = account(meta={"finalizers": [], "labels": {"iamUserId": "zzz999"}})
     assert decide(world(kept), NOW).actions[0].patch["metadata"]["labels"] == {"iamUserId": "zzz999"}  # type: ignore[attr-defined]
     named = account("my-account", meta={"labels": {}})
@@ -155,7 +155,7 @@ def test_the_limits_of_the_organization_never_fail_an_account(code: str) -> None
 
 @pytest.mark.parametrize("permit", [None, granted(minutes=0)])
 @pytest.mark.parametrize("code", ["ConstraintViolationException", "ACCOUNT_LIMIT_EXCEEDED"])
-def test_at_a_limit_that_only_aws_knows_an_account_says_so_and_gives_way_after_25_minutes(
+def test_at_a_limit_only_aws_knows_an_account_reports_it_and_yields_after_25_minutes(
     code: str, permit: Permit | None
 ) -> None:
     known = {"permit": permit, "failure": code}

@@ -165,7 +165,7 @@ def test_the_creation_deadline_counts_from_the_last_probe_of_the_condition() -> 
     assert decide(world(again), NOW).deadline == NOW + timedelta(minutes=24)
 
 
-def test_creating_set_by_hand_without_its_condition_starts_the_clock_instead_of_crashing() -> None:
+def test_creating_set_by_hand_without_a_condition_starts_the_deadline() -> None:
     by_hand = account(spec=HAS_ID, status={"state": "Creating"})
     status = status_of(decide(world(by_hand), NOW))
     assert [c["type"] for c in status["conditions"]] == ["Creating"]
@@ -174,7 +174,7 @@ def test_creating_set_by_hand_without_its_condition_starts_the_clock_instead_of_
 
 @pytest.mark.parametrize("state", ["Creating", "InitializingRegions", "PendingVerification"])
 @pytest.mark.parametrize("minutes", [0, 60])
-def test_a_state_without_its_aws_account_is_blanked_so_that_the_account_is_looked_for(state: str, minutes: int) -> None:
+def test_a_state_without_an_aws_account_is_blanked_to_search_for_the_account(state: str, minutes: int) -> None:
     """The replaced operator wrote the state before the id: whoever died in between left an account to be found."""
     torn = account(status={"state": state, "conditions": [condition(state, entered=ago(minutes=minutes))]})
     decision = decide(world(torn, known={"inherited": None}), NOW)
@@ -442,7 +442,7 @@ def test_a_life_that_was_under_way_looks_for_its_case_before_opening_one() -> No
     assert opened.search
 
 
-def test_a_resolved_case_makes_the_account_ready_with_the_words_of_the_replaced_operator() -> None:
+def test_a_resolved_case_makes_the_account_ready_with_the_former_message() -> None:
     decision = decide(pending(case="case-1", resolved_case="case-1"), NOW)
     assert status_of(decision)["state"] == "Ready"
     assert written_condition(decision, "Ready")["message"] == "Account ready to be claimed"
@@ -580,7 +580,7 @@ def test_a_reused_account_without_its_secret_gets_a_new_key_before_it_can_be_cla
     assert settle(world(bare)).account.spec.iam_user_secret == f"{NAME}-secret"
 
 
-def test_a_reused_account_gets_a_new_key_whenever_it_has_lost_it_not_only_the_first_time() -> None:
+def test_a_reused_account_gets_a_new_key_each_time_it_has_lost_one() -> None:
     """A fleet manager's claim takes the key away; the second one of the same account's life does so, too."""
     bare = ready_account(status={"reused": True}, spec={"iamUserSecret": ""})
     keyed = settle(world(bare))
@@ -609,7 +609,7 @@ def test_ready_set_by_hand_without_conditions_is_believed() -> None:
 # --- status as input ---
 
 
-def test_a_status_blanked_as_a_whole_starts_again_keeping_the_id_and_asks_for_a_new_case() -> None:
+def test_a_blanked_status_restarts_with_the_same_id_and_a_new_case() -> None:
     """As the shredder does: conditions, reused and the case are gone."""
     blank = ready_account(status={}).model_copy(update={"status": Account().status})
     after = settle(world(blank).recall(world(ready_account())))
@@ -747,7 +747,7 @@ def test_a_deletion_held_up_for_long_is_shown_failed_and_goes_on() -> None:
     assert activities(decide(shown, NOW)) == ["aws.delete_identities"]
 
 
-def test_an_account_that_cannot_be_cleaned_is_let_go_by_a_persons_word_unless_a_claim_holds_it() -> None:
+def test_force_release_frees_an_uncleanable_account_unless_a_claim_holds_it() -> None:
     """One that has left the organization, say: its role refuses for ever."""
     told = {**DELETED, "annotations": {FORCE_RELEASE: "it has left the organization"}}
     refused = {"aws.delete_identities": lambda a: refusal(ErrorType.DENIED, "cannot assume the role")}
@@ -834,7 +834,7 @@ def test_a_secret_that_is_in_the_way_for_a_moment_fails_no_account(code: str) ->
     assert first.account.spec.iam_user_secret == f"{NAME}-secret"
 
 
-def test_nothing_of_a_tenants_is_removed_when_somebody_calls_a_claimed_account_failed() -> None:
+def test_a_claimed_account_set_to_failed_keeps_its_tenants_objects() -> None:
     """Quotas that were expanded anew after a release have listed its regions."""
     seen = {"regions": ("eu-west-1", "us-east-1")}
     link = {"claimLink": "claim", "claimLinkNamespace": "tenant"}

@@ -165,7 +165,7 @@ def test_progress_is_written_while_the_look_goes_on() -> None:
     assert after.written(write.patch, "9").known.opt_in_news == {}
 
 
-def test_the_last_region_ends_the_state_in_the_same_write_and_the_regions_are_listed_anew() -> None:
+def test_the_last_region_ends_the_state_in_the_same_write_and_relists_regions() -> None:
     before = world(opting_in(af_south_1="ENABLING", eu_south_1="ENABLED"), config=feature(), known={"regions": ("x",)})
     after = learnt(before, af_south_1="ENABLED")
     decision = decide(after, NOW)

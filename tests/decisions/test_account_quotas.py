@@ -97,7 +97,7 @@ def test_the_default_holds_for_every_region_and_a_regions_own_entry_wins() -> No
     assert status.global_service_quotas == {ROLES: ServiceQuota(value=5000, status="TODO")}
 
 
-def test_disabled_regions_get_none_and_entries_of_regions_that_the_account_lacks_neither() -> None:
+def test_disabled_and_missing_regions_get_no_quota_requests() -> None:
     of = account(spec=spec({"default": {RULES: 100}, "mars-1": {RULES: 7}}))
     status = expanded(of.spec, of.status, ("us-east-1", "eu-west-1"), config(disabled_regions="eu-west-1"))
     assert list(status.regional_service_quotas) == ["us-east-1"]
@@ -238,7 +238,7 @@ def test_vcpus_that_the_pool_wants_itself_are_counted_once() -> None:
     assert asked(of, known={"vcpus_asked": ("region-00",)}) == {"region-00": 1, "region-01": 15, "region-02": 4}
 
 
-def test_an_initialisation_that_asked_is_remembered_until_a_look_finds_its_request_ended() -> None:
+def test_a_quota_request_of_initialization_is_kept_until_it_is_seen_ended() -> None:
     before = world(pending({"us-east-1": {RULES: "TODO"}}))
     (init,) = [
         a

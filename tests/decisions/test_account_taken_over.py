@@ -147,7 +147,7 @@ def test_regions_that_nobody_has_initialised_for_51_minutes_fail_as_they_would_h
     assert (end.account.status.state, failure.reason, asked) == ("Failed", "RegionInitializationTimeout", [])
 
 
-def test_a_creation_that_nobody_has_gone_on_with_for_25_minutes_fails_as_it_would_have() -> None:
+def test_an_abandoned_creation_fails_after_25_minutes_as_before() -> None:
     end, asked = asked_of_aws(seen_first(in_state("Creating", since=ago(minutes=26))))
     failure = condition_of(end.account.status.conditions, "AccountCreationFailed")
     assert failure is not None
@@ -204,7 +204,7 @@ def test_a_served_claim_stays_served_without_a_look_at_its_account() -> None:
         assert (decision.outcome, decision.actions) == (Outcome.SETTLED, ())
 
 
-def test_a_claim_whose_own_link_was_never_written_is_completed_and_given_no_second_account() -> None:
+def test_a_half_linked_claim_is_completed_and_gets_no_second_account() -> None:
     of_config = parse_config({"accountpool": "pool: {default: true}"})
     members = (ready_account(spec=HOLDER), ready_account("osd-creds-mgmt-zzzzzz", spec={"awsAccountID": "2" * 12}))
     asks = claim(status={"state": "Pending", "conditions": [condition("Unclaimed")]})

@@ -105,7 +105,7 @@ def test_all_accounts_are_looked_at_as_soon_as_what_they_are_measured_by_has_cha
     assert all_due(known, flags(**change), HOURS, NOW)
 
 
-def test_all_accounts_are_looked_at_when_the_sweep_is_due_and_by_a_workflow_without_memory() -> None:
+def test_all_accounts_are_checked_when_the_sweep_is_due_or_memory_is_lost() -> None:
     known = ValidationKnown(measure=measure(flags()), swept_at=NOW, looked_at=NOW)
     assert not all_due(known, flags(), HOURS, NOW + HOURS - timedelta(seconds=1))
     assert all_due(known, flags(), HOURS, NOW + HOURS)

@@ -215,7 +215,7 @@ def test_what_was_refused_is_tried_again_after_a_delay_that_doubles_to_ten_minut
     assert refused.retry_at == NOW + timedelta(seconds=seconds)
 
 
-def test_a_deletion_of_identities_that_is_throttled_at_many_of_its_changes_ends_soon_after_them() -> None:
+def test_a_throttled_deletion_of_identities_ends_soon_after_the_throttling() -> None:
     first, longest = DeleteIdentities.first_retry, DeleteIdentities.longest_retry
     nine_throttles = [min(first * 2**number, longest) for number in range(9)]
     assert sum(nine_throttles, timedelta()) < timedelta(minutes=2)

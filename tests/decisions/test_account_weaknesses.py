@@ -47,7 +47,7 @@ TESTS = Path(__file__).parents[1]
 WEAKNESSES = {
     "W1": "test_what_a_killed_process_asked_for_is_found_by_name_and_not_asked_again",
     "W2": "test_a_created_account_is_recorded_in_the_spec_before_the_state "
-    "test_a_state_without_its_aws_account_is_blanked_so_that_the_account_is_looked_for",
+    "test_a_state_without_an_aws_account_is_blanked_to_search_for_the_account",
     "W3": "test_a_request_under_way_is_looked_at_again_later_each_time",
     "W4": "test_denials_and_bugs_do_not_fail_an_account_that_has_none_yet "
     "test_the_pause_doubles_from_one_minute_to_an_hour",
@@ -144,18 +144,18 @@ OF_CUSTOMERS = {
 # policy errors are swallowed, a policy made to be judged may stay in the payer's account and stops the role for ever.
 OF_FEDERATED_ACCESS = {
     "W27": (
-        "test_w27_a_deleted_role_waits_until_its_accesses_are_gone "
-        "test_w27_it_cleans_up_though_its_role_is_gone_and_its_labels_are_too "
-        "test_w27_an_access_is_taken_back_whole_though_nobody_knows_its_policy "
-        "test_w27_an_account_that_a_claim_has_brought_is_entered_by_its_support_role "
+        "test_a_deleted_role_waits_until_its_accesses_are_gone "
+        "test_it_cleans_up_though_its_role_is_gone_and_its_labels_are_too "
+        "test_an_access_is_taken_back_whole_though_nobody_knows_its_policy "
+        "test_an_account_that_a_claim_has_brought_is_entered_by_its_support_role "
         "test_an_access_is_taken_back_with_its_role_although_the_worker_dies"
     ),
     "W28": (
-        "test_w28_an_access_whose_role_is_missing_heals_when_the_role_comes "
-        "test_w28_each_step_that_is_refused_fails_it_aloud_and_is_tried_again "
-        "test_w28_a_policy_that_iam_refuses_is_told "
-        "test_w28_a_role_with_managed_policies_only_is_judged "
-        "test_w28_what_a_torn_judging_left_stops_nobody"
+        "test_an_access_whose_role_is_missing_heals_when_the_role_comes "
+        "test_each_step_that_is_refused_fails_it_aloud_and_is_tried_again "
+        "test_a_policy_that_iam_refuses_is_told "
+        "test_a_role_with_managed_policies_only_is_judged "
+        "test_what_a_torn_judging_left_stops_nobody"
     ),
 }
 

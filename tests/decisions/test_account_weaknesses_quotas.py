@@ -44,7 +44,7 @@ def test_the_weakness_of_quotas_is_told_here() -> None:
     assert {row for row, matter in OTHER_MATTERS.items() if matter == "quotas"} <= told
 
 
-def test_w7_accounts_that_opt_in_are_supply_though_the_published_number_leaves_them_out() -> None:
+def test_accounts_that_opt_in_count_as_supply_although_the_status_omits_them() -> None:
     states = ("OptingInRegions", "OptInRegionsEnabled")
     members = [account(f"osd-creds-mgmt-{state[:6]}", status={"state": state}) for state in states]
     counts = count(pool(), members, None)
@@ -52,13 +52,13 @@ def test_w7_accounts_that_opt_in_are_supply_though_the_published_number_leaves_t
     assert supply(counts, members) == 2
 
 
-def test_w21_a_case_is_not_asked_about_for_the_sake_of_quotas() -> None:
+def test_a_case_is_not_asked_about_for_the_sake_of_quotas() -> None:
     decision = decide(world(verifying(L_0EA8095F="IN_PROGRESS"), known={"resolved_case": "case-1"}), NOW)
     assert activities(decision) == ["aws.raise_quotas"]
 
 
 @pytest.mark.parametrize("type_", [ErrorType.DENIED, ErrorType.INVALID, ErrorType.ABSENT, ErrorType.BUG])
-def test_w22_a_request_that_failed_is_never_shown_as_under_way(type_: ErrorType) -> None:
+def test_a_request_that_failed_is_never_shown_as_under_way(type_: ErrorType) -> None:
     of = verifying(L_0EA8095F="TODO")
     refused = {"aws.raise_quotas/us-east-1": refusal(type_, "not now")}
     decision = decide(world(of).model_copy(update={"refusals": refused}), NOW)
@@ -67,7 +67,7 @@ def test_w22_a_request_that_failed_is_never_shown_as_under_way(type_: ErrorType)
 
 
 @pytest.mark.parametrize("end", ["COMPLETED", "DENIED", "MANUAL_ACTION"])
-def test_w22_no_end_of_a_request_leads_to_another_request(end: str) -> None:
+def test_no_end_of_a_request_leads_to_another_request(end: str) -> None:
     done = verifying(L_0EA8095F="TODO", L_1216C47A="TODO")
     settled = settle(
         world(done, known={"resolved_case": "case-1"}),
@@ -78,14 +78,14 @@ def test_w22_no_end_of_a_request_leads_to_another_request(end: str) -> None:
     assert settled.account.status.state == ("Failed" if end == "DENIED" else "Ready")
 
 
-def test_w22_more_requests_than_there_should_be_are_still_looked_at() -> None:
+def test_more_requests_than_there_should_be_are_still_looked_at() -> None:
     codes = {f"L-{number}": ServiceQuota(value=1, status="IN_PROGRESS") for number in range(30)}
     of = account().model_copy(update={"status": AccountStatus(regional_service_quotas={"us-east-1": codes})})
     (look,) = batches(world(of), quotas_of(of.status))
     assert len(look.quotas) == 30
 
 
-def test_w22_an_account_that_a_denial_failed_can_be_tried_again_with_its_id() -> None:
+def test_an_account_that_a_denial_failed_can_be_tried_again_with_its_id() -> None:
     failed = settle(
         world(verifying(L_0EA8095F="TODO")),
         answers={"aws.raise_quotas": lambda a: QuotaStatuses(statuses=dict.fromkeys(a.quotas, "DENIED"))},
@@ -103,7 +103,7 @@ def test_w22_an_account_that_a_denial_failed_can_be_tried_again_with_its_id() ->
     assert again.account.status.regional_service_quotas["us-east-1"][RULES].status == "COMPLETED"
 
 
-def test_w24_a_region_whose_status_cannot_be_read_hurts_its_own_account_only_and_says_why() -> None:
+def test_a_region_with_unreadable_status_affects_only_its_account() -> None:
     of = account(
         spec={"awsAccountID": AWS_ID},
         status={"state": "OptingInRegions", "optInRegions": {"af-south-1": {"status": "TODO"}}},
@@ -116,7 +116,7 @@ def test_w24_a_region_whose_status_cannot_be_read_hurts_its_own_account_only_and
     assert decide(after, NOW).outcome is Outcome.WORKING
 
 
-def test_w35_quotas_of_an_account_are_looked_at_in_one_look_per_region() -> None:
+def test_quotas_of_an_account_are_looked_at_in_one_look_per_region() -> None:
     looks = decide(world(verifying(L_0EA8095F="TODO", L_1216C47A="IN_PROGRESS")), NOW).actions
     assert [(look.region, set(look.quotas)) for look in looks if isinstance(look, RaiseQuotas)] == [
         ("us-east-1", {RULES, VCPUS})

@@ -69,7 +69,7 @@ def test_the_area_has_an_audit() -> None:
     assert "instances" in audits()
 
 
-def test_a_shell_that_names_no_queue_is_told_that_nothing_was_compared_where_instances_are_served() -> None:
+def test_a_shell_without_queues_reports_that_instances_were_not_compared() -> None:
     assert list(unserved([])) == []
     (found,) = unserved([ID, "i-2"])
     assert "2 instances have lifecycles: nothing was compared" in found.problem

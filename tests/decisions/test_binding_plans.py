@@ -137,7 +137,7 @@ def test_on_a_fault_nothing_is_bound(asked: str, terms: Any, reason: str) -> Non
     assert (plan.fault.reason, plan.spec, plan.labels) == (reason, {}, {})
 
 
-def test_the_pass_after_the_binding_starts_the_claim_at_that_moment_and_keeps_the_end() -> None:
+def test_the_pass_after_binding_sets_the_start_and_keeps_the_end() -> None:
     asked, held = pair("", {"default": "1h", "end": "2026-11-21T18:00:00Z"})
     plan = take(asked, held, entry("base"))
     made = provider("base", override={"apiVersion": "v1", "kind": "ConfigMap"}, readinessCheck="true")

@@ -298,7 +298,7 @@ async def test_only_what_perdure_bound_beside_the_claims_own_handle_is_surplus(
     assert not await is_surplus(queue.cache, own, cast(Any, SAYS_THE_FIRST))
 
 
-async def test_two_handles_of_one_claim_are_woken_when_the_second_is_seen_and_when_the_claim_has_chosen(
+async def test_two_handles_of_one_claim_wake_when_the_second_appears_and_after_the_choice(
     know: Knower, woken: list[Key]
 ) -> None:
     cluster = Cluster(a_handle("guid-first", HOLDER))

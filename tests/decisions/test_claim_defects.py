@@ -17,7 +17,7 @@ DECISIONS, CLAIMS = "decisions", "integration/claims"
 
 HELD: dict[str, tuple[str, ...]] = {
     "D1 a start is ignored": (
-        f"{DECISIONS}/test_claim_lifespan.py::test_d1_a_claim_begins_when_its_spec_says_until_its_status_says_otherwise",
+        f"{DECISIONS}/test_claim_lifespan.py::test_a_claim_begins_when_its_spec_says_until_its_status_says_otherwise",
         f"{CLAIMS}/test_claim_lifespans.py::test_before_its_start_nothing_is_done_for_a_claim_and_nothing_is_written",
     ),
     "D2 handles that are about to end are bound": (
@@ -29,7 +29,7 @@ HELD: dict[str, tuple[str, ...]] = {
         f"{DECISIONS}/test_claim_plans.py::test_the_end_is_what_is_asked_for_else_what_the_terms_give",
     ),
     "D4 a pool writes the relative maximum into the maximum": (
-        f"{DECISIONS}/test_claim_lifespan.py::test_d4_a_pool_without_lifespan_takes_its_providers_each_in_its_place",
+        f"{DECISIONS}/test_claim_lifespan.py::test_a_pool_without_lifespan_takes_its_providers_each_in_its_place",
         f"{CLAIMS}/test_claim_lifespans.py::test_a_pools_handle_takes_its_providers_terms_each_in_its_place",
     ),
     "D5 conditions of claims run code": (
@@ -53,7 +53,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "D11 a list that grows": (
         f"{DECISIONS}/test_claim_handle_resources.py::test_entries_are_never_moved_removed_or_given_to_another_provider",
-        f"{CLAIMS}/test_claim_upkeep.py::test_a_link_is_left_out_while_its_condition_is_false_and_moves_nothing_when_it_comes",
+        f"{CLAIMS}/test_claim_upkeep.py::test_a_link_is_omitted_while_its_condition_is_false_and_changes_nothing_later",
     ),
     "D12 a handle being deleted counts as none": (
         f"{CLAIMS}/test_claims.py::test_a_claim_whose_handle_is_being_deleted_takes_no_other",
@@ -70,7 +70,7 @@ HELD: dict[str, tuple[str, ...]] = {
         f"{CLAIMS}/test_claim_upkeep.py::test_a_filter_that_allows_removal_strips_what_others_have_added",
     ),
     "D16 a rolling end moves at every look": (
-        f"{DECISIONS}/test_claim_lifespan.py::test_d16_a_rolling_end_moves_only_when_half_of_the_relative_maximum_is_left",
+        f"{DECISIONS}/test_claim_lifespan.py::test_a_rolling_end_moves_only_when_half_of_the_relative_maximum_is_left",
         f"{DECISIONS}/test_handle_plans.py::test_a_rolling_end_moves_late_and_news_is_told_once",
     ),
     "D17 approval, auto-delete, links and pools wait for polls": (
@@ -95,7 +95,7 @@ HELD: dict[str, tuple[str, ...]] = {
         f"{CLAIMS}/test_claim_upkeep.py::test_an_object_of_another_living_handle_is_left_to_it",
     ),
     "D24 unknown readiness is ordered oddly": (
-        f"{DECISIONS}/test_claim_matching.py::test_d24_readiness_that_is_unknown_counts_as_not_ready",
+        f"{DECISIONS}/test_claim_matching.py::test_readiness_that_is_unknown_counts_as_not_ready",
     ),
     "D25 a handle without resources is healthy": (
         f"{DECISIONS}/test_claim_health.py::test_without_resources_health_is_unknown",

@@ -95,7 +95,7 @@ def test_what_is_written_reads_the_same(duration: timedelta) -> None:
         ("1 week", "7d"),
     ],
 )
-def test_d10_a_maximum_fits_the_schema_of_the_claims_status(text: str, one_unit: str) -> None:
+def test_a_maximum_fits_the_schema_of_the_claims_status(text: str, one_unit: str) -> None:
     assert in_one_unit(text) == one_unit
 
 

@@ -498,7 +498,7 @@ async def test_one_that_somebody_has_written_meanwhile_is_asked_once_more() -> N
     assert (batch.asking, batch.asked) == (0, 0)
 
 
-async def test_workflows_of_those_that_have_ended_are_told_by_the_next_batch_where_this_one_is_over(
+async def test_ended_workflows_are_notified_by_the_next_batch_if_the_current_one_is_over(
     ended: Area, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(binder_module, "LONGEST_BATCH", MOMENT)

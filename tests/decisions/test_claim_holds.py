@@ -133,7 +133,7 @@ async def test_a_handle_that_a_label_leaves_alone_is_not_ended_though_it_is_bein
     assert cluster.done == []
 
 
-async def test_a_claim_that_is_deleted_leaves_a_paused_handle_marked_and_with_its_resources() -> None:
+async def test_a_deleted_claim_leaves_a_paused_handle_marked_with_its_resources() -> None:
     cluster = Cluster(claiming(deletionTimestamp=timestamp(NOW)), paused(handle(**BOUND)))
     world = await look(cluster)
     assert cluster.done == ["delete ResourceHandle", "let go of ResourceClaim"]

@@ -207,7 +207,7 @@ def test_an_end_that_has_come_while_it_was_settled_is_its_own_workflows(
 
 
 @pytest.mark.parametrize("mended", [True, False])
-def test_an_edit_that_the_former_statuses_refuse_is_validated_once_more_on_the_new_ones(mended: bool) -> None:
+def test_an_edit_refused_by_old_statuses_is_validated_again_on_new_ones(mended: bool) -> None:
     seen = settled(named(), held({"ready": True}), HandlePlan(handle_status={"ready": True}))
     refused = ClaimPlan(status=named()["status"], halt=Halt.INVALID)
     seen = seen.model_copy(update={"claim_plan": refused, "handle_before": held()})
@@ -316,7 +316,7 @@ def test_names_that_are_taken_again_and_again_are_a_fault() -> None:
     assert seen.validation.fault == Fault(reason="NameTaken", message="8 names for a ResourceHandle are taken")
 
 
-def test_a_handle_that_was_made_has_no_resources_yet_and_is_shown_before_they_are_made() -> None:
+def test_a_new_handle_without_resources_is_reported_before_they_are_created() -> None:
     seen = validated(ours(claim({})), plan=ClaimPlan(creation={"spec": {}}), binds=True, none_free=True)
     (create,) = claim_binding.decide(seen, NOW).actions
     seen = create.fold(seen, Created(handle=ours(handle(entry("base"), **BOUND))))

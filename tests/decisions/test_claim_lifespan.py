@@ -111,7 +111,7 @@ def test_a_pools_own_lifespan_hides_the_providers() -> None:
     assert for_pool_handle({}, PROVIDER, NOW).as_json() == {}
 
 
-def test_d4_a_pool_without_lifespan_takes_its_providers_each_in_its_place() -> None:
+def test_a_pool_without_lifespan_takes_its_providers_each_in_its_place() -> None:
     assert for_pool_handle(None, PROVIDER, NOW).as_json() == PROVIDER
     assert for_pool_handle(None, {"relativeMaximum": "4h"}, NOW).as_json() == {"relativeMaximum": "4h"}
     assert for_pool_handle(None, None, NOW).as_json() == {}
@@ -216,7 +216,7 @@ def test_a_cut_is_news_once_for_each_wish() -> None:
     assert settle(terms(maximum="1h"), SECOND + 2 * DAY, current=first.end, honoured=first.wish).news
 
 
-def test_d16_a_rolling_end_moves_only_when_half_of_the_relative_maximum_is_left() -> None:
+def test_a_rolling_end_moves_only_when_half_of_the_relative_maximum_is_left() -> None:
     granted, asked = terms(relative="2h"), SECOND + 30 * HOUR
     now, end, honoured = SECOND, SECOND, None
     moves = []
@@ -261,7 +261,7 @@ def test_after_an_outage_a_rolling_end_goes_on_from_now() -> None:
 
 
 @given(st.integers(1, 200), st.integers(0, 400), st.integers(0, 400), st.integers(0, 400), st.booleans())
-def test_a_settled_end_never_exceeds_the_terms_and_never_asks_to_be_moved_in_the_past(
+def test_a_settled_end_never_exceeds_the_terms_nor_moves_into_the_past(
     relative: int, maximum: int, asked: int, current: int, known: bool
 ) -> None:
     granted = terms(maximum=f"{maximum}s", relative=f"{relative}s")
@@ -306,7 +306,7 @@ def claim(status: JsonObject | None = None, spec: JsonObject | None = None, **mo
     return {"metadata": born, "spec": {"lifespan": spec or {}}, "status": {"lifespan": status or {}, **more}}
 
 
-def test_d1_a_claim_begins_when_its_spec_says_until_its_status_says_otherwise() -> None:
+def test_a_claim_begins_when_its_spec_says_until_its_status_says_otherwise() -> None:
     asked: JsonObject = {"start": timestamp(SECOND + DAY)}
     assert start_of(claim(spec=asked)) == SECOND + DAY
     assert start_of(claim({"start": timestamp(SECOND)}, asked)) == SECOND

@@ -132,7 +132,7 @@ def test_a_claim_for_a_pool_takes_that_pools_handles_only() -> None:
     assert sorted(chosen(handles)) == ["by-hand", "of-a", "of-b"]
 
 
-def test_a_handle_without_resources_serves_claims_unless_it_belongs_to_another_provider() -> None:
+def test_a_handle_without_resources_serves_claims_of_its_own_provider_only() -> None:
     handles = [
         FreeHandle("bare", (), BORN),
         FreeHandle("ours", (), BORN, provider="top"),
@@ -180,7 +180,7 @@ def test_missing_resources_weigh_more_than_names_and_names_more_than_differences
         assert chosen(order, *asked) == ["one-difference", "two-differences", "name-differs", "one-missing"]
 
 
-def test_d24_readiness_that_is_unknown_counts_as_not_ready() -> None:
+def test_readiness_that_is_unknown_counts_as_not_ready() -> None:
     unknown, unready = handle("b", ready=None), handle("a", ready=False)
     assert chosen([unknown, unready]) == chosen([unready, unknown]) == ["a", "b"]
 

@@ -166,7 +166,7 @@ def test_an_allowed_update_is_accepted() -> None:
     assert values(settle([declared], {"p": 2}, {"p": 1})) == {"p": 2}
 
 
-def test_a_violated_schema_is_told_in_the_validators_words_and_nothing_more_is_checked() -> None:
+def test_a_schema_violation_is_reported_verbatim_and_stops_further_checks() -> None:
     declared = parameter("p", validation=checked(POSITIVE, type="integer"))
     (error,) = errors(settle([declared], {"p": "text"}))
     assert error.startswith("Parameter p schema validation failed: 'text' is not of type 'integer'\n")

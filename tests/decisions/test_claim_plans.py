@@ -370,7 +370,7 @@ def test_a_handles_values_count_only_in_place_of_lost_ones(accepted: Any, held_p
 # What a claim needs of a handle
 
 
-def test_a_provider_mode_claim_wants_what_its_provider_yields_for_the_accepted_values() -> None:
+def test_a_provider_mode_claim_wants_the_resources_for_its_accepted_values() -> None:
     tolerant = {**SIZES, "spec": {**SIZES["spec"], "matchIgnore": ["/data/.*"]}}
     top = provider(
         "top",
@@ -432,7 +432,7 @@ def made(plan: ClaimPlan) -> dict[str, Any]:
     return plan.creation["spec"]  # type: ignore[return-value]
 
 
-def test_a_provider_mode_handle_has_the_effective_values_and_the_providers_lifespan_alone() -> None:
+def test_a_provider_mode_handle_has_effective_values_and_the_providers_lifespan() -> None:
     linked = provider("linked", lifespan={"default": "1m"}, vars={"v": 1}, **CREATES)
     top = provider(
         "top",
@@ -468,7 +468,7 @@ def test_a_list_mode_handle_has_all_variables_and_the_shortest_lifespans() -> No
     }
 
 
-def test_the_variables_of_the_resource_listed_last_win_also_where_its_provider_is_listed_twice() -> None:
+def test_variables_of_the_last_listed_resource_win_even_for_a_repeated_provider() -> None:
     one, two = provider("one", vars={"a": 1, "b": 1}, **CREATES), provider("two", vars={"b": 2, "c": 2}, **CREATES)
     listed = listing(entry("one", "x"), entry("two", "y"), entry("one", "z"))
     assert made(ask(listed, one, two))["vars"] == {"a": 1, "b": 1, "c": 2}

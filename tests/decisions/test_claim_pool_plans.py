@@ -166,7 +166,7 @@ def test_scalings_respect_the_cap_after_the_minimum_and_in_the_order_of_their_ti
     assert [(s.name, s.made, s.state) for s in decided.scalings] == [("b", 2, "done"), ("a", 1, "scaling")]
 
 
-def test_a_scaling_whose_count_grows_goes_on_and_one_whose_count_shrinks_takes_nothing_back() -> None:
+def test_a_scaling_that_grows_continues_and_one_that_shrinks_removes_nothing() -> None:
     done: dict[str, Any] = {"made": 2, "serials": 2, "state": "done"}
     assert [h.serial for h in plan(Wants(), some(2), [scaling(count=3, **done)], NOW).create] == [2]
     assert plan(Wants(), some(2), [scaling(count=1, **done)], NOW) == PoolPlan()
@@ -256,7 +256,7 @@ def test_a_scaling_makes_exactly_its_count_whatever_dies_when(count: int, lives:
 # --- the status ---
 
 
-def test_d21_the_status_counts_the_handles_just_made() -> None:
+def test_the_status_counts_the_handles_just_made() -> None:
     old = PoolHandle(name="guid-b", created=BORN, healthy=True, ready=True)
     older = PoolHandle(name="guid-a", created=BORN - timedelta(hours=1))
     assert pool_status([old, older], ["guid-new"]) == {

@@ -123,7 +123,7 @@ def test_a_fake_claim_says_claimed_in_the_words_that_clients_know() -> None:
     assert (claimed["reason"], claimed["message"]) == ("AccountClaimed", "Fake ccount claim fulfilled")
 
 
-def test_a_claim_that_holds_an_account_gives_it_back_although_it_is_called_fake_by_now() -> None:
+def test_a_claim_that_becomes_fake_gives_its_account_back() -> None:
     held = ready_account(spec={"claimLink": "claim", "claimLinkNamespace": "tenant"}, status={"claimed": True})
     spec = {"accountLink": held.metadata.name, "accountOU": "ou-1"}
     called_fake = fake(spec=spec, status={"state": "Ready", "conditions": []})

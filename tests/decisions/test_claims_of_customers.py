@@ -175,7 +175,7 @@ def test_a_payers_account_cannot_be_brought_and_does_not_hold_up_the_release(pay
 # --- release ---
 
 
-def test_a_release_deletes_secret_and_account_waits_for_it_and_lets_the_secrets_go_last() -> None:
+def test_release_deletes_the_secret_and_account_and_drops_secret_finalizers_last() -> None:
     of = {"meta": DELETED, "status": READY}
     (remove,) = decide(byoc(linked=True, account=customers(), of=of), NOW).actions
     assert isinstance(remove, RemoveSecret)

@@ -80,7 +80,7 @@ def test_a_kind_is_known_by_kubectls_short_name(word: str, kind: Kind) -> None:
     assert kind_named(word) == kind
 
 
-def test_services_are_named_as_kubernetes_has_them_and_leave_their_load_balancer_behind() -> None:
+def test_services_are_named_as_in_kubernetes_and_leave_their_load_balancer() -> None:
     found = target("svc", "shop/web")
     assert (str(found), found.resource) == ("Service shop/web", "services")
     (left,) = outside(found, {"metadata": {"name": "web"}})

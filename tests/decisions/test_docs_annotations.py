@@ -43,7 +43,7 @@ def test_every_annotation_has_a_writer_an_effect_and_what_holds() -> None:
     assert [row for row in rows() if len(row) != 5 or not all(row)] == []
 
 
-def test_every_policy_that_the_page_names_is_shipped_and_names_the_annotation_or_all_of_them() -> None:
+def test_every_documented_admission_policy_is_shipped_and_names_its_annotations() -> None:
     named = {(name, row[1]): file for row in rows() for name in NAME.findall(row[0]) for file in policies(row[4])}
     assert set(named.values()) == {path.name for path in (ROOT / "deploy" / "rbac").glob("*-policy.yaml")}
     for (annotation, _), file in named.items():

@@ -359,7 +359,7 @@ async def test_what_is_done_is_logged_without_the_body(caplog: pytest.LogCapture
     assert "nobody" not in caplog.text
 
 
-async def test_v3_a_topic_that_waits_to_be_confirmed_is_warned_of_and_its_address_is_not_told(
+async def test_an_unconfirmed_topic_is_reported_without_its_address(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     queue = memory()
@@ -378,7 +378,7 @@ class _Undelivered(MemoryQueue):
         return [each.model_copy(update={"attributes": told}) for each in await super().receive(most)]
 
 
-async def test_v21_why_eventbridge_could_not_deliver_it_before_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_why_eventbridge_could_not_deliver_it_before_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     queue = _Undelivered(wait=SHORT)
     queue.put(spot_warning(instance_name(0), "e", NOW))
     with caplog.at_level(logging.INFO, "starters.events"):

@@ -136,9 +136,7 @@ def test_each_is_sent_to_the_queue_that_it_came_from_once(sqs: Sqs, events: Even
     assert (sqs.bodies(DEAD), sqs.queues[SECOND.queue][0]["MessageAttributes"]) == ([], {})
 
 
-def test_one_that_says_no_queue_or_one_that_is_not_served_goes_where_its_dead_letters_belong(
-    sqs: Sqs, events: Events
-) -> None:
+def test_an_event_without_a_served_queue_goes_to_its_dead_letter_queue(sqs: Sqs, events: Events) -> None:
     sqs.queues = {name: [] for name in (OWN.queue, DEAD, FIRST.queue, "stranger")}
     sqs.bury(FIRST, "unsaid", told=False)
     sqs.bury(place_of(f"{REGION}/stranger"), "a stranger's")

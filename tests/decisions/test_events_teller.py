@@ -276,7 +276,7 @@ async def test_a_launch_without_an_instance_wakes_its_group_only(workflows: Work
     assert (await dispatcher(workflows).outcome(failed)).outcome is Outcome.UNAVAILABLE
 
 
-async def test_how_launches_and_terminations_ended_is_told_with_the_wake_the_latest_of_each(
+async def test_the_latest_launch_and_termination_results_are_sent_with_the_wake(
     workflows: Workflows,
 ) -> None:
     told = dispatcher(workflows)

@@ -122,7 +122,7 @@ class _Recorder:
         return obliging(action)
 
 
-def test_w28_an_access_whose_role_is_missing_heals_when_the_role_comes() -> None:
+def test_an_access_whose_role_is_missing_heals_when_the_role_comes() -> None:
     world, decision, done = live(access_world(access(), None))
     said = condition(of(world), "Failed")
     assert said is not None
@@ -151,7 +151,7 @@ def test_a_role_that_is_being_deleted_grants_nothing_new() -> None:
         ("aws.attach_access_policies", "Failed to attach policies to role"),
     ],
 )
-def test_w28_each_step_that_is_refused_fails_it_aloud_and_is_tried_again(activity: str, message: str) -> None:
+def test_each_step_that_is_refused_fails_it_aloud_and_is_tried_again(activity: str, message: str) -> None:
     world, decision, _ = live(access_world(access(), role()), refusing(activity))
     found = of(world)
     said, detail = condition(found, "Failed"), condition(found, "Synced")
@@ -346,7 +346,7 @@ def test_an_access_that_made_nothing_just_goes(labels: dict[str, str]) -> None:
     assert done == ["drop"]
 
 
-def test_w27_it_cleans_up_though_its_role_is_gone_and_its_labels_are_too() -> None:
+def test_it_cleans_up_though_its_role_is_gone_and_its_labels_are_too() -> None:
     lost = access(meta={**DELETING, "labels": {}}, status=FOUND)
     (action,) = decide(access_world(lost, None), NOW).actions
     assert isinstance(action, RevokeAccess)

@@ -72,7 +72,7 @@ def test_a_role_without_policies_says_so_and_has_no_state() -> None:
     assert decision.outcome is Outcome.WAITING
 
 
-def test_w28_a_role_with_managed_policies_only_is_judged() -> None:
+def test_a_role_with_managed_policies_only_is_judged() -> None:
     world, _, done = live(role_world(role(awsCustomPolicy={"name": "", "description": "", "awsStatements": []})))
     assert isinstance(world, FederatedRoleWorld)
     assert "validate_policies" in done
@@ -138,7 +138,7 @@ def test_a_mended_role_says_what_is_wrong_now_and_then_that_it_is_valid() -> Non
     assert {c.type for c in mended.role.status.conditions} == {"Valid", "Invalid"}
 
 
-def test_w28_what_the_payer_may_not_judge_is_told_and_tried_again() -> None:
+def test_what_the_payer_may_not_judge_is_told_and_tried_again() -> None:
     world, decision, _ = live(role_world(role()), refusing("aws.validate_policies"))
     assert decision.outcome is Outcome.WAITING
     assert "is refused" in decision.why
@@ -183,7 +183,7 @@ def test_under_fedramp_a_role_is_left_alone() -> None:
     assert (decision.actions, decision.phase, decision.outcome) == ((), "Skipped", Outcome.SETTLED)
 
 
-def test_w27_a_deleted_role_waits_until_its_accesses_are_gone() -> None:
+def test_a_deleted_role_waits_until_its_accesses_are_gone() -> None:
     going = role(meta=DELETING, **BOTH)
     waiting = decide(role_world(going, seen("late", deleting=True)), NOW)
     assert (waiting.actions, waiting.outcome) == ((), Outcome.WAITING)

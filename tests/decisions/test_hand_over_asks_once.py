@@ -112,7 +112,7 @@ def fulfil(entity: str) -> Fulfil:
     )
 
 
-def test_a_pass_that_began_before_does_not_remember_an_ou_that_was_forgotten_meanwhile() -> None:
+def test_a_pass_begun_earlier_does_not_restore_a_forgotten_ou() -> None:
     passed = OrganizationWorld(key=ORGANIZATION, known=OrganizationKnown(units={"base/a": "ou-a"}))
     before = OrganizationWorld(key=ORGANIZATION, known=OrganizationKnown(units={"base/b": "ou-b"}))
     assert passed.recall(before).known.units == {"base/b": "ou-b"}

@@ -281,7 +281,7 @@ def test_a_namespace_that_was_forgotten_is_recorded_before_the_object_is_made_in
     assert plan.handle_status["resources"][0]["reference"] == {**recorded, "namespace": "things"}  # type: ignore[index, call-overload]
 
 
-def test_an_object_of_the_cluster_keeps_its_reference_whatever_namespace_a_template_says() -> None:
+def test_a_cluster_object_keeps_its_reference_whatever_namespace_a_template_names() -> None:
     recorded = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"}
     placed = entry("base", template=config_map("a"), reference=recorded)
     assert entries(ask(handle(placed), maps(), states=[state("a")]))[0]["reference"] == recorded
@@ -621,7 +621,7 @@ def test_what_is_ready_only_after_its_end_has_passed_has_ended(asked: str, terms
     assert (plan.end, plan.requested_end) == (NOW, "")
 
 
-def test_a_later_end_that_was_asked_for_meanwhile_counts_although_the_last_has_passed() -> None:
+def test_a_later_requested_end_counts_although_the_former_end_has_passed() -> None:
     held = holding(end=timestamp(NOW), default="30m")
     plan = bound(long(BEGUN, "2026-11-21T20:00:00Z"), held, maps(), states=[state(ready="yes")])
     assert timestamp(plan.end or NOW) == "2026-11-21T20:00:00Z"
@@ -861,7 +861,7 @@ def test_in_provider_mode_the_provider_and_its_variables_are_seen() -> None:
 
 
 @pytest.mark.parametrize("missing", ["link", "base"])
-def test_while_a_provider_is_missing_no_condition_is_judged_on_what_it_leaves_unknown(missing: str) -> None:
+def test_no_condition_is_evaluated_while_its_provider_is_missing(missing: str) -> None:
     base = maps(linkedResourceProviders=[{"name": "link"}])
     providers = {"base": base, "link": maps("link", override={"apiVersion": "v1", "kind": "Secret"})}
     values = {"provider": {"name": "base", "parameterValues": {}}}
@@ -890,7 +890,7 @@ def test_what_may_not_be_read_is_shown_as_it_was() -> None:
     assert absent["ready"] is False
 
 
-def test_a_lifespan_that_reads_what_the_pass_has_written_is_settled_again_soon_and_once() -> None:
+def test_a_lifespan_that_reads_the_passs_own_writes_is_settled_again_once() -> None:
     mood = "{{ '4h' if resource_claim.status.ready | default(false) else '2h' }}"
     live = Live(long(BEGUN, timestamp(NOW + 9 * HOUR)), holding(maximum=mood), maps(), states=[state(ready="yes")])
     first = live.look()

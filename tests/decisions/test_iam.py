@@ -94,7 +94,7 @@ def test_each_role_of_the_setting_may_be_assumed_and_has_policies_of_its_own() -
     assert "events:PutRule" in instances(queues, "instances-setup-222222222222-capa-events")
 
 
-def test_only_its_own_document_lets_instances_be_terminated_and_only_in_the_places_served() -> None:
+def test_instances_are_terminated_only_with_their_own_iam_document_and_place() -> None:
     queues = "111111111111/eu-central-1,222222222222/us-gov-west-1@arn:aws-us-gov:iam::222222222222:role/r"
     files = iam_files(places(queues.split(",")))
     allowing = [name for name, text in files.items() if name.startswith("instances") and "ec2:Terminate" in text]

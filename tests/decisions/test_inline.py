@@ -307,7 +307,7 @@ async def test_a_pass_is_unsure_after_what_may_have_been_done(
 
 
 @pytest.mark.parametrize("in_order", [False, True])
-async def test_new_notices_are_recorded_before_other_actions_and_remembered_for_the_next_pass(in_order: bool) -> None:
+async def test_new_notices_are_recorded_before_other_actions_and_remembered(in_order: bool) -> None:
     effects = Effects()
     one, two = effects.notices = (warning("Bad", "one"), warning("Bad", "two", each_time=True))
     passed = await effects.carry_out((A,), (B,), recorded={one.digest: EPOCH}, in_order=in_order)

@@ -160,7 +160,7 @@ def test_two_accounts_never_share_an_instance() -> None:
     assert len(by_instance([ONE, state("running", 0, account="999999999999")])) == 2
 
 
-def test_the_same_events_are_handed_over_under_the_same_id_in_any_order_and_another_at_each_delivery() -> None:
+def test_the_same_events_have_one_update_id_in_any_order_and_another_per_delivery() -> None:
     first, second = state("running", 0), spot(1)
     assert update_id([first, second]) == update_id([second, first, first])
     assert update_id([first]) == first.key

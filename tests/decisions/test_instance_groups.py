@@ -90,7 +90,7 @@ def listing(seconds: int, *, failed: bool) -> GroupFound:
     return GroupFound(instances={"i-1": "InService"}, record=GroupRecord(results={"launch": last}))
 
 
-async def test_a_failure_that_an_event_tells_holds_until_a_later_success_whoever_tells_of_that(world: World) -> None:
+async def test_a_failure_from_an_event_holds_until_a_later_success(world: World) -> None:
     record = fold_result(GroupRecord(), event(EventKind.LAUNCH_FAILED, 3))
     assert await world.looked(record) == ("launch-failed", "no capacity")  # not listed yet
     world.listed = listing(1, failed=False)

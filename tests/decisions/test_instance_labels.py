@@ -236,7 +236,7 @@ def test_a_further_event_without_a_change_writes_nothing() -> None:
 
 
 @pytest.mark.parametrize("count", [10, 16, 40])
-def test_of_more_lifecycle_actions_than_there_is_room_for_the_latest_are_kept_and_that_is_written_once(
+def test_of_too_many_lifecycle_actions_the_latest_are_kept_and_written_once(
     count: int,
 ) -> None:
     hooks = [hook(each, token=f"{each:036d}", name="h" * 255) for each in range(count)]
@@ -344,7 +344,7 @@ def test_a_pools_annotation_says_how_each_instance_stands_that_is_not_in_service
     assert told(patch)["failed"]["launch"]["detail"] == "no capacity"
 
 
-def test_a_pools_annotation_is_written_anew_when_another_instance_changes_though_the_label_does_not() -> None:
+def test_a_pools_annotation_is_rewritten_when_another_instance_changes() -> None:
     one = group_story({"i-1": "Pending", "i-2": "InService"}, GroupRecord())
     both = group_story({"i-1": "Pending", "i-2": "Pending"}, GroupRecord())
     kept = written(AWSMachinePool(), pool_patch(AWSMachinePool(), GroupState.LAUNCHING, one))

@@ -180,7 +180,7 @@ def test_a_terminated_instance_is_closed_after_an_hour_of_quiet() -> None:
     assert not work(fold(known, state("shutting-down", 90, received_at=at(3000))), 3700, machine=labelled).close
 
 
-def test_an_end_that_is_learnt_after_the_hour_is_labelled_and_reacted_to_before_the_close() -> None:
+def test_an_end_learnt_after_an_hour_is_labelled_and_handled_before_closing() -> None:
     known = answered(record(), facts(4 * 3600, "terminated"))
     policy = ReactionPolicy(terminated=Reaction.DELETE_MACHINE)
     labelled = machine(labels={STATE_LABEL: "terminated"})
@@ -295,7 +295,7 @@ UNMADE_POOL = AWSMachinePool.model_validate(
 
 
 @pytest.mark.parametrize("pool", [None, UNMADE_POOL], ids=["no pool", "a pool that names no group"])
-def test_that_ec2_does_not_know_an_instance_proves_nothing_in_an_account_that_may_be_another(
+def test_an_unknown_instance_proves_nothing_if_the_account_may_be_another(
     pool: AWSMachinePool | None,
 ) -> None:
     policy = ReactionPolicy(terminated=Reaction.DELETE_MACHINE)
@@ -584,9 +584,7 @@ def test_the_times_of_a_hook_that_aws_does_not_know_are_not_asked_for_for_ever()
         (HookTiming(global_timeout=at(7200) - at(0)), 7200 - 60),
     ],
 )
-def test_shortly_before_auto_scaling_ends_the_wait_the_hook_is_completed_drained_or_not(
-    timing: HookTiming, seconds: float
-) -> None:
+def test_the_hook_is_completed_shortly_before_auto_scaling_times_out(timing: HookTiming, seconds: float) -> None:
     known = heartbeat_sent(cordoned(record(hook(0)), hook(0).key, "node-0"), "t-1", at(seconds - 20))
     assert "complete_hook" not in effects(hooked(known, seconds - 1, timings={"drain": timing}))
     assert effects(hooked(known, seconds, timings={"drain": timing})) == ["complete_hook"]

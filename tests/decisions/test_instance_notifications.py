@@ -60,7 +60,7 @@ def test_a_confirmed_cause_is_sent_to_each_channel_that_wants_it_beside_the_reac
     assert (notice.namespace, notice.machine, notice.node, notice.deadline) == ("clusters", "m-0", "node-0", at(124))
 
 
-def test_nothing_is_sent_before_aws_confirms_and_aws_is_asked_although_only_a_label_is_wanted() -> None:
+def test_no_notification_is_sent_before_aws_confirms_the_event() -> None:
     known = record(spot(4))
     steps = work_for_instance(observed(known, policy=policy()), at(10)).steps
     assert [type(step) for step in steps] == [AskInstance]
@@ -122,7 +122,7 @@ def test_nothing_is_sent_about_a_paused_machine_and_in_observe_mode() -> None:
     assert sent(observed(known, policy=chosen, facts=taken(6), observing=True)) == []
 
 
-def test_the_end_of_an_instance_whose_machine_cluster_api_deletes_is_sent_without_a_reaction() -> None:
+def test_the_end_of_an_instance_that_cluster_api_deletes_is_sent_without_reaction() -> None:
     chosen = policy(Channel(name="c", causes=(CauseSort.ENDED,)), terminated=Reaction.DELETE_MACHINE)
     deleted = machine(deletionTimestamp="2026-05-04T10:00:00Z")
     known = record(state("shutting-down", 4))

@@ -196,7 +196,7 @@ def sns(text: Any, **changes: Any) -> dict[str, Any]:
     return {"Type": "Notification", "MessageId": "n", "TopicArn": "arn:aws:sns:x:1:t", "Message": text, **changes}
 
 
-def test_v2_sns_wraps_the_envelope_as_text() -> None:
+def test_sns_wraps_the_envelope_as_text() -> None:
     plain = only(state_change())
     wrapped = only(sns(json.dumps(state_change())))
     assert wrapped == plain.model_copy(update={"topic": "arn:aws:sns:x:1:t"})
@@ -204,21 +204,21 @@ def test_v2_sns_wraps_the_envelope_as_text() -> None:
     assert only(sns(json.dumps(state_change()), TopicArn=7)) == plain
 
 
-def test_v2_what_is_wrapped_three_times_is_not_opened() -> None:
+def test_what_is_wrapped_three_times_is_not_opened() -> None:
     assert invalid(sns(json.dumps(sns(json.dumps(sns(json.dumps(state_change()))))))) == "wrapped too often"
 
 
 @pytest.mark.parametrize("text", [None, 7, {}, "{", "7"])
-def test_v2_what_sns_wraps_has_to_be_an_object(text: Any) -> None:
+def test_what_sns_wraps_has_to_be_an_object(text: Any) -> None:
     assert invalid(sns(text))
 
 
 @pytest.mark.parametrize("type_", ["SubscriptionConfirmation", "UnsubscribeConfirmation"])
-def test_v3_a_confirmation_is_passed_over(type_: str) -> None:
+def test_a_confirmation_is_passed_over(type_: str) -> None:
     assert ignored({"Type": type_, "SubscribeURL": "https://evil.example"}) == "sns-confirmation"
 
 
-def test_v4_auto_scaling_sends_hooks_by_itself() -> None:
+def test_auto_scaling_sends_hooks_by_itself() -> None:
     extra = {
         "RequestId": "r-1",
         "Time": "2026-05-04T10:00:00.123Z",
@@ -230,7 +230,7 @@ def test_v4_auto_scaling_sends_hooks_by_itself() -> None:
     assert (event.account, event.region, event.degraded) == (ACCOUNT, REGION, ())
 
 
-def test_v5_the_test_message_of_auto_scaling_is_passed_over() -> None:
+def test_the_test_message_of_auto_scaling_is_passed_over() -> None:
     assert ignored({"Event": "autoscaling:TEST_NOTIFICATION", "AccountId": ACCOUNT}) == "autoscaling-test"
     assert ignored({"LifecycleTransition": "autoscaling:TEST_NOTIFICATION"}) == "autoscaling-test"
     inside = envelope(
@@ -239,24 +239,24 @@ def test_v5_the_test_message_of_auto_scaling_is_passed_over() -> None:
     assert ignored(inside) == "autoscaling-test"
 
 
-def test_v6_a_bare_detail_is_a_state_change() -> None:
+def test_a_bare_detail_is_a_state_change() -> None:
     event = only({"instance-id": ID, "state": "stopped"})
     assert (event.event_id, event.time, event.state) == ("m-1", at(3), InstanceState.STOPPED)
     assert event.degraded == ("account", "envelope", "id", "region", "time")
 
 
 @pytest.mark.parametrize("wrap", [lambda one: {"Records": [{"body": json.dumps(each)} for each in one]}, list])
-def test_v7_batches_are_taken_apart(wrap: Any) -> None:
+def test_batches_are_taken_apart(wrap: Any) -> None:
     events = read(wrap([state_change("running", "i-1", id="a"), state_change("stopped", "i-2", id="b")]))
     assert [event.key for event in events] == ["a/i-1", "b/i-2"]
 
 
-def test_v7_parts_without_ids_have_ids_of_their_own() -> None:
+def test_parts_without_ids_have_ids_of_their_own() -> None:
     events = read([state_change("running", id=...), state_change("stopped", id=...)])
     assert [event.event_id for event in events] == ["m-1.0", "m-1.1"]
 
 
-def test_v7_an_unreadable_part_hides_no_other() -> None:
+def test_an_unreadable_part_hides_no_other() -> None:
     parsed = parse(message([state_change("no state"), state_change(), {"Type": "SubscriptionConfirmation"}, 7]))
     assert isinstance(parsed, Events)
     assert len(parsed.events) == 1
@@ -264,11 +264,11 @@ def test_v7_an_unreadable_part_hides_no_other() -> None:
     assert parsed.ignored == ("sns-confirmation",)
 
 
-def test_v8_the_same_event_has_the_same_key() -> None:
+def test_the_same_event_has_the_same_key() -> None:
     assert only(state_change(), message_id="m-1").key == only(state_change(), message_id="m-2").key
 
 
-def test_v9_pages_and_backup_copies_of_health_have_one_key() -> None:
+def test_pages_and_backup_copies_of_health_have_one_key() -> None:
     pages = [
         health(communicationId=f"01b0-{page}", page=str(page), backupEvent=copy) | {"id": f"e{page}{copy}"}
         for page, copy in ((1, "false"), (2, "false"), (1, "true"))
@@ -286,17 +286,17 @@ def test_v9_pages_and_backup_copies_of_health_have_one_key() -> None:
         {"affectedEntities": [{"entityValue": ID, "status": "RESOLVED"}]},
     ],
 )
-def test_v9_what_moves_or_withdraws_it_is_news_even_in_the_same_communication(change: dict[str, Any]) -> None:
+def test_what_moves_or_withdraws_it_is_news_even_in_the_same_communication(change: dict[str, Any]) -> None:
     assert only(health(**change)).key != only(health()).key
 
 
-def test_v11_health_speaks_of_the_account_and_region_affected() -> None:
+def test_health_speaks_of_the_account_and_region_affected() -> None:
     event = only(health(affectedAccount="999999999999", eventRegion="us-east-1"))
     assert (event.account, event.region) == ("999999999999", "us-east-1")
     assert event.key.startswith("health/999999999999/")
 
 
-def test_v11_an_entity_speaks_of_its_own_account() -> None:
+def test_an_entity_speaks_of_its_own_account() -> None:
     entities = [{"entityValue": "i-1", "awsAccountId": "999999999999"}, {"entityValue": "i-2", "awsAccountId": "none"}]
     found = read(health(affectedEntities=entities))
     assert [(event.instance_id, event.account) for event in found] == [("i-1", "999999999999"), ("i-2", ACCOUNT)]
@@ -311,16 +311,16 @@ def test_v11_an_entity_speaks_of_its_own_account() -> None:
         ("my.app", "EC2 Instance State-change Notification", "unknown-source"),
     ],
 )
-def test_v12_what_is_not_known_is_passed_over_by_a_bounded_reason(source: str, type_: str, reason: str) -> None:
+def test_what_is_not_known_is_passed_over_by_a_bounded_reason(source: str, type_: str, reason: str) -> None:
     assert ignored(envelope(source, type_, {"instance-id": ID, "state": "running"})) == reason
 
 
 @pytest.mark.parametrize("detail", [..., None, [], 7, "text", '"text"', "{", "[]"])
-def test_v13_a_detail_that_is_no_object_is_invalid(detail: Any) -> None:
+def test_a_detail_that_is_no_object_is_invalid(detail: Any) -> None:
     assert invalid(state_change(detail=detail)) == "detail is not an object"
 
 
-def test_v13_a_detail_may_be_the_text_of_an_object() -> None:
+def test_a_detail_may_be_the_text_of_an_object() -> None:
     assert only(state_change(detail=json.dumps({"instance-id": ID, "state": "running"}))).state is InstanceState.RUNNING
 
 
@@ -334,27 +334,27 @@ def test_v13_a_detail_may_be_the_text_of_an_object() -> None:
         ("running ", "state is not one of EC2's six"),
     ],
 )
-def test_v14_a_state_is_one_of_six(state: Any, reason: str) -> None:
+def test_a_state_is_one_of_six(state: Any, reason: str) -> None:
     assert invalid(state_change(state)) == reason
 
 
-def test_v14_a_state_may_be_shouted() -> None:
+def test_a_state_may_be_shouted() -> None:
     assert only(state_change("Shutting-Down")).state is InstanceState.SHUTTING_DOWN
 
 
 @pytest.mark.parametrize("instance", ["", None, 7, [], "i 1", "i-1/../i-2", "i-\n", "x" * 65, "i-\u00fc", "\ud800"])
-def test_v14_an_instance_has_a_usable_id(instance: Any) -> None:
+def test_an_instance_has_a_usable_id(instance: Any) -> None:
     assert invalid(state_change("running", instance)) == "instance-id is no instance's id"
 
 
-def test_v15_an_envelope_may_have_three_fields_only() -> None:
+def test_an_envelope_may_have_three_fields_only() -> None:
     body = {name: state_change()[name] for name in ("source", "detail-type", "detail")}
     event = only(body)
     assert (event.event_id, event.account, event.region, event.time) == ("m-1", ACCOUNT, REGION, at(3))
     assert event.degraded == ("account", "id", "region", "time")
 
 
-def test_v15_the_last_substitute_of_an_id_is_the_body() -> None:
+def test_the_last_substitute_of_an_id_is_the_body() -> None:
     one, other = (only(state_change(state, id=...), message_id="") for state in ("running", "stopped"))
     assert one.event_id != other.event_id
     assert one == only(state_change("running", id=...), message_id="")
@@ -373,18 +373,18 @@ def test_an_event_of_another_account_than_its_queue_is_foreign(body: dict[str, A
 
 @pytest.mark.parametrize("field", ["account", "region"])
 @pytest.mark.parametrize("value", [7, "1234567890A", "eu central", "a/b", [], "\u0661" * 12])
-def test_v15_an_account_or_region_that_is_none_is_not_replaced(field: str, value: Any) -> None:
+def test_an_account_or_region_that_is_none_is_not_replaced(field: str, value: Any) -> None:
     assert invalid(state_change(**{field: value})) == f"{field} is none"
 
 
 @pytest.mark.parametrize("time", ["yesterday", 7, None, "", "2026-05-04T10:06:00Z", "2026-04-01T00:00:00Z", "9" * 100])
-def test_v16_a_time_that_cannot_be_is_the_transports(time: Any) -> None:
+def test_a_time_that_cannot_be_is_the_transports(time: Any) -> None:
     event = only(state_change(time=time))
     assert (event.time, event.degraded) == (at(3), ("time",))
 
 
 @pytest.mark.parametrize("updated", ["Fri, 31 Dec 8999 12:00:00 GMT", "2026-05-04T10:05:06Z"])
-def test_v16_an_update_from_the_future_does_not_stand_against_later_ones(updated: str) -> None:
+def test_an_update_from_the_future_does_not_stand_against_later_ones(updated: str) -> None:
     first = only(health(lastUpdatedTime=updated))
     assert first.health is not None
     assert (first.health.updated, first.degraded) == (None, ("updated",))
@@ -393,7 +393,7 @@ def test_v16_an_update_from_the_future_does_not_stand_against_later_ones(updated
     assert [each.notice.status for each in known.planned.values()] == ["closed"]
 
 
-def test_v16_a_time_within_what_clocks_differ_by_is_believed() -> None:
+def test_a_time_within_what_clocks_differ_by_is_believed() -> None:
     assert only(state_change(time="2026-05-04T10:04:00Z")).time == at(240)
 
 
@@ -410,11 +410,11 @@ def test_v16_a_time_within_what_clocks_differ_by_is_believed() -> None:
         ('{"Records": []}', "an empty batch"),
     ],
 )
-def test_v17_what_is_no_event_is_invalid(body: str, reason: str) -> None:
+def test_what_is_no_event_is_invalid(body: str, reason: str) -> None:
     assert invalid(body) == reason
 
 
-def test_v17_a_byte_order_mark_is_passed_over() -> None:
+def test_a_byte_order_mark_is_passed_over() -> None:
     assert only("\ufeff" + json.dumps(state_change())) == only(state_change())
 
 
@@ -430,11 +430,11 @@ def test_v17_a_byte_order_mark_is_passed_over() -> None:
         ("[" + "7," * 1001 + "7]", "a batch too large"),
     ],
 )
-def test_v18_hostile_json_ends_in_a_named_reason(body: str, reason: str) -> None:
+def test_hostile_json_ends_in_a_named_reason(body: str, reason: str) -> None:
     assert invalid(body) == reason
 
 
-def test_v18_lone_surrogates_reach_nobody() -> None:
+def test_lone_surrogates_reach_nobody() -> None:
     detail = hook_detail(NotificationMetadata="a\ud800b", Origin="\udfff")
     event = only(envelope("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action", detail, id="\ud800"))
     assert event.hook is not None
@@ -443,16 +443,16 @@ def test_v18_lone_surrogates_reach_nobody() -> None:
     assert only('{"instance-id": "i-1", "state": "running", "x": "\ud800"}').instance_id == "i-1"
 
 
-def test_v18_of_a_doubled_key_the_last_counts() -> None:
+def test_of_a_doubled_key_the_last_counts() -> None:
     assert only('{"instance-id": "i-1", "state": "running", "state": "stopped"}').state is InstanceState.STOPPED
 
 
-def test_v19_a_body_larger_than_sqs_carries_is_not_read() -> None:
+def test_a_body_larger_than_sqs_carries_is_not_read() -> None:
     assert invalid(json.dumps(state_change()) + " " * (1 << 20)) == "too large"
     assert invalid('"' + "\u00fc" * (1 << 19) + '"') == "too large"
 
 
-def test_v19_the_canonical_event_is_small() -> None:
+def test_the_canonical_event_is_small() -> None:
     long = "\U0001f600" * 1000
     detail = hook_detail(
         AutoScalingGroupName="\u00fc" * 256,
@@ -471,11 +471,11 @@ def test_v19_the_canonical_event_is_small() -> None:
 
 
 @pytest.mark.parametrize("instance", ["i-abcd1111", "i-0a1b2c3d4e5f60718", "fake_7", "x" * 64])
-def test_v20_ids_of_any_shape_are_taken(instance: str) -> None:
+def test_ids_of_any_shape_are_taken(instance: str) -> None:
     assert only(state_change("running", instance)).instance_id == instance
 
 
-def test_v21_a_message_keeps_its_attributes() -> None:
+def test_a_message_keeps_its_attributes() -> None:
     received = {
         "Body": json.dumps(state_change()),
         "MessageId": "m-9",
@@ -492,7 +492,7 @@ def test_v21_a_message_keeps_its_attributes() -> None:
     assert isinstance(parse(taken), Events)
 
 
-def test_v22_unknown_fields_are_passed_over() -> None:
+def test_unknown_fields_are_passed_over() -> None:
     assert only(state_change() | {"replay-name": "r", "ingestion-time": "t"}) == only(state_change())
 
 
@@ -500,7 +500,7 @@ def entity(value: Any, status: str = "PENDING") -> dict[str, Any]:
     return {"entityValue": value, "status": status}
 
 
-def test_v23_each_instance_of_a_health_event_is_an_event() -> None:
+def test_each_instance_of_a_health_event_is_an_event() -> None:
     entities = [
         entity("i-1"),
         entity("vol-1"),
@@ -511,25 +511,25 @@ def test_v23_each_instance_of_a_health_event_is_an_event() -> None:
     assert len(read(health(affectedEntities=[entity(f"i-{number}") for number in range(3000)]))) == 3000
 
 
-def test_v23_what_is_no_instance_is_counted() -> None:
+def test_what_is_no_instance_is_counted() -> None:
     parsed = parse(message(health(affectedEntities=[entity("i-1"), entity("vol-1"), entity("subnet-1")])))
     assert isinstance(parsed, Events)
     assert parsed.ignored == ("other-entity", "other-entity")
 
 
-def test_v23_a_host_is_an_event_of_its_own() -> None:
+def test_a_host_is_an_event_of_its_own() -> None:
     hosts = [entity("h-1"), entity(f"arn:aws:ec2:{REGION}:{ACCOUNT}:dedicated-host/h-2")]
     found = read(health(affectedEntities=hosts))
     assert [(event.host, event.instance_id) for event in found] == [("h-1", ""), ("h-2", "")]
 
 
 @pytest.mark.parametrize("entities", [[], ..., None, "text", [entity("vol-1")]])
-def test_v23_a_health_event_without_instances_is_passed_over(entities: Any) -> None:
+def test_a_health_event_without_instances_is_passed_over(entities: Any) -> None:
     body = envelope("aws.health", "AWS Health Event", health_detail(affectedEntities=entities), resources=[])
     assert ignored(body) == "no-instance"
 
 
-def test_v23_without_entities_the_envelopes_resources_count() -> None:
+def test_without_entities_the_envelopes_resources_count() -> None:
     assert only(health(affectedEntities=...)).instance_id == ID
 
 

@@ -315,7 +315,7 @@ def test_a_taint_is_called_as_tolerations_name_it(sort: str, key: str) -> None:
     assert own.taint(sort) == Taint(key="acme.io/leaves", value="soon", effect=TaintEffect.NO_EXECUTE)
 
 
-def test_a_stop_is_reacted_to_once_ec2_confirms_it_and_is_over_when_the_instance_runs() -> None:
+def test_a_stop_gets_a_reaction_once_confirmed_until_the_instance_runs() -> None:
     wished, known = ReactionPolicy(stopped=Reaction.CORDON), record(state("stopping", 100))
     asked = work_for_instance(observed(known, policy=wished), at(101))
     assert [type(each) for each in asked.steps] == [AskInstance]

@@ -274,7 +274,7 @@ def wanted(world: InstanceWorld, seconds: float) -> list[type[Action]]:
     return [type(action) for action in decide_instance(world, at(seconds)).actions]
 
 
-def test_a_node_that_is_looked_for_keeps_its_hook_until_the_limit_and_heartbeats_go_on() -> None:
+def test_a_node_search_keeps_its_hook_with_heartbeats_until_the_limit() -> None:
     assert wanted(of_a_pool(10), 11) == [FindNode]
     assert wanted(of_a_pool(10), 310) == [FindNode, AskInstance, BeatHook]
     away = of_a_pool(10, refusals=not_found(ErrorType.UNAVAILABLE, 9))
@@ -295,7 +295,7 @@ def test_a_search_that_the_workload_cluster_refuses_holds_up_no_hook(type_: Erro
 
 
 @pytest.mark.parametrize(("served", "again"), [(True, at(40)), (False, None)])
-def test_a_node_is_looked_for_again_only_while_a_launch_that_we_complete_waits_for_it(served: bool, again: Any) -> None:
+def test_a_node_is_searched_again_only_while_our_launch_hook_waits(served: bool, again: Any) -> None:
     world = of_a_pool(10, "launching")
     known = world.known.model_copy(update={"node": KnownNode(at=at(10))})
     policy = HOOKS.model_copy(update={"launching_hook": served})
@@ -343,7 +343,7 @@ def woken(
     return entry(known.key.kind, settings).relatives(before, after, index or Index())
 
 
-def test_an_awsmachine_wakes_its_instance_when_it_gets_one_and_when_its_labels_are_edited() -> None:
+def test_an_awsmachine_wakes_its_instance_on_its_id_and_on_label_edits() -> None:
     bare = seen(machine(instanceID="", providerID=""))
     named, edited = seen(machine()), seen(machine({STATE_LABEL: "stopped"}))
     assert woken(None, bare) == {THE_SWEEP}
@@ -353,7 +353,7 @@ def test_an_awsmachine_wakes_its_instance_when_it_gets_one_and_when_its_labels_a
     assert woken(edited, None) == {KEY.lifecycle}
 
 
-def test_an_instance_and_a_group_are_looked_after_by_the_workers_of_the_cluster_that_has_their_objects() -> None:
+def test_an_instance_and_a_group_run_on_workers_of_the_cluster_with_their_objects() -> None:
     arn = f"arn:aws:autoscaling:{REGION}:{ACCOUNT}:autoScalingGroup:1:autoScalingGroupName/g"
     bare, named = seen(machine(instanceID="", providerID=""), cluster="west"), seen(machine(), cluster="west")
     pool: JsonObject = {"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn}}

@@ -90,7 +90,7 @@ async def test_a_whole_key_replaces_that_of_an_earlier_account(byoc: bool) -> No
     assert (await kube.get(SECRET, "tenant", "aws"))["data"] == encoded(**newer)
 
 
-async def test_where_both_secrets_are_one_the_claim_names_its_role_and_the_customers_key_stays() -> None:
+async def test_if_both_secrets_are_one_the_claim_shows_its_role_and_keeps_the_key() -> None:
     newer = {"aws_access_key_id": "AKIA2", "aws_secret_access_key": "other half"}
     kube, action = await cluster(newer, byoc=True)
     one = action.model_copy(update={"input_secret": "aws", "support_role_arn": "arn"})

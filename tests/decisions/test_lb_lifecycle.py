@@ -191,7 +191,7 @@ def test_going_back_takes_the_old_set_with_a_new_revision() -> None:
     assert sum(map(is_master, world.machines())) == 1
 
 
-def test_going_back_after_a_while_keeps_who_serves_until_a_new_machine_holds_the_address(
+def test_a_late_rollback_keeps_the_serving_set_until_a_new_machine_is_master(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """That none of the old set held the address while it was empty says nothing of its new machines."""

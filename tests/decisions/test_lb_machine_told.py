@@ -154,7 +154,7 @@ async def test_a_machine_without_a_set_whose_server_is_in_error_is_deleted() -> 
     assert await on.gone()
 
 
-async def test_a_machine_that_was_taken_out_of_its_set_is_looked_at_when_its_report_has_grown_old() -> None:
+async def test_a_machine_removed_from_its_set_is_observed_when_its_report_expires() -> None:
     on = Installation()
     await on.begun(healthy(beat=since(seconds=10)), metadata={**await on.owned(), "labels": {}})
     beat = parse_timestamp((await on.machine())["status"]["conditions"][0]["lastHeartbeatTime"])

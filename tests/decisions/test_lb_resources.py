@@ -178,7 +178,7 @@ def test_every_load_balancer_kind_has_lifecycles_that_only_an_executed_area_wake
     assert all(kind.area not in areas() for kind in CUSTOM_KINDS) or "loadbalancers" in areas()
 
 
-def test_a_field_that_is_absent_and_one_that_is_empty_are_told_apart_where_the_hash_does() -> None:
+def test_an_absent_field_and_an_empty_one_differ_where_the_hash_differs() -> None:
     absent = LoadBalancer.model_validate({"spec": {"infrastructure": {}}})
     empty = LoadBalancer.model_validate(
         {"spec": {"infrastructure": {"additionalNetworks": []}, "options": {"logForward": {"labels": {}}}}}

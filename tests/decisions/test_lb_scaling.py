@@ -294,7 +294,7 @@ def test_a_machine_that_rejects_the_configuration_and_fails_otherwise_is_replace
     assert (len(found.create), found.hold) == (1, "")
 
 
-def test_a_fault_of_the_configuration_holds_nothing_back_while_nobody_is_to_be_replaced() -> None:
+def test_a_config_fault_holds_nothing_while_no_machine_needs_replacement() -> None:
     conditions = [{**condition("ConfigReady", "False", since=ago(minutes=1))}, *healthy()[1:]]
     assert plan(1, of("a", conditions)).hold == ""
 
@@ -359,7 +359,7 @@ def test_fewer_machines_are_wanted_while_the_whole_fleet_is_silent(
     assert (len(elsewhere.create), len(elsewhere.delete)) == (0, len(gone))
 
 
-def test_the_single_machine_of_an_installation_is_replaced_once_its_successor_reports() -> None:
+def test_the_only_machine_of_an_installation_is_replaced_once_its_successor_reports() -> None:
     alone = dead("a")
     scouting = plan(1, alone, fleet=fleet_of([alone], NOW))
     assert (len(scouting.create), scouting.delete) == (1, ())
@@ -448,7 +448,7 @@ TWO = (ready("a"), ready("b"))
         (wanting(2), TWO, {}),  # the condition is new
     ],
 )
-def test_a_set_notes_since_when_its_machines_are_ready_where_its_condition_does_not_tell(
+def test_a_set_records_readiness_times_where_its_condition_does_not_show_them(
     current: LoadBalancerSet, machines: tuple[LoadBalancerMachine, ...], noted: dict[str, Any]
 ) -> None:
     found = plan(current, *machines)

@@ -305,7 +305,7 @@ def test_a_new_list_of_networks_is_sorted() -> None:
     assert [each.network_id for each in networks] == ["a", "b", "c"]
 
 
-def test_the_installations_network_is_added_to_another_default_unless_that_is_declined() -> None:
+def test_the_installations_network_is_added_unless_the_service_declines_it() -> None:
     asked = {"defaultNetworkID": "net-2"}
     added = after(work(service(asked))).spec.infrastructure.additional_networks or ()
     assert [each.network_id for each in added] == ["net"]
@@ -486,7 +486,7 @@ def test_our_finalizer_stays_on_a_service_of_another_class_unless_release_is_wis
     assert work(of, installation=releasing).drop_finalizer
 
 
-def test_a_service_that_has_lost_its_class_with_its_type_is_let_go_by_whoever_serves_one_class_only() -> None:
+def test_a_service_without_class_and_type_is_released_by_a_single_class_installation() -> None:
     """The API server takes the class with the type; a finalizer that stayed would hold the Service for ever."""
     strict = INSTALLATION.model_copy(update={"unclassed": False})
     assert work(service(spec={"type": "ClusterIP"}), installation=strict).drop_finalizer
@@ -503,7 +503,7 @@ def test_nothing_is_changed_while_a_load_balancer_of_that_name_is_on_its_way_out
 # --- two Services, one name ---
 
 
-def test_a_service_whose_name_makes_the_same_load_balancer_neither_takes_nor_deletes_it() -> None:
+def test_a_service_with_a_colliding_name_neither_adopts_nor_deletes() -> None:
     theirs = balancer(metadata={"name": "a--b--c", "annotations": {"yawol.stackit.cloud/serviceName": "a/b--c"}})
     here = {"namespace": "a--b", "name": "c"}
     done = work(service(metadata=here), theirs)

@@ -627,7 +627,7 @@ async def test_the_sweep_compares_nodes_that_nothing_else_names() -> None:
     }
 
 
-async def test_a_node_of_the_own_cluster_is_cordoned_emptied_and_released_without_a_kubeconfig() -> None:
+async def test_a_node_of_our_own_cluster_is_drained_and_released_without_a_kubeconfig() -> None:
     kube = _Evicting()
     api = cast("KubeApi", kube)
     activities = NodeActivities(api, Settings(), Disruptions(api, "perdure", 1))

@@ -78,7 +78,7 @@ def verdicts(found: Verdicts) -> list[str]:
     return [permit.verdict.value for permit in found.permits.values()]
 
 
-def test_a_count_while_nobody_wants_an_account_keeps_the_permits_that_may_still_be_used() -> None:
+def test_a_count_without_waiting_accounts_keeps_permits_that_are_still_valid() -> None:
     soon, past = NOW + timedelta(seconds=90), NOW - timedelta(seconds=1)
     gone, landed, late = (f"osd-creds-mgmt-{name}" for name in ("gone22", "landed", "late22"))
     known = OrganizationKnown(granted={gone: soon, landed: soon, late: past})

@@ -519,7 +519,7 @@ def test_an_account_that_no_pool_has_made_is_given_too(owners: list[dict[str, st
     assert (other.bind, other.unserved) == ((), {"tenant/claim": "the pool has no accounts"})
 
 
-def test_each_claim_gets_one_account_and_each_account_one_claim_the_oldest_claim_first() -> None:
+def test_each_claim_gets_one_account_with_the_oldest_claim_first() -> None:
     first = claim("first", meta={"creationTimestamp": ago(minutes=9)})
     second = claim("second", meta={"creationTimestamp": ago(minutes=8)})
     third = claim("third", meta={"creationTimestamp": ago(minutes=7)})

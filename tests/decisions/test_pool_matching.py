@@ -112,7 +112,7 @@ def test_accounts_are_put_in_order_once_for_all_claims(monkeypatch: pytest.Monke
     [{"protected": (AWS_ID,)}, {"config": config(payer_account_ids=f"1,{AWS_ID}")}],
     ids=["protected", "payer"],
 )
-def test_a_payers_or_protected_account_is_given_to_no_claim_and_kept_by_the_one_that_has_it(
+def test_a_payer_or_protected_account_is_bound_to_no_new_claim(
     fields: dict[str, Any],
 ) -> None:
     older = ready_account("osd-creds-mgmt-aaaaaa", meta={"creationTimestamp": ago(minutes=9)})

@@ -55,7 +55,7 @@ def looked_at(account: Account) -> str:
 
 
 @pytest.mark.parametrize("refused", ["DENIED", "NOT_APPROVED", "INVALID_REQUEST"])
-def test_a_quota_that_is_high_enough_is_completed_whatever_became_of_a_request_for_it(refused: str) -> None:
+def test_a_sufficient_quota_is_completed_whatever_became_of_its_request(refused: str) -> None:
     account = Account(WANTED, refused)
     assert (looked_at(account), account.asked) == ("COMPLETED", 0)
 

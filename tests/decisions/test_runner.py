@@ -487,7 +487,7 @@ def test_what_a_result_reports_is_recorded_once_and_again_with_the_next_result()
         assert recorded(state)[1] == ()
 
 
-def test_what_a_result_reports_while_events_are_being_recorded_is_recorded_afterwards() -> None:
+def test_a_result_that_arrives_while_events_are_recorded_is_recorded_next() -> None:
     state, _ = step(settled(), notices=(warning("Bad", "one"),))
     state = state.copy(world=state.world.with_news(normal("Made", "made")))
     state, found = step(state)
@@ -495,7 +495,7 @@ def test_what_a_result_reports_while_events_are_being_recorded_is_recorded_after
     assert recorded(state.finished(RecordEvents.activity, None))[1] == ("made",)
 
 
-def test_recording_events_starts_first_is_never_cancelled_and_holds_up_only_the_last_action() -> None:
+def test_recording_events_starts_first_and_delays_only_the_last_action() -> None:
     state, found = step(settled(), A, LAST, notices=(warning("Bad", "one"),))
     assert [each.slot for each in found.start] == [RecordEvents.activity, "a"]
     state, found = step(state.finished("a", None), LAST)
@@ -511,7 +511,7 @@ def test_events_that_could_not_be_recorded_are_recorded_later() -> None:
     assert recorded(state, minutes=1)[1] == ("made", "one")
 
 
-def test_notices_that_have_gone_are_remembered_to_a_limit_and_those_that_stand_without_one() -> None:
+def test_past_notices_are_remembered_up_to_a_limit_and_present_ones_all() -> None:
     many = [warning("Bad", str(number)) for number in range(2 * MOST_RECORDED)]
     state, found = recorded(settled(), *many)
     assert len(found) == len(many)

@@ -64,7 +64,7 @@ def table(planned: Plan, state: StateDirectory) -> dict[str, services.Service]:
     return {row.name: row for row in services.service_table(planned, state, ports)}
 
 
-def test_the_option_goes_before_the_variable_and_the_development_server_is_the_default(
+def test_the_option_overrides_the_variable_and_the_dev_server_is_the_default(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert choice.chosen(None) == "development"

@@ -95,7 +95,7 @@ def test_a_method_that_the_gateway_still_counts_is_told_and_tried_again() -> Non
     assert stuck.deadline == NOW + timedelta(seconds=5)
 
 
-def test_the_products_are_told_to_deploy_when_nothing_else_keeps_what_a_gateway_counts() -> None:
+def test_products_are_told_to_deploy_when_only_that_frees_a_counted_metric() -> None:
     metric = FoundMetric(id=2, system_name="old.7", friendly_name="Old", unit="1")
     rule = FoundMappingRule(id=3, metric_id=2, http_method="GET", pattern="/old", delta=1, position=1)
     there = made().model_copy(update={"metrics": (*(made().metrics or ()), metric), "rules": (rule,)})

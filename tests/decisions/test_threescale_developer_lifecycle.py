@@ -112,7 +112,7 @@ def test_an_account_waits_for_an_admin_without_a_call(users: tuple[DeveloperUser
     assert found.deadline is not None
 
 
-def test_an_account_that_is_gone_in_3scale_is_signed_up_anew_with_its_admin_once_that_waits() -> None:
+def test_an_account_gone_in_3scale_is_signed_up_again_with_a_waiting_admin() -> None:
     gone: dict[str, Any] = {"found": One[FoundAccount](lost=True)}
     made: dict[str, Any] = {"developerUserID": 4, "accoundID": 11, "providerAccountHost": URL}
     waits = [{"type": "Orphan", "status": "True"}]
@@ -484,7 +484,7 @@ def in_use() -> Application:
 
 
 @pytest.mark.parametrize("meta", [GOING, {}], ids=["goes", "offers its plan no more"])
-def test_an_application_goes_with_a_product_that_takes_it_along_and_waits_for_any_other(meta: dict[str, Any]) -> None:
+def test_an_application_follows_a_product_with_cascade_and_waits_for_others(meta: dict[str, Any]) -> None:
     plans = {"basic": {}} if meta else {"other": {}}
     takes = product(meta={**meta, **TAKES_ALONG}, product_id=5, applicationPlans=plans)
     leaves = product(meta=meta, product_id=5, applicationPlans=plans)

@@ -313,7 +313,7 @@ def test_a_promotion_waits_for_its_product_without_a_call(of: Product | None, te
     assert (found.reads, found.writes) == ((), ())
 
 
-def test_a_promotion_of_a_product_without_backends_says_so_and_goes_on_when_it_has_one() -> None:
+def test_a_promotion_without_backends_says_so_and_continues_with_one() -> None:
     found = on_promotion(promotion(), product=synced(product()))
     assert message(found.status, "Failed") == NOTHING_FOR_STAGING
     assert found.deadline is not None

@@ -487,7 +487,7 @@ def test_what_is_retained_is_retained_by_what_was_made_too() -> None:
     assert body["metadata"]["annotations"]["perdure.dev/retain"] == "true"
 
 
-def test_a_product_that_is_to_be_promoted_by_itself_is_told_so_and_its_backend_is_not() -> None:
+def test_a_product_with_automatic_promotion_is_reported_but_not_its_backend() -> None:
     backend, product = on(open_api({"annotations": {PROMOTE: "true"}})).effects
 
     assert product.body["metadata"]["annotations"][PROMOTE] == "true"  # type: ignore[index,call-overload]

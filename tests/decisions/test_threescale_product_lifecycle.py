@@ -316,7 +316,7 @@ def test_a_product_that_stays_in_3scale_is_let_go_without_a_call(object_: Produc
     assert (found.reads, found.writes) == ((), ())
 
 
-def test_a_product_whose_tenants_secret_lacks_something_waits_with_its_deletion_if_it_is_in_3scale() -> None:
+def test_a_product_with_an_incomplete_secret_delays_its_deletion_if_it_is_in_3scale() -> None:
     incomplete = NO_ACCOUNT.model_copy(update={"why": "it has no token", "incomplete": True})
     found = decided(going(product_id=5), provider=incomplete)
 

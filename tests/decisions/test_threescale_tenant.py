@@ -231,7 +231,7 @@ def test_only_a_tenant_with_our_mark_that_stays_is_found_again() -> None:
     assert found.tenant.item.id == 4
 
 
-def test_a_restored_tenant_is_read_by_its_annotation_and_one_that_is_gone_looked_for_among_all() -> None:
+def test_a_restored_tenant_is_read_by_annotation_and_a_missing_one_searched() -> None:
     (read,) = on(tenant(NOTED)).reads
     assert (read.path, read.of) == ("providers/5", 5)
     gone = read_tenant(KnownTenant(), read, None, tenant())

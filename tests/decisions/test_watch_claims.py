@@ -429,7 +429,7 @@ def test_what_handles_wrote_into_a_managed_object_is_no_news() -> None:
     assert Scene(handle()).changed(by_handles(resource("1")), by_handles(resource("2"))) == set()
 
 
-def test_what_perdure_wrote_into_a_managed_object_that_has_a_lifecycle_of_its_own_is_news() -> None:
+def test_our_write_to_a_managed_object_with_its_own_lifecycle_wakes_it() -> None:
     made, served = by_handles(resource("1")), ours(resource("2"))
     served["metadata"]["managedFields"] += made["metadata"]["managedFields"]
     for before, after in ((None, served), (made, served), (served, edited(served, "metadata.resourceVersion", "3"))):

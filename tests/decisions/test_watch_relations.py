@@ -139,7 +139,7 @@ def test_only_those_for_whom_it_is_news_are_woken(whom: Whom, woken: set[str]) -
     assert world.woken(None, world.seen(SHELF, "s")) == woken
 
 
-def test_those_who_refer_to_what_went_unseen_are_found_where_the_relation_requires_it() -> None:
+def test_referrers_of_an_unseen_deletion_are_found_if_the_relation_requires_it() -> None:
     for required, woken in ((True, {"c"}), (False, set())):
         world = World(stands_on(required=required))
         world.put(SHELF, "s")
@@ -192,7 +192,7 @@ def test_a_wake_is_passed_on_along_another_relation() -> None:
     assert world.woken(None, world.seen(SHELF, "t", rooms=["k"])) == {"s"}
 
 
-def test_a_transitive_relation_reaches_through_any_number_of_links_and_ends_on_a_ring() -> None:
+def test_a_transitive_relation_follows_any_number_of_links_and_stops_on_a_cycle() -> None:
     books = stands_on(matters=News(lambda shelf: shelf.full))
     held = Relation(
         of=Shelf,

@@ -227,7 +227,7 @@ def test_one_that_begins_to_concern_us_or_ceases_to_is_woken() -> None:
     assert woken(None, seen(**FOREIGN), index(balancers=(seen_balancer(),))) == {OURS}
 
 
-def test_an_event_that_comes_before_the_list_of_load_balancers_still_reaches_its_service() -> None:
+def test_an_event_before_the_list_of_load_balancers_still_reaches_its_service() -> None:
     async def wake(_: Key) -> None:
         raise AssertionError("not reached: nothing drains the queue here")
 

@@ -206,7 +206,7 @@ def test_an_account_that_lets_go_and_stays_in_the_cluster_wakes_its_own() -> Non
     assert World(account, application).woken("acme", {"metadata": going}) == {"app"}
 
 
-def test_a_secret_wakes_whoever_draws_on_it_and_the_account_whose_admin_has_it_as_password() -> None:
+def test_a_secret_wakes_its_readers_and_the_account_of_its_admin() -> None:
     account = obj(DEVELOPER_ACCOUNT.name, "acme", {"orgName": "Acme", "providerAccountRef": {"name": "tenant"}})
     spec = {
         "username": "ann",
@@ -249,7 +249,7 @@ def test_an_application_that_goes_wakes_product_and_account_and_theirs_wake_it()
     assert world.woken("app", None) == {"goods", "acme"}
 
 
-def test_what_is_on_its_way_out_is_woken_by_a_product_that_has_let_go_of_it_in_3scale() -> None:
+def test_a_deleting_object_is_woken_by_a_product_that_removed_it_in_3scale() -> None:
     leaving = {"deletionTimestamp": "2026-11-21T00:00:00Z", "finalizers": ["x"]}
     kept: Json = {"finalizers": [PRODUCT.finalizer]}
     edited = product(status={**SYNCED, "observedGeneration": 0}, **kept)
@@ -331,7 +331,7 @@ def test_a_local_3scale_is_watched_for_and_wakes_whoever_names_no_secret() -> No
     assert world.woken("apimanager", {"spec": {"wildcardDomain": "example.org"}}) == {"goods", "store"}
 
 
-def test_an_object_is_settled_when_its_newest_spec_is_in_3scale_and_nobody_asks_for_a_look() -> None:
+def test_an_object_is_settled_when_its_spec_is_synced_and_no_retry_is_pending() -> None:
     done = backend(status=SYNCED, finalizers=[BACKEND.finalizer])
     assert seen(done).settled
     for change in (

@@ -77,7 +77,7 @@ def test_what_others_wrote_among_the_conditions_stays_as_it_was() -> None:
     assert found[1] == MARK
 
 
-def test_the_three_conditions_that_decide_on_a_machine_are_reported_with_yawols_words() -> None:
+def test_the_three_decisive_conditions_are_reported_with_yawols_reasons() -> None:
     found = (
         config_ready(changed=True),
         envoy_ready(""),

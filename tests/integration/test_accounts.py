@@ -141,7 +141,7 @@ async def test_only_the_same_legal_entity_gets_a_released_account_again_and_with
 
 
 @pytest.mark.complete
-async def test_a_fleet_managers_claim_gets_a_role_and_its_account_has_a_key_again_afterwards(lab: Lab) -> None:
+async def test_a_fleet_managers_claim_gets_a_role_and_its_account_a_key_afterwards(lab: Lab) -> None:
     flag = "feature.accountclaim_fleet_manager_trusted_arn"
     trusted = f"arn:aws:iam::{PAYER_ACCOUNT_ID}:root"
     async with lab.configured(flag):
@@ -239,7 +239,7 @@ async def test_a_paused_account_is_released_by_its_claim_only_when_it_is_resumed
     assert lab.account(name).status.reused
 
 
-async def test_deleting_an_account_removes_its_identities_and_its_secret_but_no_aws_account(lab: Lab) -> None:
+async def test_deleting_an_account_removes_identities_and_secret_but_no_aws_account(lab: Lab) -> None:
     await lab.ensure_pool(2)
     account = lab.free()[0]
     aws_id = account.spec.aws_account_id

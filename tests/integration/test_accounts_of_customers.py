@@ -116,7 +116,7 @@ async def test_a_byoc_claim_gets_its_key_after_ready_and_leaves_nothing_behind(l
     assert not sequence(free, "metadata", "finalizers")
 
 
-async def test_a_namespace_that_ends_leaves_nothing_of_its_claim_nor_of_its_federated_access(lab: Lab) -> None:
+async def test_a_deleted_namespace_leaves_nothing_of_its_claim_and_federated_access(lab: Lab) -> None:
     """The access's own key goes with the namespace: its role is removed by the claim's support role, which waits."""
     name, customer = "byoc-namespace", lab.emulator.customer()
     await put_key(lab, name, customer)

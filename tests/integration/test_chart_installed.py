@@ -405,9 +405,7 @@ def test_the_guide_names_every_kind_that_an_uninstall_may_leave(helm: Helm) -> N
 
 
 @pytest.mark.timeout(900)
-async def test_versions_with_alike_names_are_upgraded_rolled_back_uninstalled_and_installed_again(
-    kube: KubeApi, helm: Helm
-) -> None:
+async def test_two_versions_are_upgraded_rolled_back_uninstalled_and_reinstalled(kube: KubeApi, helm: Helm) -> None:
     first, *later = VERSIONS
     async with installed(kube, helm, "versions", *versioned(first)):
         assert await versions_of_workers(kube) == {first}

@@ -34,7 +34,7 @@ def test_the_demo_settles_leaves_nothing_running_and_can_be_repeated(fresh: Depl
     assert "A claim is left from an earlier run: it is released first" in second.stdout
 
 
-def test_the_demo_fails_with_the_reason_when_an_account_fails_and_leaves_what_it_found_up(fresh: Deployment) -> None:
+def test_the_demo_reports_why_an_account_failed_and_leaves_the_deployment_up(fresh: Deployment) -> None:
     fresh.up(tether=True)
     with Emulator(fresh.service(AWS).url or "") as emulator:
         emulator.fault("organizations", "CreateAccount", kind="async-failure", code="INTERNAL_FAILURE", count=1)

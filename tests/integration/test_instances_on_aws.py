@@ -157,7 +157,7 @@ async def served(deployment: Deployment, kube: KubeApi, **settings: str) -> Asyn
         yield
 
 
-async def test_an_instance_is_labelled_by_what_ec2_says_and_by_its_events_and_our_labels_are_kept(
+async def test_an_instance_is_labelled_by_ec2_and_events_and_keeps_our_labels(
     deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
 ) -> None:
     cloud = Cloud(deployment, kube, temporal, namespace)
@@ -189,7 +189,7 @@ async def test_an_instance_is_labelled_by_what_ec2_says_and_by_its_events_and_ou
 
 
 @pytest.mark.slow
-async def test_a_forged_event_has_no_reaction_and_is_told_of_and_a_true_one_deletes_that_machine(
+async def test_a_forged_event_is_reported_without_reaction_and_a_true_one_deletes(
     deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
 ) -> None:
     cloud = Cloud(deployment, kube, temporal, namespace)
@@ -210,7 +210,7 @@ async def test_a_forged_event_has_no_reaction_and_is_told_of_and_a_true_one_dele
 
 
 @pytest.mark.slow
-async def test_what_no_event_tells_is_found_in_bulk_and_a_group_is_labelled_by_its_instances(
+async def test_a_bulk_query_finds_missed_events_and_labels_a_group_by_its_instances(
     deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
 ) -> None:
     cloud = Cloud(deployment, kube, temporal, namespace)
@@ -236,7 +236,7 @@ async def test_what_no_event_tells_is_found_in_bulk_and_a_group_is_labelled_by_i
         await eventually(in_service, "the group is labelled")
 
 
-async def test_a_policy_reacts_to_a_stop_of_the_instances_that_its_tags_select_and_of_no_others(
+async def test_a_policy_handles_stops_only_of_instances_that_its_tags_select(
     deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
 ) -> None:
     cloud = Cloud(deployment, kube, temporal, namespace)
@@ -292,7 +292,7 @@ async def test_a_policy_that_would_delete_a_machine_where_there_is_none_says_so_
         await kube.delete(INTERRUPTION_POLICY, "", namespace)
 
 
-async def test_a_confirmed_stop_is_sent_to_a_webhook_once_although_it_is_told_twice_and_fails_first(
+async def test_a_confirmed_stop_is_sent_once_despite_a_duplicate_and_a_failure(
     deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
 ) -> None:
     cloud = Cloud(deployment, kube, temporal, namespace)
@@ -433,7 +433,7 @@ async def retire(deployment: Deployment, cloud: Cloud, key: InstanceKey, event_i
     return name
 
 
-async def test_a_machine_is_deleted_once_its_replacement_is_ready_though_worker_and_workflow_are_lost(
+async def test_a_machine_is_deleted_after_its_replacement_is_ready_despite_crashes(
     deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
 ) -> None:
     cloud = Cloud(deployment, kube, temporal, namespace)

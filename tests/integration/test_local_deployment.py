@@ -177,7 +177,7 @@ def test_the_cluster_is_ready_for_resource_claims(deployment: Deployment) -> Non
             assert kube(deployment, "GET", f"{RBAC}/clusterrolebindings/{name}")["subjects"] == obj["subjects"]
 
 
-def test_a_cluster_is_prepared_for_another_domain_of_claims_and_not_at_all_in_observe_mode(fresh: Deployment) -> None:
+def test_a_cluster_is_prepared_for_another_claims_domain_except_in_observe_mode(fresh: Deployment) -> None:
     fresh.up(only=CLUSTER)
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

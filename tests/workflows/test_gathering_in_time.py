@@ -204,7 +204,7 @@ async def test_a_denied_question_fails_and_the_next_is_asked_anew(env: WorkflowE
     assert (await ask(env, "a")).ids == {"a": "ou-a"}
 
 
-async def test_a_look_that_was_asked_for_and_refused_is_still_asked_for_when_it_is_tried_again(
+async def test_a_refused_observation_stays_requested_for_the_next_attempt(
     env: WorkflowEnvironment, cloud: Cloud
 ) -> None:
     await until(lambda: cloud.looks == [True])

@@ -346,7 +346,7 @@ async def test_events_are_told_unavailable_while_kubernetes_is_and_applied_when_
         assert one.label() == "stopped"
 
 
-async def test_what_ec2_says_counts_more_than_an_event_and_is_asked_for_only_where_nobody_checks_it(
+async def test_ec2s_answer_outranks_an_event_and_is_requested_only_if_unverified(
     env: WorkflowEnvironment,
 ) -> None:
     async with instance(env) as one:
@@ -415,7 +415,7 @@ async def test_a_hook_is_kept_for_two_days_by_heartbeats_and_then_completed_once
         assert (await one.run()).execution.run_id != first
 
 
-async def test_an_instance_without_a_machine_is_drained_by_its_node_before_its_hook_is_completed(
+async def test_an_instance_without_a_machine_is_drained_by_node_before_its_hook_ends(
     env: WorkflowEnvironment,
 ) -> None:
     async with instance(env, terminating_hook=Reaction.DRAIN) as one:
@@ -579,7 +579,7 @@ async def test_a_node_is_cordoned_drained_and_used_again_after_a_reboot(env: Wor
         assert (len(one.did("cordon")), len(one.did("drain"))) == (1, 1)
 
 
-async def test_a_terminated_instance_closes_after_an_hour_and_a_late_event_does_not_bring_it_back(
+async def test_a_terminated_instance_closes_after_an_hour_despite_a_late_event(
     env: WorkflowEnvironment,
 ) -> None:
     async with instance(env, "a_late_event_after_the_end") as one:
@@ -597,7 +597,7 @@ async def test_a_terminated_instance_closes_after_an_hour_and_a_late_event_does_
         assert len(one.did("patch")) == before
 
 
-async def test_an_end_that_only_a_look_at_many_tells_is_labelled_and_reacted_to_however_late(
+async def test_an_end_found_only_in_bulk_is_labelled_and_handled_however_late(
     env: WorkflowEnvironment,
 ) -> None:
     async with instance(env, terminated=Reaction.DELETE_MACHINE) as one:

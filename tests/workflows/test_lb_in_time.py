@@ -161,7 +161,7 @@ def whole(moment: datetime) -> datetime:
     return moment.replace(microsecond=0)
 
 
-async def test_a_machine_that_never_reports_is_replaced_after_ten_minutes_and_the_grace_to_the_second(
+async def test_a_machine_that_never_reports_is_replaced_after_its_boot_timeout_and_grace(
     played: Played,
 ) -> None:
     """Row g."""

@@ -154,7 +154,7 @@ async def test_a_wake_leads_to_a_look_before_its_moment_comes(
     assert looks.moments[-1] - looks.moments[-2] < timedelta(minutes=8)
 
 
-async def test_what_is_refused_is_tried_more_and_more_seldom_until_somebody_wakes_the_object(
+async def test_a_refused_action_is_retried_after_growing_pauses_until_a_wake(
     env: WorkflowEnvironment,
 ) -> None:
     looks = RefusedLooks()

@@ -107,7 +107,7 @@ os._exit(0)  # Temporal's Rust core and the end of an interpreter do not go well
 """
 
 
-def test_the_greeting_of_the_page_is_shown_again_when_it_is_lost_and_ends_at_its_moment(tmp_path: Path) -> None:
+def test_the_tutorials_greeting_is_restored_when_lost_and_ends_on_time(tmp_path: Path) -> None:
     paths = (tutorial.build(tmp_path), ROOT / "tests" / "decisions", ROOT / "tests" / "workflows")
     ran = subprocess.run(
         [sys.executable, "-c", LIVES],

@@ -201,7 +201,7 @@ def _jump_role(lab: Lab) -> str:
     return arn
 
 
-def test_in_sts_mode_the_customers_role_is_assumed_from_the_jump_role_with_its_external_id(lab: Lab) -> None:
+def test_in_sts_mode_the_jump_role_assumes_the_customers_role_with_external_id(lab: Lab) -> None:
     customer, jump = Customer(lab), _jump_role(lab)
     customer.client("iam").create_role(
         RoleName="let-in", AssumeRolePolicyDocument=_trust(jump, external_id="ours-and-theirs")

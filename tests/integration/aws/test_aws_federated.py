@@ -167,7 +167,7 @@ def test_iam_judges_a_role_and_keeps_nothing(
 
 
 @pytest.mark.parametrize("operation", ["CreatePolicy", "DeletePolicy"])
-def test_w28_what_a_torn_judging_left_stops_nobody(lab: Lab, operation: str) -> None:
+def test_what_a_torn_judging_left_stops_nobody(lab: Lab, operation: str) -> None:
     lab.emulator.fault("iam", operation, kind="after", count=1)
     with pytest.raises(Unavailable):
         judged(lab, custom())
@@ -268,7 +268,7 @@ def test_a_managed_policy_under_a_path_is_found_by_its_name(customer: Customer) 
         customer.attach("NoSuchPolicy", own="")
 
 
-def test_w28_a_policy_that_iam_refuses_is_told(customer: Customer) -> None:
+def test_a_policy_that_iam_refuses_is_told(customer: Customer) -> None:
     with pytest.raises(Invalid, match="MalformedPolicyDocument"):
         customer.policy("no colon")
 
@@ -317,7 +317,7 @@ def test_keys_of_another_account_grant_nothing(customer: Customer) -> None:
 # Taking back.
 
 
-def test_w27_an_access_is_taken_back_whole_though_nobody_knows_its_policy(customer: Customer) -> None:
+def test_an_access_is_taken_back_whole_though_nobody_knows_its_policy(customer: Customer) -> None:
     customer.grant()
     customer.revoke(secret="gone")
     assert customer.left() == set()
@@ -368,7 +368,7 @@ def test_where_the_payer_may_not_enter_the_customers_keys_do_it(customer: Custom
     assert customer.left() == set()
 
 
-def test_w27_an_account_that_a_claim_has_brought_is_entered_by_its_support_role(customer: Customer) -> None:
+def test_an_account_that_a_claim_has_brought_is_entered_by_its_support_role(customer: Customer) -> None:
     lab = customer.lab
     customer.grant()
     lab.run(lab.activities.ensure_support_role, support_role(customer.account_id, customer.name))

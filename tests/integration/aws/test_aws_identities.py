@@ -309,7 +309,7 @@ def test_a_user_that_the_tenant_deleted_is_made_again_with_a_new_key(lab: Lab) -
 # Deletion.
 
 
-def test_a_closed_account_lets_its_custom_resource_go_and_one_that_only_refuses_does_not(lab: Lab) -> None:
+def test_a_closed_account_releases_its_custom_resource_and_a_refusing_one_does_not(lab: Lab) -> None:
     account_id, name = lab.account()
     action = DeleteIdentities(account_id=account_id, name=name, namespace=OPERATOR_NAMESPACE)
     refusing = lab.emulator.fault("sts", "AssumeRole", kind="denied")

@@ -87,7 +87,7 @@ def test_a_refusal_from_before_a_retry_is_asked_again(lab: Lab) -> None:
     assert raised(lab, account_id, L_0EA8095F="IN_PROGRESS") == {RULES: "COMPLETED"}
 
 
-def test_what_is_high_enough_needs_no_request_and_what_aws_does_not_know_is_for_people(lab: Lab) -> None:
+def test_a_sufficient_quota_needs_no_request_and_an_unknown_one_needs_a_person(lab: Lab) -> None:
     account_id, _ = lab.account()
     high = RaiseQuotas(account_id=account_id, region=REGION, quotas={RULES: ServiceQuota(value=60, status="TODO")})
     assert lab.run(lab.activities.raise_quotas, high).statuses == {RULES: "COMPLETED"}
@@ -102,7 +102,7 @@ def test_account_wide_quotas_are_asked_for_where_aws_keeps_them(lab: Lab) -> Non
     assert requests(lab, account_id) == [("us-east-1", ROLES)]
 
 
-def test_an_open_request_of_another_value_is_waited_for_and_then_the_wanted_one_is_made(lab: Lab) -> None:
+def test_an_open_request_of_another_value_is_awaited_before_the_wanted_one(lab: Lab) -> None:
     account_id, _ = lab.account()
     lab.emulator.config(quota_pending_seconds=DAY)
     other = raising(account_id, L_0EA8095F="TODO")

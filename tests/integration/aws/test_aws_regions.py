@@ -117,7 +117,7 @@ def test_instances_launched_at_the_same_time_wait_for_the_one_that_is_described(
     assert len(described) == 1
 
 
-def test_an_instance_terminated_before_it_ran_proves_nothing_and_another_one_is_launched(lab: Lab) -> None:
+def test_an_instance_terminated_before_it_ran_leads_to_another_launch(lab: Lab) -> None:
     knowing_boot_times(lab)
     lab.emulator.config(run_instances_seconds=2)
     account_id, name = lab.account()

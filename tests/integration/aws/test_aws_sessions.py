@@ -56,7 +56,7 @@ def test_a_client_keeps_its_caller_inside_of_another(lab: Lab) -> None:
     assert member.get_caller_identity()["Account"] == account_id
 
 
-def test_one_account_may_have_only_so_many_calls_under_way_and_others_are_not_held_up(lab: Lab) -> None:
+def test_calls_of_one_account_are_limited_without_delaying_other_accounts(lab: Lab) -> None:
     (account_id, _), (other, _) = lab.account(), lab.account()
     sessions = Sessions(lab.kube, Settings(), most_calls=1)
     member = sessions.member(account_id)

@@ -134,7 +134,7 @@ async def test_a_handle_made_by_hand_is_found_and_named_after(ground: Ground) ->
     assert "name" not in look(claim, "spec.resources.0")
 
 
-async def test_a_claim_by_provider_takes_a_handle_by_what_it_holds_and_makes_its_values_the_handles(
+async def test_a_provider_mode_claim_binds_by_content_and_passes_its_values_to_the_handle(
     ground: Ground,
 ) -> None:
     await ground.provider(
@@ -202,7 +202,7 @@ async def test_while_a_claim_waits_for_a_handle_it_shows_what_was_accepted(groun
     await ground.says("mine", "Parameter size is immutable.")
 
 
-async def test_thirty_claims_race_for_twenty_handles_and_the_rest_is_served_as_handles_appear(ground: Ground) -> None:
+async def test_thirty_claims_race_for_twenty_handles_and_the_rest_wait_for_new_ones(ground: Ground) -> None:
     await provider(ground, disableCreation=True)
     names = [f"claim-{number:02}" for number in range(30)]
     await asyncio.gather(*(ground.make_handle(f"h{n:02}", resources=[ground.entry("lab")]) for n in range(20)))

@@ -72,7 +72,7 @@ async def test_a_claim_goes_without_what_its_paused_handle_holds(ground: Ground)
     assert look(ground.claim(), "status.ready") is True
 
 
-async def test_a_claim_that_its_tenant_has_paused_keeps_its_resources_no_longer_than_its_lifespan(
+async def test_a_claim_paused_by_its_tenant_still_ends_with_its_lifespan(
     ground: Ground,
 ) -> None:
     await ground.provider("lab", override=ground.gadget(), readinessCheck="true", lifespan={"maximum": "8s"})

@@ -225,7 +225,7 @@ async def test_linked_resources_come_first_and_get_the_values_that_the_link_rend
     assert specs == [{"size": 4, "kept": "default"}, {"size": 5, "kept": "default"}, {"role": "top"}]
 
 
-async def test_a_link_is_left_out_while_its_condition_is_false_and_moves_nothing_when_it_comes(ground: Ground) -> None:
+async def test_a_link_is_omitted_while_its_condition_is_false_and_changes_nothing_later(ground: Ground) -> None:
     for word in ("base", "extra"):
         await ground.provider(word, override=ground.gadget(spec={"role": word}))
     named = f"resource_provider.metadata.name == '{ground.named('lab')}'"  # the provider, not the link

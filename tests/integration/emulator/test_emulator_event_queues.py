@@ -159,7 +159,7 @@ async def test_a_queue_that_does_not_exist_is_consumed_once_it_does(ground: Grou
         assert consumer.trouble == ""
 
 
-async def test_a_message_given_back_is_seen_again_and_each_entry_of_a_batch_is_answered_for(ground: Ground) -> None:
+async def test_a_released_message_is_redelivered_and_each_batch_entry_is_answered(ground: Ground) -> None:
     ground.make()
     ground.send(warning(0, "e"))
     (message,) = await ground.queue.receive(10)

@@ -330,9 +330,7 @@ def test_a_load_balancer_that_never_reached_its_project_goes_without_its_secret(
     assert passes.has(name) == nothing()
 
 
-def test_a_load_balancer_that_reached_its_project_waits_for_its_secret_to_leave_nothing(
-    lab: Lab, passes: Passes
-) -> None:
+def test_a_load_balancer_with_cloud_objects_waits_for_its_secret_to_delete_them(lab: Lab, passes: Passes) -> None:
     infrastructure = {**lab.infrastructure(), "authSecretRef": {"name": "late", "namespace": "lbs"}}
     name = passes.create(infrastructure=infrastructure)
     passes.round(name)

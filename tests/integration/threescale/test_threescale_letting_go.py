@@ -45,7 +45,7 @@ def counted(tenant: Client, service: str, environment: str = "sandbox") -> list[
     return [each["metric_system_name"].partition(".")[0] for each in config["content"]["proxy"]["proxy_rules"]]
 
 
-async def test_a_metric_that_a_gateway_counts_goes_when_the_product_has_deployed_without_it(
+async def test_a_counted_metric_is_deleted_once_the_product_has_deployed_without_it(
     bare_shop: Shop, passes: Passes, tenant: Client, control: ThreescaleControl
 ) -> None:
     service = await selling(bare_shop, passes)

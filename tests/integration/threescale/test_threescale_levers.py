@@ -164,7 +164,7 @@ async def test_a_tenant_is_made_used_and_scheduled_for_deletion(
     assert control.tenant(organization).state == LEAVING
 
 
-async def test_with_a_tenant_that_takes_them_along_go_the_objects_of_its_tenant_and_no_others(
+async def test_a_tenant_with_cascade_deletes_the_objects_of_its_tenant_only(
     shop: Shop, control: ThreescaleControl
 ) -> None:
     """By Kubernetes' own garbage collector."""

@@ -144,7 +144,7 @@ async def test_a_strangers_application_of_the_same_name_stays_the_strangers(
     assert [(each["id"], each["description"]) for each in tenant.list(applications)] == [(stranger["id"], "mine")]
 
 
-async def test_what_was_never_made_goes_although_its_tenant_is_away_and_no_strangers_goes_with_it(
+async def test_an_object_that_never_existed_is_deleted_although_its_tenant_is_gone(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl, tenant: Client
 ) -> None:
     await everything(bare_shop)

@@ -344,7 +344,7 @@ async def test_a_persons_retry_lasts_until_the_object_has_been_compared(
     assert control.ledger().calls() == 0
 
 
-async def test_a_backend_that_is_mended_reaches_the_gateways_that_have_deployed_it_otherwise(
+async def test_a_changed_backend_reaches_gateways_that_deployed_another_state(
     bare_shop: Shop, passes: Passes, tenant: Client
 ) -> None:
     await everything(bare_shop)

@@ -25,7 +25,7 @@ NAMES = {PRODUCT: "goods", BACKEND: "stock", ACTIVE_DOC: "goods", CUSTOM_POLICY_
 
 
 @pytest.mark.parametrize("kind", list(IDS), ids=lambda kind: kind.name)
-async def test_of_two_that_were_taken_over_with_one_thing_the_one_deleted_leaves_it_to_the_other(
+async def test_of_two_owners_of_one_entry_the_deleted_one_leaves_it_to_the_other(
     bare_shop: Shop, passes: Passes, kind: Kind
 ) -> None:
     await everything(bare_shop)

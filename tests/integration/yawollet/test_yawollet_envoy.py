@@ -126,7 +126,7 @@ async def test_datagrams_go_there_and_back(vm: Machine, timeout: str | None) -> 
         assert await eventually(lambda: ask_udp(number, "hello"), "the datagram comes back") == "echo: hello"
 
 
-async def test_a_listener_that_envoy_refuses_is_reported_word_for_word_and_the_others_are_served(
+async def test_a_listener_that_envoy_refuses_is_reported_verbatim_and_others_work(
     vm: Machine, backend: Backend
 ) -> None:
     with socket.socket() as squatter:
