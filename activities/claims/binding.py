@@ -159,8 +159,11 @@ class Binding(Activities):
         labels = {**object_at(creation, "metadata", "labels"), **claim_labels(cache.names, claim)}
         body = new_handle(cache.names, cache.namespace, name, labels, object_at(creation, "spec"))
         try:
-            body = await self._tools.reconciliation.with_references(action.key, body, action.at, claim)
-            return Created(handle=await self._writer.create(RESOURCE_HANDLE, body, cache.namespace))
+            plan = await self._tools.reconciliation.planned(
+                action.key, body, action.at, claim, assigned=action.assigned, push=action.push
+            )
+            body = {**body, "spec": plan.spec or object_at(body, "spec")}
+            return Created(handle=await self._writer.create(RESOURCE_HANDLE, body, cache.namespace), plan=plan)
         except Conflict:
             # Another claim's, or a deleted one of this claim, which never becomes its handle again.
             return Created(handle=await self._there_for(action.key, name))

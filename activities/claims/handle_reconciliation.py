@@ -39,7 +39,7 @@ from domain.claims.handle_reconciliation import (
 )
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.passes import ObjectWorld, PassClaim, PassHandle
-from domain.claims.plans import ClaimQuestion, Fault, HandleQuestion
+from domain.claims.plans import ClaimQuestion, Fault, HandlePlan, HandleQuestion
 from domain.claims.write_backoff import rest_in
 from domain.decision import Decision
 from domain.identity import Key
@@ -117,20 +117,36 @@ class Reconciliation(Activities):
         rest = rest_in(known.struggle, now(), passed.decision.deadline)
         return passed, passed.as_world(ObjectWorld, known=known, rest=rest, at=world.question.now)
 
-    async def with_references(
-        self, key: Key, handle: JsonObject, now: datetime, claim: JsonObject | None = None
-    ) -> JsonObject:
+    async def with_references(self, key: Key, handle: JsonObject, now: datetime) -> JsonObject:
         """A new handle's body with the known names of its resources; raises `Beyond`.
 
         The recorded names are the intent, and this saves a write.
         """
-        spec = object_at(handle, "spec")
-        states = tuple(None for _ in objects_at(spec, "resources"))
+        planned = await self.planned(key, handle, now)
+        return {**handle, "spec": planned.spec or object_at(handle, "spec")}
+
+    async def planned(
+        self,
+        key: Key,
+        handle: JsonObject,
+        now: datetime,
+        claim: JsonObject | None = None,
+        *,
+        assigned: tuple[str, ...] = (),
+        push: bool = False,
+    ) -> HandlePlan:
+        """The plan of a new handle's body; raises `Beyond`. The rest is as in `HandleQuestion`."""
+        states = tuple(None for _ in objects_at(handle, "spec", "resources"))
         question = HandleQuestion.model_construct(
-            now=now, names=self._cache.names, handle=handle, claim=claim, states=states
+            now=now,
+            names=self._cache.names,
+            handle=handle,
+            claim=claim,
+            assigned=assigned,
+            states=states,
+            push=push,
         )
-        planned = await self._evaluation.handle(await self._whole(key, question, read=False))
-        return {**handle, "spec": planned.spec or spec}
+        return await self._evaluation.handle(await self._whole(key, question, read=False))
 
     # --- effects ---
 

@@ -21,7 +21,7 @@ from domain.claims.claim_validation import Claim, not_begun, notices, to_validat
 from domain.claims.conditions import with_own_stalled
 from domain.claims.durations import UnreadableDuration, parse_duration
 from domain.claims.handle_lifecycle import RECONCILING, disturbed
-from domain.claims.handle_reconciliation import reconciled
+from domain.claims.handle_reconciliation import begun_with, reconciled
 from domain.claims.lifespan import Terms, bound_status
 from domain.claims.marks import is_left_alone, is_looked_after
 from domain.claims.matching import Wanted, WantedResource
@@ -98,43 +98,54 @@ class TakeHandle(OfClaim):
 
 
 class Created(Model):
-    """`handle` is None if its name is taken. `fault`: why none can be created."""
+    """`handle` is None if its name is taken. `plan` is of the body that it was created with. `fault`: why none can be
+    created.
+    """
 
     handle: GivenObject | None = None
+    plan: Annotated[HandlePlan | None, SkipValidation] = None
     fault: Fault | None = None
 
 
 class CreateHandle(OfClaim):
-    """Finds the handle of an earlier attempt."""
+    """Finds the handle of an earlier attempt. `assigned` and `push` as in the question of its evaluation."""
 
     activity: ClassVar[str] = "claims.create_handle"
     title: ClassVar[str] = "create a handle for the claim"
     result: ClassVar[type[Model] | None] = Created
 
     salt: int = 0
+    assigned: tuple[str, ...] = ()
+    push: bool = False
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
         created = result if isinstance(result, Created) else Created()
         if created.fault is not None:
             return world.at_fault(created.fault)
         if created.handle is not None:
-            return _with_handle(world, created.handle, made=True)
+            return _with_new_handle(world, created.handle, created.plan)
         if world.salt + 1 < MOST_SALTS:
             return world.model_copy(update={"salt": world.salt + 1})
         return world.at_fault(Fault(reason="NameTaken", message=f"{MOST_SALTS} names for a ResourceHandle are taken"))
 
 
-def _with_handle(world: Claim, handle: JsonObject, *, made: bool = False) -> Claim:
-    question: dict[str, object] = {"handle": handle}
-    if made:
-        question["states"] = tuple(None for _ in objects_at(handle, "spec", "resources"))
-    changes = {
-        "question": world.question.model_copy(update=question),
-        "handle_before": handle,
-        "made": made,
-        "states_known": made,
+def _with_handle(world: Claim, handle: JsonObject) -> Claim:
+    question = world.question.model_copy(update={"handle": handle})
+    return world.model_copy(update={"question": question, "handle_before": handle})
+
+
+def _with_new_handle(world: Claim, handle: JsonObject, plan: HandlePlan | None) -> Claim:
+    """None of its resources exists yet."""
+    after = _with_handle(world, handle)
+    states = tuple(None for _ in objects_at(handle, "spec", "resources"))
+    known: dict[str, object] = {
+        "question": after.question.model_copy(update={"states": states}),
+        "made": True,
+        "states_known": True,
     }
-    return world.model_copy(update=changes)
+    if plan is not None and not world.conditional:  # conditions read the status, which is not written yet
+        known["answer"] = begun_with(plan, handle, world.names)
+    return after.model_copy(update=known)
 
 
 def _without_free(world: Claim) -> Claim:
@@ -194,7 +205,8 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
         passed_over = tuple(name for name, tries in world.tries.items() if tries >= MOST_TRIES)
         return binding.doing(TakeHandle(passed_over=passed_over, **common))
     if plan.creation is not None:
-        return binding.doing(CreateHandle(salt=world.salt, **common))
+        asked = {"assigned": world.question.assigned, "push": world.question.push}
+        return binding.doing(CreateHandle(salt=world.salt, **asked, **common))
     # It waits for a free handle: none may be created.
     status = with_own_stalled(plan.status, None, world.question.now, bound=False)
     write = PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**world.own, "status": status})

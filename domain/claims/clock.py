@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from domain.claims.lifespan_templates import lifespan_texts
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.providers import links, named_providers
-from domain.claims.templates import depends_on_time, reads_what_passes_write
+from domain.claims.templates import depends_on_time, reads_claim_or_handle, reads_what_passes_write
 from domain.claims.templates.renderer import condition_template
 
 
@@ -24,10 +24,12 @@ def by_clock(handle: JsonObject, claim: JsonObject | None, providers: Mapping[st
 
 def by_own_writes(handle: JsonObject, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
     """Whether the templates read statuses and lifespans that a pass writes."""
-    texts = [
-        text for provider in _reached(named_providers(handle), providers) for text in _provider_texts(provider, newer)
-    ]
-    return reads_what_passes_write([*texts, *(_strings(object_at(handle, "spec", "vars")) if newer else ())])
+    return reads_what_passes_write(_handle_texts(handle, providers, newer))
+
+
+def by_objects(handle: JsonObject, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
+    """Whether the templates read the claim or the handle, which change when the handle is created."""
+    return reads_claim_or_handle([*_handle_texts(handle, providers, newer), *lifespan_texts(handle)])
 
 
 def lifespan_by_own_writes(handle: JsonObject) -> bool:
@@ -56,6 +58,13 @@ def _texts(
         yield from _strings(object_at(handle, "spec", "vars"))
     for field in ("autoDelete", "autoDetach"):
         yield from _conditions([text_at(claim, "spec", field, "when")])
+
+
+def _handle_texts(handle: JsonObject, providers: Mapping[str, JsonObject], newer: bool) -> Iterator[str]:
+    for provider in _reached(named_providers(handle), providers):
+        yield from _provider_texts(provider, newer)
+    if newer:
+        yield from _strings(object_at(handle, "spec", "vars"))
 
 
 def _reached(names: Iterable[str], providers: Mapping[str, JsonObject]) -> list[JsonObject]:

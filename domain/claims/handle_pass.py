@@ -20,7 +20,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from domain.claims.claim_status import claim_status
-from domain.claims.clock import by_clock, by_own_writes, lifespan_by_own_writes
+from domain.claims.clock import by_clock, by_objects, by_own_writes, lifespan_by_own_writes
 from domain.claims.conditions import with_handles_stalled, with_stalled
 from domain.claims.definitions import WaitingFor, definitions, doubled, reference_for, reference_of, where
 from domain.claims.faults import each_once, summed, told
@@ -104,6 +104,7 @@ class _Pass:
             faults=faults,
             unevaluated=look.unevaluated,
             by_clock=depends_on_time,
+            by_objects=not look.creations or by_objects(self.handle, question.providers, newer=question.newer),
         )
 
     @property

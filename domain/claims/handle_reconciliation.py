@@ -22,9 +22,11 @@ from pydantic import SerializeAsAny, SkipValidation
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.conditions import with_handles_stalled, with_stalled
 from domain.claims.constants import LIFESPAN_END_CHANGED, LIFESPAN_END_CLEARED, LIFESPAN_EVENT_ACTION
+from domain.claims.domain_names import DomainNames
 from domain.claims.faults import each_once, summed
 from domain.claims.finalizers import in_hand
-from domain.claims.objects import GivenObject, JsonObject, object_at, objects_at, text_at, with_spec
+from domain.claims.merging import same
+from domain.claims.objects import GivenObject, JsonObject, object_at, objects_at, text_at, with_metadata, with_spec
 from domain.claims.passes import Cadence, ObjectKnown
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.references import key_of
@@ -313,6 +315,22 @@ class TakeBack(ClaimsAction):
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
         return world.model_copy(update={"begun": (), "lost": isinstance(result, TakenBack) and result.ended})
+
+
+def begun_with(plan: HandlePlan, handle: JsonObject, names: DomainNames) -> HandlePlan | None:
+    """The plan of a new handle's body as the first plan of the created handle; None to evaluate it again.
+
+    Creating the handle changes its metadata and the claim's status: its uid in annotations, and what templates read.
+    """
+    changed = plan.by_objects or plan.auto_delete or plan.auto_detach or not same(handle.get("spec"), plan.spec)
+    if changed or plan.faults or plan.refused:
+        return None
+    mark = {names.resource_handle_uid_annotation: text_at(handle, "metadata", "uid")}
+    creations = tuple(
+        (index, with_metadata(each, annotations={**object_at(each, "metadata", "annotations"), **mark}))
+        for index, each in plan.creations
+    )
+    return plan.model_copy(update={"creations": creations})
 
 
 def blind_plan(question: HandleQuestion, fault: Fault) -> HandlePlan:

@@ -176,3 +176,6 @@ class HandlePlan(Model):
     faults: tuple[Fault, ...] = ()
     unevaluated: tuple[str, ...] = ()  # failed checks and summaries, as with young objects: for the log
     by_clock: bool = False
+    by_objects: bool = (
+        True  # the definitions to create may depend on fields of claim and handle beside the handle's spec
+    )

@@ -110,7 +110,7 @@ class Shown(Exception):  # noqa: N818 - ends the look
 @pytest.fixture
 def binder(monkeypatch: pytest.MonkeyPatch) -> Binder:
     made = Binder()
-    for module in ("claims.binding", "inline"):
+    for module in ("claims.binding", "inline_driver"):
         monkeypatch.setattr(f"activities.{module}.now", lambda: made.now)
     return made
 

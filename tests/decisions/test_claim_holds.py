@@ -105,7 +105,7 @@ async def look(cluster: Cluster, *, woken: bool = True) -> ObjectWorld:
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("claims.claims", "claims.binding", "inline"):
+    for module in ("claims.claims", "claims.binding", "inline_driver"):
         monkeypatch.setattr(f"activities.{module}.now", lambda: NOW)
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from claim_domain import NAMES
-from claim_scenes import BOUND, NOW, claim, entry, handle
+from claim_scenes import BOUND, NOW, claim, config_map, entry, handle
 
 from domain.claims import claim_binding
 from domain.claims.claim_binding import MOST_SALTS, Created, TakeHandle, Taken
 from domain.claims.claim_lifecycle import ClaimEnded, ClaimRead, decide
 from domain.claims.claim_validation import Claim, Validated
-from domain.claims.handle_reconciliation import HandleEnded
+from domain.claims.handle_reconciliation import HandleEnded, Read
 from domain.claims.objects import text_at
 from domain.claims.passes import Cadence
 from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
@@ -324,6 +324,22 @@ def test_a_new_handle_without_resources_is_reported_before_they_are_created() ->
     (write,) = claim_binding.decide(seen, NOW).actions
     assert isinstance(write, PutStatus)
     assert text_at(write.after, "status", "resourceHandle", "name") == "guid-b7k2q"
+
+
+@pytest.mark.parametrize(("conditional", "following"), [(False, "create_resource"), (True, "evaluate_handle")])
+def test_resources_of_a_new_handle_are_created_by_the_plan_of_its_body(conditional: bool, following: str) -> None:
+    """Conditions of the claim read its status, which is written after the handle is created."""
+    seen = validated(ours(claim({})), plan=ClaimPlan(creation={"spec": {}}), binds=True, none_free=True)
+    seen = seen.model_copy(update={"conditional": conditional})
+    (create,) = claim_binding.decide(seen, NOW).actions
+    made = ours(handle(entry("base"), **BOUND))
+    plan = HandlePlan(spec=made["spec"], creations=((0, config_map("things")),), by_objects=False)
+    seen = create.fold(seen, Created(handle=made, plan=plan))
+    for expected in ("put_status", "read_resources", following):
+        (action,) = claim_binding.decide(seen, NOW).actions
+        assert action.activity == f"claims.{expected}"
+        result = Stored(obj=action.after) if isinstance(action, PutStatus) else None
+        seen = action.fold(seen, Read(question=seen.question) if expected == "read_resources" else result)
 
 
 @pytest.mark.parametrize(("left", "actions"), [(named(**GOING), ["end_handles"]), (named(), [])])

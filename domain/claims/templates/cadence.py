@@ -22,6 +22,7 @@ _OWN_WRITES = re.compile(
     r"\bresource_(?:claim|handle)\b"
     r"(?!\s*\.\s*(?:metadata|meta|name|namespace|uid|guid|kind|annotations|labels|vars)\b)"
 )
+_OBJECTS = re.compile(r"\bresource_(?:claim|handle)\b")
 _TAGS = ("{{", "{%")
 
 
@@ -36,6 +37,11 @@ def depends_on_time(texts: Iterable[str]) -> bool:
 def reads_what_passes_write(texts: Iterable[str]) -> bool:
     """Statuses or lifespans of claim or handle."""
     return any(_OWN_WRITES.search(text) for text in _templates(texts))
+
+
+def reads_claim_or_handle(texts: Iterable[str]) -> bool:
+    """Any of their fields."""
+    return any(_OBJECTS.search(text) for text in _templates(texts))
 
 
 def _templates(texts: Iterable[str]) -> Iterable[str]:
