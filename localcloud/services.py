@@ -368,7 +368,7 @@ def _codec(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Servi
     return Service(
         name=CODEC,
         command=_on_standby(
-            ("starters.cli.main", "starters.codec_server.main"), "codec", "--port", str(ports["codec"])
+            ("starters.cli.main", "starters.codec_server.main"), "run", "codec", "--port", str(ports["codec"])
         ),
         environment=our_environment(plan, state, ports)
         | {

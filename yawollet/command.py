@@ -11,15 +11,13 @@ from typing import Annotated
 
 import typer
 
-from engine import command_groups
-
 _OURS = "Places, as the machine image has them"
 _LOG_LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARNING", "warning": "WARNING", "error": "ERROR"}
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to a CLI."""
-    app.command(rich_help_panel=command_groups.PROCESSES)(yawollet)
+    app.command(hidden=True)(yawollet)  # the program `yawollet` is the same
 
 
 def yawollet(

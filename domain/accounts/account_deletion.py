@@ -157,5 +157,5 @@ def _shut_out(world: AccountWorld, refusal: Refusal, until: datetime, now: datet
     if world.state != AccountState.FAILED:
         return _shown(world, refusal.message, now, again)
     why = f"AWS account {world.account.spec.aws_account_id} cannot be accessed any more: {refusal.message}"
-    at = "it is released with what is left in it (at once: perdure release)"
-    return world.waiting(why, "access to the account, or perdure release", again, deadline=until, at=at)
+    at = "it is released with what is left in it (at once: perdure abandon --skip-cleanup)"
+    return world.waiting(why, "access to the account, or perdure abandon --skip-cleanup", again, deadline=until, at=at)

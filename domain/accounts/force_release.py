@@ -3,8 +3,8 @@
 A customer may revoke all access while Perdure still has objects there, and a pool's account may refuse its clean-up.
 The deletion shows the refusal, retries, and ends in one of two ways:
 
-- a person sets the annotation `perdure.dev/let-go: "<why>"` on the Account (`perdure release`), for a customer's
-  account also on the claim;
+- a person sets the annotation `perdure.dev/let-go: "<why>"` on the Account (`perdure abandon --skip-cleanup`), for a
+  customer's account also on the claim;
 - for a customer's account, a day after the deletion was requested, because only the customer can help, and the claim's
   namespace is blocked.
 

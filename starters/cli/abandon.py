@@ -45,18 +45,30 @@ def abandon(
     kind: KindArgument,
     name: NameArgument,
     reason: Annotated[str, typer.Option("--reason", "-r", help="The reason, kept in the record.")],
+    skip_cleanup: Annotated[
+        bool,
+        typer.Option(
+            "--skip-cleanup", help="Of an AccountClaim or Account: end it without the clean-up that AWS refuses."
+        ),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
     """Remove Perdure's finalizer from an object whose deletion is stuck, and list what stays behind in the cloud.
 
+    With --skip-cleanup the lifecycle ends the claim itself, and the account is kept from other claims.
+
     Example: perdure abandon loadbalancer shop/web --reason "the project was deleted"
     """
+    from starters.cli.force_release import release
     from starters.cli.session import perform_on_cluster
     from starters.cli.waking import tell_lifecycle
 
     asked = target(kind, name)
+    if skip_cleanup:
+        release(asked, reason, output)
+        return
     stuck = perform_on_cluster(lambda session: _stuck(session, asked))
     left = outside(asked, stuck)
     _say_what_stays(asked, left)

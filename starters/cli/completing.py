@@ -1,4 +1,4 @@
-"""Shell completion of kinds, objects and areas, and its scripts (`perdure completion SHELL`).
+"""Shell completion of kinds, objects and areas, and its scripts (`perdure install completion SHELL`).
 
 The cluster is read with a short timeout, and errors mean no completion. kubectl completes plugins by a program named
 `kubectl_complete-...`, which prints one candidate per line and finally a directive.
@@ -19,7 +19,6 @@ from typing import Annotated
 import typer
 
 from domain.identity import Kind, all_areas, all_kinds, standing
-from engine import command_groups
 from starters.cli.environment import UnusedStateOption, enter
 
 PATIENCE_SECONDS = 3.0
@@ -36,7 +35,7 @@ class Shell(StrEnum):
 
 
 def register(app: typer.Typer) -> None:
-    app.command(rich_help_panel=command_groups.INSTALL)(completion)
+    app.command()(completion)
 
 
 def completion(
@@ -44,7 +43,7 @@ def completion(
 ) -> None:
     """Print the script that completes commands, kinds and objects in your shell.
 
-    Example: source <(perdure completion bash)
+    Example: source <(perdure install completion bash)
     """
     typer.echo(asked_as(f"source_{shell.value}"))
 

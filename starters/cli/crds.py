@@ -10,7 +10,6 @@ import yaml
 
 from domain.custom_resources import all_crds
 from domain.schema import Document
-from engine import command_groups
 from engine.settings import settings
 from starters.cli.environment import UnusedStateOption
 
@@ -18,7 +17,7 @@ HEADER = "# Generated from the models in domain/ by `perdure crds --output deplo
 
 
 def register(app: typer.Typer) -> None:
-    app.command("crds", rich_help_panel=command_groups.INSTALL)(crds)
+    app.command("crds")(crds)
 
 
 def crds(

@@ -22,7 +22,6 @@ from engine.settings import InvalidSettings
 from starters.cli import (
     abandon,
     audit,
-    codec,
     completing,
     crds,
     events,
@@ -31,8 +30,6 @@ from starters.cli import (
     listing,
     migrating,
     processes,
-    release,
-    replay,
     settings,
     temporal,
     top,
@@ -48,19 +45,25 @@ OWN: tuple[Register, ...] = (
     top.register,
     levers.register,
     abandon.register,
-    release.register,
     audit.register,
     settings.register,
     processes.register,
     events.register,
-    codec.register,
-    crds.register,
-    iam.register,
-    migrating.register,
     temporal.register,
-    replay.register,
-    completing.register,
 )
+
+# Commands of `perdure install`.
+INSTALLING: tuple[Register, ...] = (crds.register, iam.register, migrating.register, completing.register)
+
+# Verbs of before, and what to type now. They go with the release after the one that first named the new form.
+MOVED = {
+    "codec": ("run", "codec"),
+    "completion": ("install", "completion"),
+    "iam": ("install", "iam"),
+    "migrate": ("install", "migrate"),
+    "release": ("abandon", "--skip-cleanup"),
+    "replay": ("temporal", "replay"),
+}
 
 
 def build() -> typer.Typer:
@@ -81,6 +84,11 @@ def build() -> typer.Typer:
             warn(f"warning: the commands of {entry.value} are missing: {type(error).__name__}: {error}")
     for register in OWN:
         register(app)
+    install = typer.Typer(help="Print what an installation needs: definitions, IAM policies, other systems' settings.")
+    for register in INSTALLING:
+        register(install)
+    app.add_typer(install, name="install", rich_help_panel=command_groups.INSTALL, no_args_is_help=True)
+    app.command("crds", hidden=True)(crds.crds)  # pipelines name it
     positions = {group: index for index, group in enumerate(command_groups.ORDER)}
     app.registered_commands.sort(key=lambda command: positions.get(str(command.rich_help_panel), len(positions)))
     return app
@@ -90,7 +98,7 @@ def main() -> None:
     collect_seldom()
     code: str | int | None = 0
     try:
-        build()(prog_name=program_name())
+        build()(in_new_form(sys.argv[1:]), prog_name=program_name())
     except CommandError as error:
         warn(f"error: {error.message}")
         if error.advice:
@@ -105,6 +113,15 @@ def main() -> None:
     except SystemExit as ended:
         code = ended.code
     _end(code)
+
+
+def in_new_form(words: list[str]) -> list[str]:
+    """A command line of before, as it is written now; its new form is printed."""
+    if not words or words[0] not in MOVED:
+        return words
+    new = MOVED[words[0]]
+    warn(f"`perdure {words[0]}` is `perdure {' '.join(new)}` now")
+    return [*new, *words[1:]]
 
 
 def program_name() -> str:

@@ -1,4 +1,4 @@
-"""`perdure migrate`: other systems' settings as Perdure's objects."""
+"""`perdure install migrate`: other systems' settings as Perdure's objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import typer
 import yaml
 
 from domain.instances.migration import policy_of_nth
-from engine import command_groups
 from starters.cli.environment import UnusedStateOption
 from starters.cli.output import CommandError
 
@@ -17,7 +16,7 @@ migrate = typer.Typer(help="Print other systems' settings as Perdure's objects."
 
 
 def register(app: typer.Typer) -> None:
-    app.add_typer(migrate, name="migrate", rich_help_panel=command_groups.INSTALL, no_args_is_help=True)
+    app.add_typer(migrate, name="migrate", no_args_is_help=True)
 
 
 @migrate.command()
@@ -32,7 +31,7 @@ def nth(
 
     What has no counterpart, or another one, stands in comments before it. Nothing is written anywhere.
 
-    Example: perdure migrate nth values.yaml
+    Example: perdure install migrate nth values.yaml
     """
     try:
         read = yaml.safe_load(values.read_text())

@@ -1,4 +1,4 @@
-"""`perdure worker`, `perdure watch`, `perdure run` (all processes in one, for small installs), and `version`.
+"""`perdure run`, for small installations, and its parts `worker`, `watch` and `codec`; and `version`.
 
 A process ends after SIGTERM or SIGINT, once it has drained. In `run`, the end of one process ends the others.
 """
@@ -30,6 +30,7 @@ OnlyOption = Annotated[str, typer.Option("--only", metavar="AREA,...", help="Ser
 BuildOption = Annotated[
     str, typer.Option("--build-id", help="The version of this worker; else PERDURE_WORKER_BUILD_ID, or none.")
 ]
+PortOption = Annotated[int, typer.Option("--port", min=1, max=65535, help="Where it listens, on PERDURE_LISTEN_HOST.")]
 
 
 class Installed(Model):
@@ -37,9 +38,14 @@ class Installed(Model):
 
 
 def register(app: typer.Typer) -> None:
-    for command in (worker, watch, run):
-        app.command(rich_help_panel=command_groups.PROCESSES)(command)
-    app.command(rich_help_panel=command_groups.INSTALL)(version)
+    processes = typer.Typer(invoke_without_command=True)
+    processes.callback()(run)
+    for command in (worker, watch, codec):
+        processes.command()(command)
+    app.add_typer(processes, name="run", rich_help_panel=command_groups.PROCESSES)
+    # The manifests of installations name these.
+    for command in (worker, watch, version):
+        app.command(hidden=True)(command)
 
 
 def worker(only: OnlyOption = "", build_id: BuildOption = "", state: StateOption = None) -> None:
@@ -55,10 +61,28 @@ def watch(state: StateOption = None) -> None:
     execute_with_places("watch", _watching)
 
 
-def run(only: OnlyOption = "", state: StateOption = None) -> None:
-    """Run worker, watcher and event consumer in one process, for small installations."""
+def run(context: typer.Context, only: OnlyOption = "", state: StateOption = None) -> None:
+    """Run worker, watcher and event consumer in one process, or one process by itself.
+
+    Example: perdure run worker --only accounts,claims
+    """
+    if context.invoked_subcommand is not None:
+        return
     areas = _areas(only)
     execute_with_places("run", lambda settings: _together(settings, areas))
+
+
+def codec(port: PortOption = 8090, state: UnusedStateOption = None) -> None:
+    """Decode encrypted payloads for Temporal's web UI and command line (`--codec-endpoint`)."""
+    from engine.encryption import KeysUnreadable
+    from engine.settings import read_settings
+    from starters.codec_server.main import Unguarded, codec_application, run_codec_server
+
+    try:
+        codec_application(read_settings())
+    except (Unguarded, KeysUnreadable) as error:
+        raise CommandError(str(error), "docs/temporal.md says how keys and tokens are given") from error
+    execute("codec", lambda settings: run_codec_server(settings, port))
 
 
 def version(output: FormatOption = Format.TEXT, state: UnusedStateOption = None) -> None:

@@ -1,4 +1,4 @@
-"""`perdure replay`: whether this code can continue lifecycles that other code has begun; the gate before a release.
+"""`perdure temporal replay`, the gate before a release: can this code continue lifecycles that other code has begun?
 
 Histories come from files or, with `--open`, from all running lifecycles. Exit code 1 if one does not match.
 """
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine import command_groups
 from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say, table
 
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
 
     from engine.settings import Settings
     from workers.replaying import Replayed
-
-
-def register(app: typer.Typer) -> None:
-    app.command(rich_help_panel=command_groups.INSTALL)(replay)
 
 
 def replay(

@@ -17,6 +17,7 @@ import typer
 from engine import command_groups
 from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say, table, warn
+from starters.cli.replay import replay
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -38,8 +39,8 @@ RateOption = Annotated[float, typer.Option("--rate", min=0.1, help="Lifecycles w
 
 
 def register(app: typer.Typer) -> None:
-    temporal = typer.Typer(help="Prepare Temporal's namespace, and roll out versions of the workers.")
-    for command in (bootstrap, versions, promote, move):
+    temporal = typer.Typer(help="Prepare Temporal's namespace, and check and roll out versions of the workers.")
+    for command in (bootstrap, versions, promote, move, replay):
         temporal.command()(command)
     app.add_typer(temporal, name="temporal", rich_help_panel=command_groups.INSTALL, no_args_is_help=True)
 

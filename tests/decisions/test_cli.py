@@ -276,8 +276,24 @@ def test_a_claim_says_which_account_it_holds() -> None:
 def test_help_names_every_command() -> None:
     shown = perdure("--help")
     assert shown.returncode == 0
-    commands = "list why plan retry pause resume wake abandon worker watch run crds version"
+    commands = "list why plan settings retry pause resume wake abandon run events temporal install"
     assert [word for word in commands.split() if f" {word} " not in shown.stdout] == []
+
+
+def test_help_shows_at_most_20_verbs() -> None:
+    program = typer.main.get_command(build())
+    assert len([each for each in getattr(program, "commands", {}).values() if not each.hidden]) <= 20
+
+
+@pytest.mark.parametrize("verb", ["worker", "watch", "crds", "version", "yawollet"])
+def test_verbs_that_manifests_and_pipelines_name_still_work(verb: str) -> None:
+    assert perdure(verb, "--help").returncode == 0
+
+
+def test_a_verb_of_before_runs_and_prints_its_new_form() -> None:
+    ended = perdure("iam")
+    assert json.loads(ended.stdout)["Version"] == "2012-10-17"
+    assert ended.stderr == "`perdure iam` is `perdure install iam` now\n"
 
 
 @pytest.mark.parametrize(

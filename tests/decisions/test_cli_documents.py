@@ -64,7 +64,7 @@ def answer(*arguments: str, read: Callable[[str], Any]) -> Any:
         ("pause --all --reason fire", NO_OBJECT | {"area": "all", "paused": True}),
         ("resume --area claims", NO_OBJECT | {"area": "claims", "paused": False}),
         ("wake account ns/one", {"woken": 1, "failed": 0}),
-        ("release account ns/one --reason closed", OBJECT | {"why": "closed"}),
+        ("abandon --skip-cleanup account ns/one --reason closed", OBJECT | {"why": "closed"}),
         ("version", {"version": version()}),
     ],
 )

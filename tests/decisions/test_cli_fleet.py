@@ -126,7 +126,7 @@ def test_kubectl_is_told_that_no_files_are_meant(
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_has_its_script(shell: str) -> None:
-    answer = CliRunner().invoke(build(), ["completion", shell])
+    answer = CliRunner().invoke(build(), ["install", "completion", shell])
     assert answer.exit_code == 0
     assert "_PERDURE_COMPLETE" in answer.output
 
@@ -140,7 +140,7 @@ def test_every_command_takes_a_state_directory() -> None:
         return [] if "--state" in options else [path]
 
     assert without(typer.main.get_command(build()), "perdure") == []
-    answer = CliRunner().invoke(build(), ["completion", "bash", "--state", "/nowhere"])
+    answer = CliRunner().invoke(build(), ["install", "completion", "bash", "--state", "/nowhere"])
     assert answer.exit_code == 0
 
 

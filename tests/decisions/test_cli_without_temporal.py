@@ -124,7 +124,7 @@ def test_an_object_is_abandoned(kube: Cluster) -> None:
 
 def test_an_account_is_let_go(kube: Cluster) -> None:
     account(kube, deleted=True)
-    done = perdure("release", "account", "ns/one", "--reason", "closed by AWS")
+    done = perdure("abandon", "--skip-cleanup", "account", "ns/one", "--reason", "closed by AWS")
     assert annotation(kube, FORCE_RELEASE) == "closed by AWS"
     assert untold(done)
 
@@ -145,7 +145,7 @@ def test_the_account_of_a_released_claim_is_the_one_that_names_it(kube: Cluster)
             await kube.create(ACCOUNT, obj, OPERATOR_NAMESPACE)
 
     asyncio.run(make())
-    perdure("release", "accountclaim", "tenant/c", "--reason", "closed by AWS")
+    perdure("abandon", "--skip-cleanup", "accountclaim", "tenant/c", "--reason", "closed by AWS")
     told = {
         name: text(asyncio.run(kube.get(ACCOUNT, OPERATOR_NAMESPACE, name)), "metadata", "annotations", FORCE_RELEASE)
         for name in ("own", "anothers")

@@ -26,7 +26,7 @@ def policy(role: Role) -> dict[str, Any]:
 
 def test_the_files_in_deploy_are_what_the_table_gives() -> None:
     assert {path.name: path.read_text() for path in DEPLOYED.iterdir()} == iam_files(), (
-        "run: perdure iam --output deploy/iam"
+        "run: perdure install iam --output deploy/iam"
     )
 
 

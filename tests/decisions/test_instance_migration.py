@@ -1,4 +1,4 @@
-"""`perdure migrate nth`: the values of the AWS Node Termination Handler's chart as an InterruptionPolicy."""
+"""`perdure install migrate nth`: the values of the AWS Node Termination Handler's chart as an InterruptionPolicy."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_headers_that_are_no_object_are_refused_by_name() -> None:
 def test_values_that_nobody_can_mean_are_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "values.yaml"
     file.write_text(text)
-    refused = CliRunner().invoke(build(), ["migrate", "nth", str(file)])
+    refused = CliRunner().invoke(build(), ["install", "migrate", "nth", str(file)])
     assert isinstance(refused.exception, CommandError)
     assert said in str(refused.exception)
 
@@ -182,6 +182,6 @@ def test_values_that_nobody_can_mean_are_refused_by_name(tmp_path: Path, text: s
 def test_the_command_prints_a_policy_after_its_notes(tmp_path: Path) -> None:
     file = tmp_path / "values.yaml"
     file.write_text("enableSqsTerminationDraining: true\ndryRun: true\n")
-    told = CliRunner().invoke(build(), ["migrate", "nth", str(file), "--name", "fleet"])
+    told = CliRunner().invoke(build(), ["install", "migrate", "nth", str(file), "--name", "fleet"])
     assert (told.exit_code, told.output.startswith("# dryRun: ")) == (0, True)
     assert yaml.safe_load(told.output)["metadata"]["name"] == "fleet"

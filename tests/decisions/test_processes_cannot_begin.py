@@ -39,13 +39,13 @@ def test_what_keeps_a_process_from_beginning_is_one_line(command: str, variable:
         *(
             (command, "PERDURE_MODE", "acts", "error: PERDURE_MODE='acts': Input should be 'act' or 'observe'")
             # A process of lifecycles, another one, commands, and one that starts others.
-            for command in ("run", "codec", "list", "iam", "up")
+            for command in ("run", "run codec", "list", "install iam", "up")
         ),
         ("list", "MANAGE_CLAIMS_INTERVAL", "5x", "error: MANAGE_CLAIMS_INTERVAL='5x': expected a duration such as 90"),
     ],
 )
 def test_an_invalid_setting_is_one_line(tmp_path: Path, command: str, variable: str, value: str, said: str) -> None:
-    begun = begin(command, **{variable: value, "HOME": str(tmp_path)})
+    begun = begin(*command.split(), **{variable: value, "HOME": str(tmp_path)})
     assert not list(tmp_path.rglob("deployment.json")), "nothing was started"
     assert begun.returncode == 1
     line, advice = begun.stderr.splitlines()
@@ -72,7 +72,7 @@ def test_a_busy_port_is_one_line_that_names_its_variable(command: str, of: str, 
 def test_the_codec_servers_busy_port_is_one_line(tmp_path: Path) -> None:
     keys = add_key(tmp_path / "keys", "a")
     with listening() as port:
-        begun = begin("codec", "--port", str(port), PERDURE_TEMPORAL_KEYS=str(keys))
+        begun = begin("run", "codec", "--port", str(port), PERDURE_TEMPORAL_KEYS=str(keys))
     assert begun.returncode == 1
     (line,) = begun.stderr.splitlines()
     assert f"cannot listen on 127.0.0.1:{port} (PERDURE_LISTEN_HOST, --port)" in line
@@ -82,7 +82,7 @@ def test_the_codec_servers_busy_port_is_one_line(tmp_path: Path) -> None:
 UP = "up --kubeconfig {cluster} --state {foreign}"
 
 
-@pytest.mark.parametrize("command", ["run", "watch", "codec", "list -o json", "iam", UP])
+@pytest.mark.parametrize("command", ["run", "watch", "run codec", "list -o json", "install iam", UP])
 def test_an_unknown_variable_is_named_once_with_the_nearest_setting(command: str, tmp_path: Path) -> None:
     file = kubeconfig_to_nowhere(tmp_path)
     with listening() as port:  # so that each process ends by itself
@@ -101,8 +101,8 @@ def test_an_unknown_variable_is_named_once_with_the_nearest_setting(command: str
     assert ["PERDURE_STATE_OF_AFFAIRS" in line for line in told] == [False, True]
     assert "PERDURE_ACCOUNT_POLL is no setting and has no effect; is PERDURE_ACCOUNTS_POLL meant?" in told[0]
     assert "is no setting" not in begun.stdout
-    if command in ("run", "watch", "codec"):
-        assert all(json.loads(line)["process"] == command for line in told), "its log is JSON"
+    if command in ("run", "watch", "run codec"):
+        assert all(json.loads(line)["process"] == command.rsplit(maxsplit=1)[-1] for line in told), "its log is JSON"
 
 
 def test_completion_says_nothing_of_variables() -> None:

@@ -64,7 +64,7 @@ async def test_instances_are_served_where_the_clusters_live_and_where_new_ones_d
         await eventually(lambda: exists("ap-south-1"), "the queue of the new cluster's region is made")
 
     monkeypatch.setenv("PERDURE_INSTANCES_QUEUES", setting["PERDURE_INSTANCES_QUEUES"])
-    written = await asyncio.to_thread(perdure, deployment, "iam", "--output", str(tmp_path))
+    written = await asyncio.to_thread(perdure, deployment, "install", "iam", "--output", str(tmp_path))
     assert written.returncode == 0, written.stderr
     document = json.loads((tmp_path / "instances.json").read_text())
     (received,) = (each["Resource"] for each in document["Statement"] if each["Sid"] == "Consume")

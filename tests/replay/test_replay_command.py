@@ -1,4 +1,4 @@
-"""`perdure replay`, the gate before a release: it passes what fits, and names what a planted change breaks.
+"""`perdure temporal replay`, the gate before a release: it passes what fits, and names what a planted change breaks.
 
 The planted change is made in a copy of `workflows/`, which a process of its own imports in place of ours.
 """
@@ -42,7 +42,7 @@ def changed(tmp_path: Path, file: str, before: str, after: str) -> Path:
 def replay(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "PERDURE_"))}
     return subprocess.run(
-        command_line(COMMAND, "replay", *arguments, forked=tree == ROOT),
+        command_line(COMMAND, "temporal", "replay", *arguments, forked=tree == ROOT),
         **{"cwd": tree, "env": inherited, "capture_output": True, "text": True},  # type: ignore[call-overload]
         check=False,
         timeout=200,

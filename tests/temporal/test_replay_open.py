@@ -1,4 +1,4 @@
-"""`perdure replay --open` on a real Temporal: this code goes through what runs there, and a change is found out."""
+"""`perdure temporal replay --open` on a real Temporal replays the histories there and finds a changed workflow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def test_what_runs_is_replayed_and_a_change_that_breaks_it_is_named(
         return (await client.count_workflows(query)).count == 1
 
     await eventually(listed, "the lifecycle in the list")
-    passed = perdure(temporal, "default", "replay", "--open", "--query", query, "-o", "json")
+    passed = perdure(temporal, "default", "temporal", "replay", "--open", "--query", query, "-o", "json")
     assert passed.returncode == 0, passed.stderr
     (found,) = json.loads(passed.stdout)
     assert (found["kind"], found["workflow"], found["failure"]) == ("AccountPool", key.workflow_id, "")
@@ -41,7 +41,7 @@ async def test_what_runs_is_replayed_and_a_change_that_breaks_it_is_named(
     changed = accounts.read_text().replace(signal, f"{later}{signal}")
     assert later in changed
     accounts.write_text(changed)
-    failed = perdure(temporal, "default", "replay", "--open", "--query", query, code=tmp_path)
+    failed = perdure(temporal, "default", "temporal", "replay", "--open", "--query", query, code=tmp_path)
     assert failed.returncode == 1
     assert key.workflow_id in failed.stdout
     assert "TMPRL1100" in failed.stdout

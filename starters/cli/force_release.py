@@ -1,4 +1,4 @@
-"""`perdure release`: have a deleted claim give up an account that AWS permanently refuses to clean up.
+"""`perdure abandon --skip-cleanup`: have a deleted claim give up an account that AWS permanently refuses to clean up.
 
 The annotation `perdure.dev/let-go` on the Account, with the reason, does that. A customer's account is left as it is; a
 pool's stays Failed and is not handed out.
@@ -6,15 +6,11 @@ pool's stays Failed and is not handed out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from domain.model import Model
-from engine import command_groups
-from starters.cli.environment import StateOption
-from starters.cli.object_reference import KindArgument, NameArgument, Target, target
-from starters.cli.output import CommandError, Format, FormatOption, printed, say
+from starters.cli.object_reference import Target
+from starters.cli.output import CommandError, Format, printed, say
 
 if TYPE_CHECKING:
     from engine.kube import JsonObject
@@ -28,22 +24,11 @@ class Released(Model):
     why: str
 
 
-def register(app: typer.Typer) -> None:
-    app.command(rich_help_panel=command_groups.ACT)(release)
+def release(asked: Target, reason: str, output: Format) -> None:
+    """End a deleted AccountClaim or Account; the Account is not handed out again before it was cleaned.
 
-
-def release(
-    kind: KindArgument,
-    name: NameArgument,
-    reason: Annotated[str, typer.Option("--reason", "-r", help="The reason, kept on the object.")],
-    output: FormatOption = Format.TEXT,
-    state: StateOption = None,
-) -> None:
-    """End a deleted AccountClaim (or Account) without the clean-up that AWS refuses.
-
-    The Account is not handed out again before it was cleaned.
-
-    Example: perdure release accountclaim team/cluster --reason "AWS closed the account"
+    Raises:
+        CommandError: another kind, no reason, or the object is not being deleted or holds no account.
     """
     from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
     from domain.accounts.constants import OPERATOR_NAMESPACE
@@ -55,9 +40,11 @@ def release(
     from starters.cli.records import annotate, record
     from starters.cli.session import perform_on_cluster
 
-    asked = target(kind, name)
     if asked.kind not in (ACCOUNT, ACCOUNT_CLAIM):
-        raise CommandError(f"{asked}: only AccountClaims and Accounts can be released", "others: perdure abandon")
+        raise CommandError(
+            f"{asked}: only the clean-up of AccountClaims and Accounts can be skipped",
+            "without --skip-cleanup, perdure abandon removes the finalizer",
+        )
     if not reason.strip():
         raise CommandError(f"{asked}: the reason is empty", "give a reason; it is recorded on the object")
 
