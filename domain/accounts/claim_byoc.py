@@ -177,7 +177,9 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
         if account.failed:
             failure = condition_of(account.status.conditions, "AccountClientError")
             what = failure.message if failure and failure.message else "its account cannot be cleaned up"
-            ends = f"`perdure abandon --skip-cleanup` ends it without the clean-up, as does the annotation {FORCE_RELEASE}"
+            ends = (
+                f"`perdure abandon --skip-cleanup` ends it without the clean-up, as does the annotation {FORCE_RELEASE}"
+            )
             message = f"{link}: {what} ({ends})"
             reason = "AccountClientError" if failure else "AccountFailed"
             return _telling(world, BLOCKED, reason, message, link, now)
