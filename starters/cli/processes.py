@@ -44,8 +44,9 @@ def register(app: typer.Typer) -> None:
         processes.command()(command)
     app.add_typer(processes, name="run", rich_help_panel=command_groups.PROCESSES)
     # The manifests of installations name these.
-    for command in (worker, watch, version):
-        app.command(hidden=True)(command)
+    app.command(hidden=True)(worker)
+    app.command(hidden=True)(watch)
+    app.command(hidden=True)(version)
 
 
 def worker(only: OnlyOption = "", build_id: BuildOption = "", state: StateOption = None) -> None:
