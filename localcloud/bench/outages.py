@@ -4,8 +4,8 @@
     api       the Kubernetes API server stands still
     postgres  the database of a production Temporal is killed every ten seconds, and starts again
     disk      the file system that holds every server's data and every log is full (a tmpfs, so root is needed)
-    clock     the clocks of worker, watcher, event consumer and emulator are an hour ahead, and then right again; those
-              of Kubernetes and Temporal stay (libfaketime, from Debian)
+    clock     the clocks of worker, watcher and event consumer are an hour ahead, and then right again; those of
+              Kubernetes, Temporal and the clouds stay (libfaketime, from Debian)
 
 Before it, two thirds of the objects are settled. Meanwhile one third is changed, one is ended, one is created, each
 spread over the outage; requests that get no answer are repeated. Then everything must become what was asked for.
