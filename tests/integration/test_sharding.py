@@ -31,7 +31,7 @@ async def test_two_installations_serve_an_area_each_from_a_temporal_namespace_of
         area: {
             "PERDURE_AREAS": area,
             "TEMPORAL_NAMESPACE": f"{name}-{area}",
-            "PERDURE_WATCH_LEASE_NAME": f"{name}-{area}",
+            "PERDURE_INSTALLATION": f"{name}-{area}",
         }
         for area in ("claims", "accounts")
     }
