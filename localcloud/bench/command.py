@@ -202,7 +202,9 @@ def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measur
         still = idle.Sizes.model_validate(_fields(idle.Sizes, sizes))
         return [partial(measure, still, asked) for covered, measure in idle.MEASUREMENTS if covered & asked]
     if name is Benchmark.DAY:
-        return [partial(day.day, day.Sizes.model_validate(_fields(day.Sizes, sizes)))]
+        asked = _rows(only, [covered for covered, _ in day.MEASUREMENTS], frozenset())
+        length = day.Sizes.model_validate(_fields(day.Sizes, sizes))
+        return [partial(measure, length, asked) for covered, measure in day.MEASUREMENTS if covered & asked]
     area = accounts if name is Benchmark.ACCOUNTS else claims
     rows = _rows(only, [covered for covered, _ in area.MEASUREMENTS], area.ON_REQUEST)
     if name is Benchmark.ACCOUNTS:

@@ -33,10 +33,11 @@ class Sizes(Model):
     scale: float = 1.0
 
 
-async def day(sizes: Sizes) -> Found:
+async def day(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """The rows are the areas."""
     seconds = 60 * sizes.minutes
     dice = random.Random(7)  # noqa: S311 - repeatable on purpose
-    async with everything(_COUNTS) as on:
+    async with everything([name for name in _COUNTS if name in rows]) as on:
         meter, began = Meter(on.lab), time.monotonic()
         memory: list[tuple[float, float]] = []
         lives = [
@@ -119,3 +120,6 @@ async def _look(on: Everything, memory: list[tuple[float, float]], began: float)
         used = await asyncio.to_thread(on.memory_mib)
         memory.append((time.monotonic() - began, sum(used.values())))
         await asyncio.sleep(_LOOK_EVERY_SECONDS)
+
+
+MEASUREMENTS = ((frozenset(_COUNTS), day),)

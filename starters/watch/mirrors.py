@@ -32,7 +32,7 @@ from starters.watch.kinds import Watched, WatchedWhileNamed
 from starters.watch.projection import Projection
 
 FIRST_ATTEMPT = 0.2
-LONGEST_ATTEMPT = 4.0
+LONGEST_ATTEMPT = 60.0
 # Seconds. Templates may name thousands of missing kinds, so lookups after failures are spaced out.
 BETWEEN_FAILURES = 0.05
 # The most parts of a kind that are watched one by one although a cluster-wide watch is allowed, which reads more.

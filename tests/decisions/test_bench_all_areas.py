@@ -108,7 +108,8 @@ def test_without_only_no_row_needs_root_a_production_temporal_or_debian() -> Non
 
 
 def test_a_day_and_idling_are_sized_by_the_options() -> None:
-    (day,) = _work(Benchmark.DAY, "", {"minutes": 6, "scale": 0.1})
+    (day,) = _work(Benchmark.DAY, "claims,products", {"minutes": 6, "scale": 0.1})
+    assert day.args[1] == {"claims", "products"}  # type: ignore[attr-defined]
     assert (day.args[0].minutes, day.args[0].scale) == (6, 0.1)  # type: ignore[attr-defined]
     (idle,) = _work(Benchmark.IDLE, "run", {"idle_seconds": 60})
     assert (idle.args[0].idle_seconds, idle.args[1]) == (60, frozenset({"run"}))  # type: ignore[attr-defined]
