@@ -30,14 +30,14 @@ from activities.claims.tools import Tools
 from activities.defined import Activities
 from activities.gathering import gathered
 from activities.inline_driver import Passed
-from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, status_conditions
 from domain.claims.claim_binding import lacks
 from domain.claims.claim_validation import Claim
 from domain.claims.marks import Name, is_looked_after, may_end
 from domain.claims.objects import text_at
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve, idle
 from domain.claims.references import holder_of, key_of
-from domain.claims.standing import SOON
+from domain.claims.status_conditions import SOON
 from domain.claims.timestamps import agreed_end, ahead
 from domain.decision import Decision, Outcome
 from domain.identity import Key
@@ -233,7 +233,7 @@ class BinderActivities(Activities):
         failures = self._failures[key.uid] = self._failures.get(key.uid, 0) + 1
         delay = min(LONGEST_RETRY, FIRST_RETRY * (1 << min(failures - 1, 10)))
         decision = Decision(
-            phase=standing.BUG if type_ == "Bug" else standing.STALLED,
+            phase=status_conditions.BUG if type_ == "Bug" else status_conditions.STALLED,
             outcome=Outcome.WAITING,
             why=f"{type_}: {message}"[:1000],
             waits_for=("another try",),

@@ -14,7 +14,7 @@ from activities.claims.tools import Tools
 from activities.defined import Activities
 from activities.gathering import gathered
 from activities.inline_driver import Inline, effects_of
-from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
+from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, status_conditions
 from domain.claims.binding import new_handle
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.durations import whole_seconds
@@ -36,7 +36,7 @@ from domain.claims.pool_replenishment import (
 )
 from domain.claims.pools import Scaling, pool_handle, rest, scaling_of, scaling_status
 from domain.claims.references import key_of
-from domain.claims.standing import SOON
+from domain.claims.status_conditions import SOON
 from domain.claims.timestamps import born
 from domain.identity import Key
 from domain.resource import parse_timestamp, timestamp
@@ -195,7 +195,7 @@ class PoolActivities(Activities):
         return body
 
     def _world(self, key: Key, settled: HandleWorld) -> ObjectWorld:
-        decision = standing.settled(
+        decision = status_conditions.settled(
             settled.handle, settled.plan, settled.faults, claimed=False, look_at=self._tools.next_look(settled, now())
         )
         return ObjectWorld(key=key, decision=decision, known=ObjectKnown(honoured=settled.plan.wish))

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import SkipValidation
 
-from domain.claims import RESOURCE_CLAIM, standing
+from domain.claims import RESOURCE_CLAIM, status_conditions
 from domain.claims.claim_lifecycle import BIND, ends_with_others
 from domain.claims.claim_validation import Claim, not_begun, notices, to_validate
 from domain.claims.conditions import with_own_stalled
@@ -161,15 +161,15 @@ def decide(world: Claim, now: datetime) -> Decision:
     if (interrupted := disturbed(world)) is not None:
         return interrupted
     if not world.exists or claim is None or not is_looked_after(world.names, claim):
-        return standing.GONE
+        return status_conditions.GONE
     if world.hold:
-        return standing.asked_binder(now).model_copy(update={"deadline": None, "planned": (BIND,)})
+        return status_conditions.asked_binder(now).model_copy(update={"deadline": None, "planned": (BIND,)})
     if (waiting := not_begun(claim, now)) is not None:
         return waiting
     if first := to_validate(world):
         return RECONCILING.doing(*first)
     if world.halted:
-        return standing.halted(plan, now + world.cadence.faulty).model_copy(update={"notices": notices(world)})
+        return status_conditions.halted(plan, now + world.cadence.faulty).model_copy(update={"notices": notices(world)})
     if not world.handle:
         return _without_handle(world, now)
     if not world.read and (first := world.to_write(_bound(world))):
@@ -180,7 +180,7 @@ def decide(world: Claim, now: datetime) -> Decision:
         return _stands(world.model_copy(update={"answer": as_it_is}), now)
     if world.over:
         # The claim's own workflow ends it, after a fresh read.
-        return standing.asked_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})
+        return status_conditions.asked_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})
     return reconciled(world, RECONCILING if world.answer is None else _stands(world, now))
 
 
@@ -193,13 +193,13 @@ def lacks(world: Claim) -> Wanted | None:
 def _stands(world: Claim, now: datetime) -> Decision:
     look_at = world.cadence.next(now, by_clock=world.plan.by_clock, faulty=bool(world.faults))
     ends_at = ends_with_others(world, now)
-    return standing.settled(
+    return status_conditions.settled(
         world.handle, world.plan, world.faults, claimed=True, look_at=look_at, binder_ends_at=ends_at
     )
 
 
 def _without_handle(world: Claim, now: datetime) -> Decision:
-    plan, binding = world.validation, standing.asked_binder(now)
+    plan, binding = world.validation, status_conditions.asked_binder(now)
     common = {"key": world.key, "at": world.question.now, "claim": world.validated, "plan": plan}
     if not world.none_free:
         passed_over = tuple(name for name, tries in world.tries.items() if tries >= MOST_TRIES)
@@ -210,7 +210,7 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
     # It waits for a free handle: none may be created.
     status = with_own_stalled(plan.status, None, world.question.now, bound=False)
     write = PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**world.own, "status": status})
-    waits = standing.waits_for_free(plan, now + world.cadence.faulty)
+    waits = status_conditions.waits_for_free(plan, now + world.cadence.faulty)
     return waits.doing(*world.to_write(write))
 
 

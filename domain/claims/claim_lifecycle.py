@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from domain.claims import RESOURCE_CLAIM, standing
+from domain.claims import RESOURCE_CLAIM, status_conditions
 from domain.claims.claim_validation import Claim, not_begun, notices, to_validate, validate
 from domain.claims.domain_names import DomainNames
 from domain.claims.finalizers import others_finalizers
@@ -133,9 +133,9 @@ def decide(world: Claim, now: datetime) -> Decision:
     if (first := disturbed(world)) is not None:
         return first
     if not world.exists or claim is None:
-        return standing.GONE
+        return status_conditions.GONE
     if is_left_alone(world.names, claim):
-        return standing.LEFT_ALONE.doing(*let_go(world.names, RESOURCE_CLAIM, claim))
+        return status_conditions.LEFT_ALONE.doing(*let_go(world.names, RESOURCE_CLAIM, claim))
     if is_deleting(claim):
         return _leaving(world, claim, now)
     if is_detached(claim):
@@ -150,7 +150,7 @@ def decide(world: Claim, now: datetime) -> Decision:
         return RECONCILING.doing(FindAnother(claim=claim))
     if not handle and not world.has_another:
         gone = DeleteClaim(claim=claim, why="its handle does not exist any more")
-        return standing.ending(gone.why).doing(gone)
+        return status_conditions.ending(gone.why).doing(gone)
     if holder_of(handle) != name_of(claim):
         # The handle is authoritative: status fields that it does not confirm are dropped, and the binder finds the
         # right one.
@@ -158,7 +158,7 @@ def decide(world: Claim, now: datetime) -> Decision:
         return _unbound(world, now, _with_status(claim, confirmed, "status without that handle"))
     if is_deleting(handle):
         if is_left_alone(world.names, handle):
-            return standing.HANDLE_LEFT_ALONE
+            return status_conditions.HANDLE_LEFT_ALONE
         return _ending(world, "its handle is being deleted")
     if not world.fresh and not world.claim_read and passed(end_of_handle(handle), now):
         return RECONCILING.doing(ReadClaim(key=world.key, handle=handle))
@@ -171,7 +171,7 @@ def _bound(world: Claim, claim: JsonObject, now: datetime) -> Decision:
         told = notices(world) if world.validated_again else ()
         return RECONCILING.model_copy(update={"actions": first, "notices": told})
     if is_left_alone(world.names, world.handle):
-        return standing.HANDLE_LEFT_ALONE.model_copy(update={"actions": first, "notices": notices(world)})
+        return status_conditions.HANDLE_LEFT_ALONE.model_copy(update={"actions": first, "notices": notices(world)})
     if world.over:
         return _over(world, claim)
     decision = reconciled(world, _stands(world, now))
@@ -186,18 +186,18 @@ def _stands(world: Claim, now: datetime) -> Decision:
         return RECONCILING
     if world.plans_only:
         return (
-            standing.halted(validation, now + standing.SOON)
+            status_conditions.halted(validation, now + status_conditions.SOON)
             if world.halted
-            else standing.would_stand(world.handle, plan, claimed=True)
+            else status_conditions.would_stand(world.handle, plan, claimed=True)
         )
     ends_at = ends_with_others(world, now)
     faults = (*((validation.fault,) if validation.fault else ()), *world.faults)
     if world.halted and validation.halt is not Halt.FAULT:
         faulty = validation.by_clock or bool(world.faults)
         look_at = world.cadence.next(now, by_clock=plan.by_clock, faulty=faulty)
-        return standing.halted_holding(validation, plan, look_at, ends_at)
+        return status_conditions.halted_holding(validation, plan, look_at, ends_at)
     look_at = world.cadence.next(now, by_clock=plan.by_clock, faulty=bool(faults))
-    return standing.settled(world.handle, plan, faults, claimed=True, look_at=look_at, binder_ends_at=ends_at)
+    return status_conditions.settled(world.handle, plan, faults, claimed=True, look_at=look_at, binder_ends_at=ends_at)
 
 
 def ends_with_others(world: Claim, now: datetime) -> datetime | None:
@@ -222,7 +222,7 @@ def _over(world: Claim, claim: JsonObject) -> Decision:
         return _ending(world, "it has expired", **seen)
     if world.plan.auto_delete:
         gone = DeleteClaim(claim=claim, why="its autoDelete condition holds")
-        return standing.ending(gone.why).doing(gone)
+        return status_conditions.ending(gone.why).doing(gone)
     link = {**object_at(claim, "status", "resourceHandle"), "detached": True}
     write = _with_status(claim, {**object_at(claim, "status"), "resourceHandle": link}, "detachment")
     return RECONCILING.doing(write)
@@ -230,13 +230,13 @@ def _over(world: Claim, claim: JsonObject) -> Decision:
 
 def _unbound(world: Claim, now: datetime, *first: Action) -> Decision:
     """While the claim is held, the binder's actions are planned."""
-    asked = standing.asked_binder(now + BINDER_PATIENCE)
+    asked = status_conditions.asked_binder(now + BINDER_PATIENCE)
     if first and not world.plans_only:
         return asked.doing(*first)
     if world.plans_only:
         writes = (*first, *to_validate(world))
         if world.halted or world.claim_plan is None:
-            stands = standing.halted(world.validation, now + standing.SOON) if world.halted else RECONCILING
+            stands = status_conditions.halted(world.validation, now + status_conditions.SOON) if world.halted else RECONCILING
             return stands.doing(*writes)
         return asked.model_copy(update={"actions": writes, "planned": (BIND,)})
     return asked if world.asked else asked.doing(AskBinder(claim=world.key))
@@ -248,37 +248,37 @@ def _with_status(claim: JsonObject, status: JsonObject, what: str) -> PutStatus:
 
 def _ending(world: Claim, why: str, **seen: object) -> Decision:
     end = EndHandleAndClaim(key=world.key, handle=world.handle, why=why, **seen)
-    return standing.ending(why).doing(end)
+    return status_conditions.ending(why).doing(end)
 
 
 def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
     """Does not wait for its handle's deletion."""
     end = world.end
     if end is None:
-        return standing.ending("it is being deleted").doing(EndHandles(claim=claim))
+        return status_conditions.ending("it is being deleted").doing(EndHandles(claim=claim))
     if end.refused:
         return _refused(end, now)
     if letting_go := let_go(world.names, RESOURCE_CLAIM, claim):
-        return standing.ending(end.why).doing(*letting_go)
+        return status_conditions.ending(end.why).doing(*letting_go)
     if others := others_finalizers(world.names, claim):
         why = "its handle and resources are deleted; waits for other finalizers"
-        return standing.ending(why, [f"finalizer {each}" for each in others])
-    return standing.GONE
+        return status_conditions.ending(why, [f"finalizer {each}" for each in others])
+    return status_conditions.GONE
 
 
 def _refused(end: HandleEnded, now: datetime) -> Decision:
     """Failed deletions are retried soon."""
     why = f"{end.why}; {end.refused[0]}" if end.refused else end.why
-    return standing.ending(why, end.refused, now + standing.SOON)
+    return status_conditions.ending(why, end.refused, now + status_conditions.SOON)
 
 
 def _detached(world: Claim, claim: JsonObject, now: datetime) -> Decision:
     end = end_of_detached(claim)
-    stands = standing.detached(claim, end)
+    stands = status_conditions.detached(claim, end)
     if world.plan.auto_detach and world.end is None:
         given_up = EndHandle(handle=world.handle, why="its claim was detached from it", states=world.states)
         return stands.doing(given_up)
     if not passed(end, now):
         return stands
     gone = DeleteClaim(claim=claim, why="it has expired", expired=True)
-    return standing.ending(gone.why).doing(gone)
+    return status_conditions.ending(gone.why).doing(gone)

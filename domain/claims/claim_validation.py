@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import SkipValidation
 
-from domain.claims import RESOURCE_CLAIM, standing
+from domain.claims import RESOURCE_CLAIM, status_conditions
 from domain.claims.conditions import with_own_stalled
 from domain.claims.domain_names import DomainNames
 from domain.claims.durations import UnreadableMoment
@@ -31,7 +31,7 @@ from domain.claims.objects import (
     with_spec,
 )
 from domain.claims.plans import ClaimPlan, Fault, Halt
-from domain.claims.standing import shown_validation_errors
+from domain.claims.status_conditions import shown_validation_errors
 from domain.claims.timestamps import start_of
 from domain.claims.writes import ClaimsAction, PutObject, PutStatus
 from domain.decision import Action, Decision
@@ -173,7 +173,7 @@ def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
         start = start_of(claim)
     except UnreadableMoment:
         return None
-    return standing.not_begun(start) if start > now else None
+    return status_conditions.not_begun(start) if start > now else None
 
 
 def notices(world: Claim) -> tuple[Notice, ...]:

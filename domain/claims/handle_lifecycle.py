@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar
 
-from domain.claims import RESOURCE_HANDLE, standing
+from domain.claims import RESOURCE_HANDLE, status_conditions
 from domain.claims.finalizers import others_finalizers
 from domain.claims.handle_reconciliation import HandleEnded, HandleWorld, TakeBack, reconciled
 from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone
@@ -122,9 +122,9 @@ def decide(world: Handle, now: datetime) -> Decision:
     if (first := disturbed(world)) is not None:
         return first
     if not world.exists:
-        return standing.GONE
+        return status_conditions.GONE
     if is_left_alone(world.question.names, handle):
-        return standing.LEFT_ALONE.doing(*let_go(world.question.names, RESOURCE_HANDLE, handle))
+        return status_conditions.LEFT_ALONE.doing(*let_go(world.question.names, RESOURCE_HANDLE, handle))
     if world.end is not None:
         return _ended(world, world.end, now)
     if is_deleting(handle):
@@ -137,7 +137,7 @@ def decide(world: Handle, now: datetime) -> Decision:
 def _held(world: Handle) -> Decision | None:
     """None if the handle reconciles itself nevertheless."""
     handle, claim = world.handle, world.claim
-    carried = standing.carried(handle)
+    carried = status_conditions.carried(handle)
     if world.hold:
         return carried
     if claim is None or world.holder is None:
@@ -168,21 +168,21 @@ def _free(world: Handle, now: datetime) -> Decision:
     if world.answer is None:
         return reconciled(world, RECONCILING)
     if world.hold:
-        return reconciled(world, standing.would_stand(world.handle, world.plan, claimed=claimed))
+        return reconciled(world, status_conditions.would_stand(world.handle, world.plan, claimed=claimed))
     look_at = world.cadence.next(now, by_clock=world.plan.by_clock, faulty=bool(world.faults))
-    stands = standing.settled(world.handle, world.plan, world.faults, claimed=claimed, look_at=look_at)
+    stands = status_conditions.settled(world.handle, world.plan, world.faults, claimed=claimed, look_at=look_at)
     return reconciled(world, stands)
 
 
 def _ending(world: Handle, why: str, *, as_seen: bool = False, expired: bool = False) -> Decision:
     end = EndHandle(handle=world.handle, why=why, as_seen=as_seen, expired=expired)
-    return standing.ending(why).doing(end)
+    return status_conditions.ending(why).doing(end)
 
 
 def _ended(world: Handle, end: HandleEnded, now: datetime) -> Decision:
     """Failed deletions are retried soon."""
     if end.refused:
-        return standing.ending(f"{end.why}; {end.refused[0]}", end.refused, now + standing.SOON)
+        return status_conditions.ending(f"{end.why}; {end.refused[0]}", end.refused, now + status_conditions.SOON)
     if others := others_finalizers(world.question.names, world.handle):
-        return standing.ending(f"{end.why}; waits for other finalizers", [f"finalizer {each}" for each in others])
-    return standing.GONE
+        return status_conditions.ending(f"{end.why}; waits for other finalizers", [f"finalizer {each}" for each in others])
+    return status_conditions.GONE

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from domain.claims.lifespan import Wish
-from domain.claims.standing import BINDING
+from domain.claims.status_conditions import BINDING
 from domain.claims.write_backoff import RevertedWrites
 from domain.decision import Action, Decision, Outcome, Queue, World
 from domain.identity import Key

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import ClassVar
 
-from domain.claims import RESOURCE_POOL, standing
+from domain.claims import RESOURCE_POOL, status_conditions
 from domain.claims.conditions import with_stalled
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
@@ -166,9 +166,9 @@ class OpenHandles(OfPool):
 
 def decide(world: Pool, now: datetime) -> Decision:
     if not world.exists:
-        return standing.GONE
+        return status_conditions.GONE
     if is_left_alone(world.names, world.pool):
-        return standing.LEFT_ALONE.doing(*let_go(world.names, RESOURCE_POOL, world.pool))
+        return status_conditions.LEFT_ALONE.doing(*let_go(world.names, RESOURCE_POOL, world.pool))
     if is_deleting(world.pool):
         return _leaving(world, now)
     planned = plan(
@@ -180,7 +180,7 @@ def decide(world: Pool, now: datetime) -> Decision:
         pace=world.pace,
         made=world.made,
     )
-    decision = standing.filled(
+    decision = status_conditions.filled(
         wants_of(world.pool),
         world.handles,
         world.fault,
@@ -194,12 +194,12 @@ def _leaving(world: Pool, now: datetime) -> Decision:
     """Bound handles stay."""
     if not world.handles:
         letting_go = let_go(world.names, RESOURCE_POOL, world.pool)
-        return standing.ending("it is being deleted").doing(*letting_go) if letting_go else standing.GONE
+        return status_conditions.ending("it is being deleted").doing(*letting_go) if letting_go else status_conditions.GONE
     deletions = tuple(DeleteHandle(pool=world.pool, name=handle.name, at=now) for handle in world.handles)
     refusals = [refusal for each in deletions if (refusal := world.refusals.get(each.slot))]
     messages = [refusal.message for refusal in refusals]
     why = "; ".join(["its free handles are being deleted", *messages[:1]])
-    decision = standing.ending(why, messages, earliest([refusal.retry_at for refusal in refusals]))
+    decision = status_conditions.ending(why, messages, earliest([refusal.retry_at for refusal in refusals]))
     return decision.doing(*deletions)
 
 

@@ -22,7 +22,7 @@ from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.passes import PassPool, PoolKnown, PoolWorld
 from domain.claims.plans import Fault, HandleBody, PoolQuestion
 from domain.claims.references import pool_reference
-from domain.claims.standing import SOON
+from domain.claims.status_conditions import SOON
 from domain.identity import Key, Kind
 from domain.pause_and_retry import PAUSED
 from domain.resource import timestamp

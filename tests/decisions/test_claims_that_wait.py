@@ -19,7 +19,7 @@ from domain.claims.matching import Wanted, WantedResource
 from domain.claims.objects import text_at
 from domain.claims.passes import ObjectWorld
 from domain.claims.plans import ClaimPlan, WantedEntry
-from domain.claims.standing import waits_for_free
+from domain.claims.status_conditions import waits_for_free
 from domain.identity import Key
 from domain.refusal import ErrorType, Refusal
 from domain.runner import OBSERVE

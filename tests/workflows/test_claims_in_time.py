@@ -16,7 +16,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 import workflows.durable_driver
-from domain.claims import standing
+from domain.claims import status_conditions
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, PassHandle, PassPool, PoolWorld, Serve
 from domain.decision import Action, Decision
 from domain.identity import Key
@@ -119,7 +119,7 @@ async def test_a_claim_that_the_binder_ends_looks_at_itself_only_when_nobody_has
     assert why.deadline == end
     await claims.env.sleep(timedelta(hours=1, seconds=15))
     assert claims.asked(PassClaim) == []
-    claims.play(PassClaim, always(standing.GONE, exists=False))
+    claims.play(PassClaim, always(status_conditions.GONE, exists=False))
     await claims.env.sleep(timedelta(seconds=30))
     await claims.looks(PassClaim, 1)
     assert abs(claims.times(PassClaim)[0] - end - timedelta(seconds=20)) < timedelta(seconds=1)
@@ -129,7 +129,7 @@ async def test_a_claim_that_the_binder_has_ended_is_told_and_ends_without_a_look
     end = await claims.now() + timedelta(hours=1)
     patient = until_then(end).model_copy(update={"patience": timedelta(seconds=20)})
     await open_with(claims.env.client, claim(), ObjectWorld(key=claim(), decision=patient))
-    gone = ObjectWorld(key=claim(), exists=False, decision=standing.GONE, at=end)
+    gone = ObjectWorld(key=claim(), exists=False, decision=status_conditions.GONE, at=end)
     await tell_open(claims.env.client, claim(), "ended", gone)
     async with asyncio.timeout(20):
         await claims.handle(claim()).result()
@@ -151,7 +151,7 @@ async def test_what_is_woken_is_read_afresh(claims: Area, key: Key) -> None:
 
 @EACH
 async def test_an_object_that_is_gone_ends_its_workflow(claims: Area, key: Key) -> None:
-    claims.play(PASSES[key], always(standing.GONE, exists=False))
+    claims.play(PASSES[key], always(status_conditions.GONE, exists=False))
     await wake(claims.env.client, key)
     async with asyncio.timeout(20):
         await claims.handle(key).result()
@@ -254,7 +254,7 @@ async def test_an_answer_that_overtakes_the_question_counts(claims: Area) -> Non
     async def asks(look: PassClaim) -> ObjectWorld:
         began = clock.now()
         await go_on.wait()
-        return ObjectWorld(key=look.key, decision=standing.asked_binder(began + timedelta(seconds=15)), at=began)
+        return ObjectWorld(key=look.key, decision=status_conditions.asked_binder(began + timedelta(seconds=15)), at=began)
 
     claims.play(PassClaim, asks)
     await wake(claims.env.client, claim())
@@ -273,7 +273,7 @@ async def test_a_claim_that_a_pass_finds_gone_is_gone_whatever_the_binder_tells(
     async def gone(look: PassClaim) -> ObjectWorld:
         began = clock.now()
         await go_on.wait()
-        return ObjectWorld(key=look.key, exists=False, decision=standing.GONE, at=began)
+        return ObjectWorld(key=look.key, exists=False, decision=status_conditions.GONE, at=began)
 
     claims.play(PassClaim, gone)
     await wake(claims.env.client, claim())
@@ -288,7 +288,7 @@ async def test_a_claim_that_a_pass_finds_gone_is_gone_whatever_the_binder_tells(
 async def test_a_claim_that_waits_for_the_binder_takes_any_answer_and_asks_again_in_time(claims: Area) -> None:
     async def asks(look: PassClaim) -> ObjectWorld:
         return ObjectWorld(
-            key=look.key, decision=standing.asked_binder(clock.now() + timedelta(seconds=15)), at=clock.now()
+            key=look.key, decision=status_conditions.asked_binder(clock.now() + timedelta(seconds=15)), at=clock.now()
         )
 
     claims.play(PassClaim, asks)
