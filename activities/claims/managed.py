@@ -16,7 +16,7 @@ from activities.claims.cache import ClaimCache
 from domain.claims import RESOURCE_HANDLE
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.claims.definitions import reference_of
-from domain.claims.linked import recorded_reference
+from domain.claims.linked_providers import recorded_reference
 from domain.claims.marks import is_deleting
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, without
 from domain.claims.plans import Fault, Operations

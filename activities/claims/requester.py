@@ -13,7 +13,7 @@ from typing import cast
 
 from activities.claims.cache import ClaimCache
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
-from domain.claims.linked import NO_REQUESTER, Requester
+from domain.claims.linked_providers import NO_REQUESTER, Requester
 from domain.claims.objects import JsonObject, text_at, value_at
 from domain.identity import Key, Kind
 from engine import kube

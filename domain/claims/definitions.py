@@ -17,7 +17,7 @@ from enum import StrEnum
 from pydantic import JsonValue
 
 from domain.claims.domain_names import DomainNames
-from domain.claims.linked import Lent, Requester, Resources, lent_by_links
+from domain.claims.linked_providers import Lent, Requester, Resources, lent_by_links
 from domain.claims.merging import TooDeep, merge
 from domain.claims.names import guid_of, resource_name
 from domain.claims.objects import JsonObject, object_at, text_at, value_at

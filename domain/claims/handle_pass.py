@@ -28,7 +28,7 @@ from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan, ended,
 from domain.claims.handle_resources import pushed, recomputed
 from domain.claims.health import handle_status, health_at, overall
 from domain.claims.lifespan_templates import handle_terms
-from domain.claims.linked import Resources
+from domain.claims.linked_providers import Resources
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.providers import Scene, provider_name, referring, resource_list

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from domain.claims.linked import Resources
+from domain.claims.linked_providers import Resources
 from domain.claims.objects import JsonObject, object_at, objects_at, present, text_at, value_at, without
 from domain.claims.providers import Scene, provider_name
 from domain.claims.templates import TemplateError

@@ -19,7 +19,7 @@ from enum import StrEnum
 from pydantic import JsonValue
 
 from domain.claims.lifespan import Wish
-from domain.claims.linked import NO_REQUESTER, Requester
+from domain.claims.linked_providers import NO_REQUESTER, Requester
 from domain.claims.question import Question
 from domain.model import Model
 

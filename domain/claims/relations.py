@@ -26,7 +26,7 @@ from domain.claims import (
 )
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION, RESOURCE_FIELD_MANAGER
 from domain.claims.domain_names import DomainNames
-from domain.claims.linked import recorded_reference
+from domain.claims.linked_providers import recorded_reference
 from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone, is_unbound
 from domain.claims.objects import object_at, objects_at, paused, text_at, value_at
 from domain.claims.providers import links, named_providers

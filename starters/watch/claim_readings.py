@@ -24,7 +24,7 @@ from domain import pause_and_retry
 from domain.claims.conditions import STALLED
 from domain.claims.definitions import WaitingFor
 from domain.claims.domain_names import DomainNames
-from domain.claims.linked import recorded_reference
+from domain.claims.linked_providers import recorded_reference
 from domain.claims.objects import JsonObject as ClaimsObject
 from domain.claims.relations import UNREAD_ANNOTATIONS
 from domain.resource import parse_timestamp, timestamp

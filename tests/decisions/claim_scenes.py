@@ -12,7 +12,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.managed import States
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.linked import NO_REQUESTER, Requester, Resources
+from domain.claims.linked_providers import NO_REQUESTER, Requester, Resources
 from domain.claims.plans import Fault, HandlePlan
 from domain.claims.providers import Scene
 from domain.claims.question import Question

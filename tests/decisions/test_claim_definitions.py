@@ -18,7 +18,7 @@ from domain.claims.definitions import (
     reference_for,
     reference_of,
 )
-from domain.claims.linked import NO_REQUESTER, Requester, pointed
+from domain.claims.linked_providers import NO_REQUESTER, Requester, pointed
 from domain.claims.providers import ProviderError, ProviderMissing
 from domain.claims.templates import TemplateError
 

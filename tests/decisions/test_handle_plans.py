@@ -15,7 +15,7 @@ from domain.claims import handle_pass
 from domain.claims.definitions import definitions
 from domain.claims.handle_pass import plan_handle
 from domain.claims.lifespan import Wish
-from domain.claims.linked import Requester, Resources
+from domain.claims.linked_providers import Requester, Resources
 from domain.claims.objects import objects_at, text_at
 from domain.claims.plans import HandlePlan, HandleQuestion
 from domain.resource import timestamp
