@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from domain.claims.faults import Faulty
-from domain.claims.matching import serving
+from domain.claims.handle_matching import serving
 from domain.claims.merging import TooDeep
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.providers import provider_name

@@ -24,7 +24,7 @@ from domain.claims.handle_lifecycle import RECONCILING, disturbed
 from domain.claims.handle_reconciliation import begun_with, reconciled
 from domain.claims.lifespan import Terms, bound_status
 from domain.claims.marks import is_left_alone, is_looked_after
-from domain.claims.matching import Wanted, WantedResource
+from domain.claims.handle_matching import Wanted, WantedResource
 from domain.claims.objects import GivenObject, JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.plans import ClaimPlan, Fault, HandlePlan
 from domain.claims.references import handle_reference

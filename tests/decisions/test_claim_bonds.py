@@ -25,7 +25,7 @@ from activities.inline_driver import Inline, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_binding import MOST_TRIES, decide
 from domain.claims.claim_validation import Claim
-from domain.claims.matching import Wanted, WantedResource
+from domain.claims.handle_matching import Wanted, WantedResource
 from domain.claims.objects import text_at
 from domain.claims.plans import BindingPlan, ClaimPlan, Fault, HandlePlan, WantedEntry
 from domain.claims.references import claim_reference

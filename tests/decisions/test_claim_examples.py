@@ -12,7 +12,7 @@ from manifests import dropped, manifests
 
 from domain.claims import KINDS, RESOURCE_CLAIM, RESOURCE_POOL, RESOURCE_PROVIDER
 from domain.claims.listed_resources import initialised_resources, validation_errors
-from domain.claims.matching import serving
+from domain.claims.handle_matching import serving
 from domain.claims.objects import value_at
 from domain.claims.parameters import Accepted, settle_parameters
 from domain.claims.providers import Scene, resource_list

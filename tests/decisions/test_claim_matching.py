@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from domain.claims.matching import (
+from domain.claims.handle_matching import (
     FreeHandle,
     FreeHandles,
     HeldResource,

@@ -15,7 +15,7 @@ from activities.claims.binder import AT_ONCE, BinderActivities, _Batch, places_i
 from activities.inline_driver import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.claim_validation import Claim
-from domain.claims.matching import Wanted, WantedResource
+from domain.claims.handle_matching import Wanted, WantedResource
 from domain.claims.objects import text_at
 from domain.claims.passes import ObjectWorld
 from domain.claims.plans import ClaimPlan, WantedEntry
