@@ -18,7 +18,7 @@ from pydantic import SkipValidation
 from domain.claims import RESOURCE_CLAIM, status_conditions
 from domain.claims.claim_lifecycle import BIND, ends_with_others
 from domain.claims.claim_validation import Claim, not_begun, notices, to_validate
-from domain.claims.conditions import with_own_stalled
+from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.durations import UnreadableDuration, parse_duration
 from domain.claims.handle_lifecycle import RECONCILING, disturbed
 from domain.claims.handle_reconciliation import begun_with, reconciled

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from domain.claims.assignment import INVALID_RESOURCES, PROVIDER_MISSING
 from domain.claims.clock import claim_by_clock
-from domain.claims.conditions import with_own_stalled
+from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.constants import APPROVAL_PENDING_MESSAGE
 from domain.claims.creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
 from domain.claims.faults import FAULTS, Faulty, fault_of

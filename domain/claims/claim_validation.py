@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar
 from pydantic import SkipValidation
 
 from domain.claims import RESOURCE_CLAIM, status_conditions
-from domain.claims.conditions import with_own_stalled
+from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.domain_names import DomainNames
 from domain.claims.durations import UnreadableMoment
 from domain.claims.finalizers import in_hand

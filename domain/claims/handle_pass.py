@@ -21,7 +21,7 @@ from pydantic import JsonValue
 
 from domain.claims.claim_status import claim_status
 from domain.claims.clock import by_clock, by_objects, by_own_writes, lifespan_by_own_writes
-from domain.claims.conditions import with_handles_stalled, with_stalled
+from domain.claims.stalled_condition import with_handles_stalled, with_stalled
 from domain.claims.definitions import WaitingFor, definitions, doubled, reference_for, reference_of, where
 from domain.claims.faults import each_once, summed, told
 from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan, ended, handle_lifespan

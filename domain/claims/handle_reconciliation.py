@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import SerializeAsAny, SkipValidation
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.conditions import with_handles_stalled, with_stalled
+from domain.claims.stalled_condition import with_handles_stalled, with_stalled
 from domain.claims.constants import LIFESPAN_END_CHANGED, LIFESPAN_END_CLEARED, LIFESPAN_EVENT_ACTION
 from domain.claims.domain_names import DomainNames
 from domain.claims.faults import each_once, summed

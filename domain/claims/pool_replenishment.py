@@ -16,7 +16,7 @@ from itertools import count
 from typing import ClassVar
 
 from domain.claims import RESOURCE_POOL, status_conditions
-from domain.claims.conditions import with_stalled
+from domain.claims.stalled_condition import with_stalled
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
 from domain.claims.finalizers import in_hand

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from domain import pause_and_retry
-from domain.claims.conditions import STALLED
+from domain.claims.stalled_condition import STALLED
 from domain.claims.definitions import WaitingFor
 from domain.claims.domain_names import DomainNames
 from domain.claims.linked_providers import recorded_reference

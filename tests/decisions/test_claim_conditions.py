@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from claim_scenes import NOW
 
-from domain.claims.conditions import with_handles_stalled, with_own_stalled, with_stalled
+from domain.claims.stalled_condition import with_handles_stalled, with_own_stalled, with_stalled
 from domain.claims.faults import LONGEST_MESSAGE, summed
 from domain.claims.plans import Fault
 

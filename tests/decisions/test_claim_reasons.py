@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from activities.claims.evaluation import BUG, TOO_MUCH
-from domain.claims import assignment, claim_pass, conditions, faults
+from domain.claims import assignment, claim_pass, stalled_condition, faults
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +26,7 @@ def test_every_reason_is_documented() -> None:
         assignment.SEVERAL_PROVIDERS,
         claim_pass.INVALID_SPEC,
         claim_pass.PROVIDER_IMMUTABLE,
-        conditions.HANDLE_STALLED,
+        stalled_condition.HANDLE_STALLED,
         BUG,
         TOO_MUCH,
         *(reason for _, reason in faults._REASONS),
