@@ -18,7 +18,7 @@ from domain.decision import Action
 from domain.instances.actions import Answer, LookAtInstance
 from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.constants import SWEEP_WORKFLOW, TOPOLOGY_WORKFLOW
-from domain.instances.decision import decide_instance, look_at
+from domain.instances.observation_actions import decide_instance, look_at
 from domain.instances.event_delivery import (
     ANSWERED,
     ENDED,

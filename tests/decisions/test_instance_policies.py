@@ -35,7 +35,7 @@ from domain.instances.actions import (
     TellImpossible,
 )
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
-from domain.instances.decision import decide_instance
+from domain.instances.observation_actions import decide_instance
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import HookTiming, Question
 from domain.instances.instance_lifecycle import work_for_instance

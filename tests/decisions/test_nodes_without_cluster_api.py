@@ -42,7 +42,7 @@ from domain.instances.constants import (
     NODE_CONTROL_PLANE_LABEL,
     STATE_LABEL,
 )
-from domain.instances.decision import decide_instance
+from domain.instances.observation_actions import decide_instance
 from domain.instances.disruption_budget import Disruption, Limit, Turn, node_group, waits_for
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.instance_lifecycle import patch_for, work_for_instance
