@@ -18,7 +18,6 @@ from domain.decision import Action
 from domain.instances.actions import Answer, LookAtInstance
 from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.constants import SWEEP_WORKFLOW, TOPOLOGY_WORKFLOW
-from domain.instances.observation_actions import decide_instance, look_at
 from domain.instances.event_delivery import (
     ANSWERED,
     ENDED,
@@ -28,6 +27,7 @@ from domain.instances.event_delivery import (
     HandOver,
     Taken,
 )
+from domain.instances.instance_decision import decide_instance, look_at
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.observed import InstanceWorld
 from domain.instances.passes import GroupWorld, LookAtGroup, SweepInstances, SweepWorld

@@ -21,10 +21,10 @@ from domain.accounts.actions.member import Access
 from domain.accounts.actions.regions import EndLaunches
 from domain.accounts.constants import NO_ACCOUNT_ID, PROTECTED
 from domain.accounts.force_release import release_reason, released_at
-from domain.accounts.initialization import entered_at, wanted_regions
 from domain.accounts.naming import email_of
 from domain.accounts.observed import AccountWorld
 from domain.accounts.pending_verification import case_to_resolve
+from domain.accounts.region_initialization import entered_at, wanted_regions
 from domain.accounts.resources import AccountState
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType, Refusal

@@ -26,18 +26,7 @@ from domain.accounts.constants import (
     IAM_USER_ID_LABEL,
     OWNER_TAG,
 )
-from domain.accounts.initialization import (
-    Done,
-    admin_user,
-    entered_at,
-    initializing,
-    list_regions,
-    none_initialized,
-    refused_by_iam,
-    regions_done,
-    secret_recorded,
-    support_role,
-)
+from domain.accounts.credentials import admin_user, refused_by_iam, secret_recorded, support_role
 from domain.accounts.naming import iam_user_id
 from domain.accounts.observed import AccountWorld
 from domain.accounts.opt_in_regions import before_credentials, of_ready_account, opting_in
@@ -48,6 +37,14 @@ from domain.accounts.pending_verification import (
     to_pending_verification,
 )
 from domain.accounts.present_conditions import with_account_conditions
+from domain.accounts.region_initialization import (
+    Done,
+    entered_at,
+    initializing,
+    list_regions,
+    none_initialized,
+    regions_done,
+)
 from domain.accounts.resources import PROGRESSING_STATES, AccountState
 from domain.accounts.status import failure_of, released, with_condition
 from domain.decision import Action, Decision, Outcome

@@ -15,18 +15,15 @@ from datetime import datetime
 from domain.accounts.access import customers_key
 from domain.accounts.actions.identities import EnsureSupportRole
 from domain.accounts.actions.regions import ListRegions
-from domain.accounts.initialization import (
-    admin_user,
+from domain.accounts.credentials import admin_user, refused_by_iam, secret_recorded, support_role
+from domain.accounts.observed import AccountWorld, key_fault
+from domain.accounts.region_initialization import (
     initializing,
     list_regions,
     none_initialized,
-    refused_by_iam,
     regions_done,
-    secret_recorded,
-    support_role,
     wanted_regions,
 )
-from domain.accounts.observed import AccountWorld, key_fault
 from domain.accounts.resources import AccountClaim, AccountState
 from domain.accounts.status import lifted, with_latest
 from domain.decision import Action, Decision

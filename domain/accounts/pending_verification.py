@@ -12,8 +12,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase
-from domain.accounts.initialization import entered_at
 from domain.accounts.observed import AccountWorld
+from domain.accounts.region_initialization import entered_at
 from domain.accounts.resources import Account, AccountState, AccountStatus
 from domain.accounts.service_quotas import Raising, denied_again, expanded, raising, told, wanted, with_manual_actions
 from domain.accounts.status import with_account_state

@@ -236,7 +236,11 @@ def _unbound(world: Claim, now: datetime, *first: Action) -> Decision:
     if world.plans_only:
         writes = (*first, *to_validate(world))
         if world.halted or world.claim_plan is None:
-            stands = status_conditions.halted(world.validation, now + status_conditions.SOON) if world.halted else RECONCILING
+            stands = (
+                status_conditions.halted(world.validation, now + status_conditions.SOON)
+                if world.halted
+                else RECONCILING
+            )
             return stands.doing(*writes)
         return asked.model_copy(update={"actions": writes, "planned": (BIND,)})
     return asked if world.asked else asked.doing(AskBinder(claim=world.key))

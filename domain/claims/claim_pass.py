@@ -19,7 +19,6 @@ from pydantic import JsonValue
 
 from domain.claims.assignment import INVALID_RESOURCES, PROVIDER_MISSING
 from domain.claims.clock import claim_by_clock
-from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.constants import APPROVAL_PENDING_MESSAGE
 from domain.claims.creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
 from domain.claims.faults import FAULTS, Faulty, fault_of
@@ -29,6 +28,7 @@ from domain.claims.parameters import Accepted, provider_status, settle_parameter
 from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
 from domain.claims.providers import Scene, provider_name, reference
 from domain.claims.resources.shared import ApprovalState
+from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.timestamps import start_of
 from domain.resource import timestamp
 

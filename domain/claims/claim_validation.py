@@ -15,7 +15,6 @@ from typing import Annotated, ClassVar
 from pydantic import SkipValidation
 
 from domain.claims import RESOURCE_CLAIM, status_conditions
-from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.domain_names import DomainNames
 from domain.claims.durations import UnreadableMoment
 from domain.claims.finalizers import in_hand
@@ -31,6 +30,7 @@ from domain.claims.objects import (
     with_spec,
 )
 from domain.claims.plans import ClaimPlan, Fault, Halt
+from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.status_conditions import shown_validation_errors
 from domain.claims.timestamps import start_of
 from domain.claims.writes import ClaimsAction, PutObject, PutStatus

@@ -184,5 +184,7 @@ def _ended(world: Handle, end: HandleEnded, now: datetime) -> Decision:
     if end.refused:
         return status_conditions.ending(f"{end.why}; {end.refused[0]}", end.refused, now + status_conditions.SOON)
     if others := others_finalizers(world.question.names, world.handle):
-        return status_conditions.ending(f"{end.why}; waits for other finalizers", [f"finalizer {each}" for each in others])
+        return status_conditions.ending(
+            f"{end.why}; waits for other finalizers", [f"finalizer {each}" for each in others]
+        )
     return status_conditions.GONE

@@ -21,7 +21,6 @@ from pydantic import JsonValue
 
 from domain.claims.claim_status import claim_status
 from domain.claims.clock import by_clock, by_objects, by_own_writes, lifespan_by_own_writes
-from domain.claims.stalled_condition import with_handles_stalled, with_stalled
 from domain.claims.definitions import WaitingFor, definitions, doubled, reference_for, reference_of, where
 from domain.claims.faults import each_once, summed, told
 from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan, ended, handle_lifespan
@@ -33,6 +32,7 @@ from domain.claims.objects import JsonObject, object_at, objects_at, text_at, va
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.providers import Scene, provider_name, referring, resource_list
 from domain.claims.references import handle_reference
+from domain.claims.stalled_condition import with_handles_stalled, with_stalled
 from domain.claims.templates import TemplateError
 from domain.claims.timestamps import end_of_handle, requested_end_of
 from domain.claims.update_filters import update, update_filters

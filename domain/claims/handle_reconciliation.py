@@ -20,7 +20,6 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import SerializeAsAny, SkipValidation
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.stalled_condition import with_handles_stalled, with_stalled
 from domain.claims.constants import LIFESPAN_END_CHANGED, LIFESPAN_END_CLEARED, LIFESPAN_EVENT_ACTION
 from domain.claims.domain_names import DomainNames
 from domain.claims.faults import each_once, summed
@@ -30,6 +29,7 @@ from domain.claims.objects import GivenObject, JsonObject, object_at, objects_at
 from domain.claims.passes import Cadence, ObjectKnown
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.references import key_of
+from domain.claims.stalled_condition import with_handles_stalled, with_stalled
 from domain.claims.timestamps import end_of_handle, passed
 from domain.claims.write_backoff import reverted_writes, whole
 from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus

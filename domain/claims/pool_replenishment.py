@@ -16,7 +16,6 @@ from itertools import count
 from typing import ClassVar
 
 from domain.claims import RESOURCE_POOL, status_conditions
-from domain.claims.stalled_condition import with_stalled
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
 from domain.claims.finalizers import in_hand
@@ -25,6 +24,7 @@ from domain.claims.objects import GivenObject, JsonObject, object_at
 from domain.claims.passes import ObjectWorld, PoolKnown
 from domain.claims.plans import Fault
 from domain.claims.pools import NewHandle, PoolHandle, PoolPlan, Scaling, plan, pool_status, wants_of
+from domain.claims.stalled_condition import with_stalled
 from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus, let_go
 from domain.decision import Action, Decision, World, earliest
 from domain.identity import Key
@@ -194,7 +194,9 @@ def _leaving(world: Pool, now: datetime) -> Decision:
     """Bound handles stay."""
     if not world.handles:
         letting_go = let_go(world.names, RESOURCE_POOL, world.pool)
-        return status_conditions.ending("it is being deleted").doing(*letting_go) if letting_go else status_conditions.GONE
+        return (
+            status_conditions.ending("it is being deleted").doing(*letting_go) if letting_go else status_conditions.GONE
+        )
     deletions = tuple(DeleteHandle(pool=world.pool, name=handle.name, at=now) for handle in world.handles)
     refusals = [refusal for each in deletions if (refusal := world.refusals.get(each.slot))]
     messages = [refusal.message for refusal in refusals]

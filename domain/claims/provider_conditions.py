@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.claims.stalled_condition import condition_at, with_fault
 from domain.claims.objects import JsonObject, object_at
 from domain.claims.plans import Fault
+from domain.claims.stalled_condition import condition_at, with_fault
 from domain.claims.templates.renderer import is_rendered_when_used
 
 VARS_ARE_TEMPLATES = "VarsAreTemplates"

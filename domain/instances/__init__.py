@@ -12,7 +12,7 @@
 | `resync.py` | events that never came, made of what EC2 says |
 | `interruption_causes.py`, `policy.py` | why an instance is to be given up, and what is wanted then |
 | `reactions.py`, `lifecycle_hooks.py` | what is done about it |
-| `event_delivery.py`, `observation_actions.py`, `actions.py`, `passes.py` | what workflows get, decide and do |
+| `event_delivery.py`, `instance_decision.py`, `actions.py`, `passes.py` | what workflows get, decide and do |
 | `instance_lifecycle.py`, `observed.py` | the lifecycle: from what is observed to what is to be done now |
 | `labels.py`, `auto_scaling_groups.py` | what is written on AWSMachine, Node and AWSMachinePool |
 | `places.py` | the accounts, regions and queues that are served |

@@ -6,8 +6,8 @@ from typing import ClassVar
 from domain.decision import Action, Queue
 from domain.loadbalancers.cloud.changes import Brought, changed
 from domain.loadbalancers.cloud.load_balancer import plan_cloud
-from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_rules
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
+from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_rules
 from domain.loadbalancers.cloud.steps import Look, Observe, Seen
 from domain.loadbalancers.cloud.world import LEAVING, CloudKnown, CloudWorld, Judged
 from domain.loadbalancers.migration import migrated

@@ -21,12 +21,12 @@ from collections.abc import Mapping
 from typing import cast
 
 from domain import pause_and_retry
-from domain.claims.stalled_condition import STALLED
 from domain.claims.definitions import WaitingFor
 from domain.claims.domain_names import DomainNames
 from domain.claims.linked_providers import recorded_reference
 from domain.claims.objects import JsonObject as ClaimsObject
 from domain.claims.relations import UNREAD_ANNOTATIONS
+from domain.claims.stalled_condition import STALLED
 from domain.resource import parse_timestamp, timestamp
 from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
 from engine.settings import Settings

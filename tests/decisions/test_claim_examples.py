@@ -11,8 +11,8 @@ from definitions import Json
 from manifests import dropped, manifests
 
 from domain.claims import KINDS, RESOURCE_CLAIM, RESOURCE_POOL, RESOURCE_PROVIDER
-from domain.claims.listed_resources import initialised_resources, validation_errors
 from domain.claims.handle_matching import serving
+from domain.claims.listed_resources import initialised_resources, validation_errors
 from domain.claims.objects import value_at
 from domain.claims.parameters import Accepted, settle_parameters
 from domain.claims.providers import Scene, resource_list

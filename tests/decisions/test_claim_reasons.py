@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from activities.claims.evaluation import BUG, TOO_MUCH
-from domain.claims import assignment, claim_pass, stalled_condition, faults
+from domain.claims import assignment, claim_pass, faults, stalled_condition
 
 ROOT = Path(__file__).parents[2]
 

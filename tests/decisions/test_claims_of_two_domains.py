@@ -18,8 +18,8 @@ from domain.claims import KINDS, RESOURCE_CLAIM, RESOURCE_POOL_SCALING, binder
 from domain.claims.binding import plan_binding, plan_pool_handle
 from domain.claims.claim_pass import plan_claim
 from domain.claims.domain_names import DomainNames
-from domain.claims.handle_pass import plan_handle
 from domain.claims.handle_matching import free_handle
+from domain.claims.handle_pass import plan_handle
 from domain.claims.plans import (
     BindingQuestion,
     ClaimQuestion,

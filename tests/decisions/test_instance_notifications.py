@@ -10,8 +10,8 @@ import pytest
 from instance_scenes import ACCOUNT, ID, REGION, at, facts, hook, machine, observed, record, scheduled, spot, state
 
 from domain.instances.actions import AskInstance, Notify, TellRefuted
-from domain.instances.observation_actions import decide_instance
 from domain.instances.event_verification import Facts
+from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import work_for_instance
 from domain.instances.notifications import (
     FIELDS,

@@ -35,9 +35,9 @@ from domain.instances.actions import (
     TellImpossible,
 )
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
-from domain.instances.observation_actions import decide_instance
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import HookTiming, Question
+from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import work_for_instance
 from domain.instances.observed import InstanceWorld
 from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, Taint, TaintEffect, Tainting

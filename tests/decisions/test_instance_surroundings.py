@@ -23,10 +23,10 @@ from domain.instances import (
 )
 from domain.instances.actions import AskInstance, BeatHook, CordonNode, EmptyNode, EndHook, FindNode
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
-from domain.instances.observation_actions import decide_instance
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import HookTiming, ScheduledEvent
 from domain.instances.events import InstanceState
+from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import work_for_instance
 from domain.instances.labels import Story, recalled
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id

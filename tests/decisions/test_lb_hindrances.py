@@ -14,8 +14,8 @@ from domain.loadbalancers.balancer_world import CreateSet, LookAtBalancer, Patch
 from domain.loadbalancers.blockers import BUSY, SPENT, Hindrance, Nature, overdue
 from domain.loadbalancers.blockers import QUOTA as OVER_QUOTA
 from domain.loadbalancers.cloud.changes import Brought
-from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_machine, look_of_rules
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud, Server
+from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_machine, look_of_rules
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.steps import CreatePort, DeletePort, DeleteServer, Step

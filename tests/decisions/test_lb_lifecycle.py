@@ -15,8 +15,8 @@ from domain.decision import Action
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet
 from domain.loadbalancers.cloud.changes import Brought
-from domain.loadbalancers.cloud.observation_due import look_of_balancer
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud
+from domain.loadbalancers.cloud.observation_due import look_of_balancer
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer
 from domain.loadbalancers.cloud.sweep import to_be_compared

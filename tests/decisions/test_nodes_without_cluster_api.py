@@ -42,9 +42,9 @@ from domain.instances.constants import (
     NODE_CONTROL_PLANE_LABEL,
     STATE_LABEL,
 )
-from domain.instances.observation_actions import decide_instance
 from domain.instances.disruption_budget import Disruption, Limit, Turn, node_group, waits_for
 from domain.instances.events import InstanceEvent, InstanceState
+from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import patch_for, work_for_instance
 from domain.instances.names import InstanceKey
 from domain.instances.observed import InstanceWorld

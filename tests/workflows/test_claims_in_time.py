@@ -254,7 +254,9 @@ async def test_an_answer_that_overtakes_the_question_counts(claims: Area) -> Non
     async def asks(look: PassClaim) -> ObjectWorld:
         began = clock.now()
         await go_on.wait()
-        return ObjectWorld(key=look.key, decision=status_conditions.asked_binder(began + timedelta(seconds=15)), at=began)
+        return ObjectWorld(
+            key=look.key, decision=status_conditions.asked_binder(began + timedelta(seconds=15)), at=began
+        )
 
     claims.play(PassClaim, asks)
     await wake(claims.env.client, claim())

@@ -1,7 +1,7 @@
 """A world with objects in an OpenStack project.
 
-The cluster is observed at each wake, the cloud only if the object has changed since the last observation (`observation_due.py`),
-and after a failed step. Results of steps are folded into the observation.
+The cluster is observed at each wake, the cloud only if the object has changed since the last observation
+(`observation_due.py`), and after a failed step. Results of steps are folded into the observation.
 """
 
 from __future__ import annotations

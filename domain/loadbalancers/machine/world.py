@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 from domain.loadbalancers.cloud.changes import Brought, machine_changed
-from domain.loadbalancers.cloud.observation_due import look_of_machine
 from domain.loadbalancers.cloud.machine import MachinePlan, plan_machine
 from domain.loadbalancers.cloud.objects import MachineCloud
+from domain.loadbalancers.cloud.observation_due import look_of_machine
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.steps import Observe
 from domain.loadbalancers.cloud.world import LEAVING, CloudKnown, CloudWorld, Judged

@@ -1,4 +1,4 @@
-"""Preparation of an AWS account before it is Ready: the admin user, and one instance per region.
+"""Region initialization: one instance is launched and terminated in each region before an Account is Ready.
 
 In a pool's account all enabled regions are initialised, in a customer's those of its claim. The deadline of 51 minutes
 counts from the last entry into the state.
@@ -10,77 +10,19 @@ from collections.abc import Callable
 from datetime import datetime
 
 from domain.accounts.access import access_to
-from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
-from domain.accounts.actions.member import Access
 from domain.accounts.actions.regions import InitializeRegion, ListRegions
 from domain.accounts.constants import REGION_INITIALIZATION_TIMEOUT
-from domain.accounts.naming import secret_of
 from domain.accounts.observed import AccountWorld
 from domain.accounts.resources import Account, AccountState
 from domain.decision import Decision
-from domain.refusal import ErrorType
 from domain.resource import condition_of, parse_timestamp
-from domain.writes import Patch
-
-# About the key's Secret.
-_PASSING_CONFLICTS = frozenset({"ForeignSecret", "Conflict", "AlreadyExists"})
 
 # Decides once every region has its outcome.
 Done = Callable[[AccountWorld, datetime], Decision]
 
 
-def support_role(world: AccountWorld, access: Access | None = None) -> EnsureSupportRole:
-    """For support, and for Perdure in a customer's account."""
-    return EnsureSupportRole(
-        **world.member,
-        access=access,
-        iam_user_id=world.account.iam_user_id,
-        jump_role=world.config.support_jump_role,
-        tags=world.ownership_tags,
-    )
-
-
-def admin_user(world: AccountWorld) -> EnsureAdminUser:
-    account = world.account
-    return EnsureAdminUser(
-        **world.member,
-        access=access_to(world),
-        owner=account.key,
-        iam_user_id=account.iam_user_id,
-        secret=secret_of(account.metadata.name),
-        tags=world.ownership_tags,
-    )
-
-
-def secret_recorded(world: AccountWorld) -> Patch:
-    spec = world.account.spec.model_copy(update={"iam_user_secret": world.known.admin_secret})
-    return world.write_spec(spec, note="record iamUserSecret")
-
-
 def list_regions(world: AccountWorld) -> ListRegions:
     return ListRegions(**world.member, access=access_to(world))
-
-
-def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
-    """In the replaced operator's words; None if it may pass.
-
-    Temporary are our own bugs, a Secret that was changed meanwhile, and one being deleted with an earlier Account of
-    this name.
-    """
-    refusal = world.refused(EnsureAdminUser.activity)
-    if refusal is None or refusal.type is ErrorType.BUG:
-        return None
-    if refusal.type is ErrorType.CONFLICT and refusal.code in _PASSING_CONFLICTS:
-        return None
-    if refusal.code == "InvalidClientTokenId":
-        type_, reason = "AuthenticationError", refusal.code
-    elif refusal.type is ErrorType.DENIED:
-        type_, reason = "AuthorizationError", "AccessDenied"
-    elif refusal.code:
-        type_, reason = "AccountClientError", refusal.code
-    else:
-        type_, reason = "UnhandledError", refusal.type.value
-    return world.failing(type_, reason, refusal.message, now, why=f"IAM refused: {refusal.message}")
 
 
 def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
