@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
 
 from activities import attempt
 from activities.openstack import observing, reading
@@ -38,6 +39,8 @@ _GOING_SECONDS = (3, 3, 4, 6, 10, 15, 20, 30)
 # Seven checks for a boot of a minute. The machine's agent reports by itself, so a late check delays nothing.
 _BOOTING_SECONDS = (2, 3, 6, 11, 18, 20)
 _PATIENT_ATTEMPTS = 5
+
+M = TypeVar("M", SecurityGroup, CloudPort)
 
 
 def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] | None = None) -> Brought:
@@ -104,16 +107,19 @@ def await_server(project: Project, server_id: str) -> Server | None:
     return server
 
 
+def _made_before(found: Iterable[M], description: str) -> M | None:
+    """What an earlier attempt made: the one of these with the mark in the description."""
+    return select(found, Owner(uid=marked_for(description)), lambda each: marked_for(each.description)).kept
+
+
 # --- security groups ---
 
 
 def _create_security_group(project: Project, step: steps.CreateSecurityGroup) -> SecurityGroup:
-    if attempt.repeated():
-        owner = Owner(uid=marked_for(step.description))
-        found = observing.security_groups_named(project, step.name)
-        kept = select(found, owner, lambda each: marked_for(each.description)).kept
-        if kept is not None:
-            return kept
+    if attempt.repeated() and (
+        made := _made_before(observing.security_groups_named(project, step.name), step.description)
+    ):
+        return made
     body = {"security_group": {"name": step.name, "description": step.description}}
     answer = project.post(Api.NEUTRON, "group", "/security-groups", body, what=step.name)
     return reading.security_group(answer.get("security_group"))
@@ -175,12 +181,8 @@ def _rule_body(group: str, rule: SecurityGroupRule) -> JsonObject:
 
 
 def _create_port(project: Project, step: steps.CreatePort) -> CloudPort:
-    if attempt.repeated():
-        owner = Owner(uid=marked_for(step.description))
-        found = observing.ports_named(project, step.name)
-        kept = select(found, owner, lambda each: marked_for(each.description)).kept
-        if kept is not None:
-            return kept
+    if attempt.repeated() and (made := _made_before(observing.ports_named(project, step.name), step.description)):
+        return made
     body: JsonObject = {
         "name": step.name,
         "description": step.description,
@@ -255,10 +257,8 @@ def _chosen(references: Mapping[str, str]) -> Iterator[None]:
 
 
 def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> FloatingIp:
-    if attempt.repeated():
-        found = _floating_ip_of(project, step)
-        if found is not None:
-            return found
+    if attempt.repeated() and (found := _floating_ip_of(project, step)):
+        return found
     body = {
         "floatingip": {
             "floating_network_id": step.network_id,
@@ -308,10 +308,8 @@ def _create_server_group(project: Project, step: steps.CreateServerGroup) -> Bro
 
 
 def _create_server(project: Project, step: steps.CreateServer, user_data: Callable[[], str]) -> Server:
-    if attempt.repeated():
-        found = _server_of(project, step)
-        if found is not None:
-            return found
+    if attempt.repeated() and (found := _server_of(project, step)):
+        return found
     body = _server_body(project, step, user_data())
     try:
         answer = project.post(Api.NOVA, "server", "/servers", body, what=step.name)

@@ -1,10 +1,7 @@
-"""The informer cache of 3scale's objects, with the indexes by which a pass finds relatives.
+"""The informer cache of 3scale's objects, indexed by the names by which objects refer to each other, and in 3scale.
 
-    by the names under which others refer to an object · by the names that it refers to · by its name in 3scale
-
-The watcher's wakes use the same names (`domain/threescale/reference_names.py`). Objects that their models cannot parse
-are not found; their own lifecycles report the fault. A pass waits until the cache has reached the versions that woke
-its lifecycle; answers to writes are put in at once. Secrets are not cached: a worker may not list them.
+The watcher's wakes use the same names. Objects that their models cannot parse are not found. Secrets are not cached: a
+worker may not list them.
 """
 
 from __future__ import annotations

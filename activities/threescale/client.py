@@ -1,10 +1,7 @@
 """The HTTP calls of one tenant of 3scale (`domain/threescale/calls.py`).
 
-All tenants of a process share one connection pool; each has its guard, and its token as the password of a user without
-a name. Every call has a time-out. Redirects are not followed: they would send the token elsewhere.
-
-Lists are read to their last page. Deleting a missing object counts as done. A retried creation first looks by the
-natural key whether the previous attempt made the object.
+Redirects are not followed: they would send the token elsewhere. Lists are read to their last page. Deleting a missing
+object counts as done. A retried creation first looks for its natural key.
 """
 
 from __future__ import annotations
@@ -165,9 +162,8 @@ def _may_be_absent(read: Read) -> bool:
 def _last_page(answer: object, number: int) -> int:
     """The number of pages, as far as page `number` shows it.
 
-    3scale tells it if there is more than one, except for a list without a wrapper (backend usages), which ends with an
-    empty page. The server's page size is unknown, but larger than one, so a list of one backend usage costs no second
-    call.
+    3scale tells it if there is more than one, except for backend usages, whose list ends with an empty page. One entry
+    needs no second call: the server's page size is larger.
     """
     if isinstance(answer, list):
         return number + (len(answer) > 1)

@@ -1,8 +1,7 @@
-"""Fetches documents of ActiveDocs and OpenAPIs from URLs, with little trust in the URL.
+"""Fetches documents of ActiveDocs and OpenAPIs from URLs, which any author of a custom resource chooses.
 
-Everyone who may write a custom resource chooses the URL. So the fetch has limits of time and size, sends no credentials
-except those in the URL, and refuses link-local addresses, where clouds serve the machine's credentials. Addresses
-inside the cluster are allowed, but not as redirects from outside. Messages omit the URL's query and user.
+Time and size are limited; link-local addresses, where clouds serve a machine's credentials, and redirects into the
+cluster are refused. Messages omit the URL's query and user.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """What a pass over one object observes and does; `domain/threescale/reconciliation.py` decides.
 
-Calls of 3scale are made one after another, on a seat of the tenant that the pass takes at its first call. The status
-shows neither a pause that 3scale asks for nor the first lost answer, but what a person may have to act on; a long sync
-shows `InSync`, once per pass.
-
-A pass observes before it creates anything, so it finds whatever a crash left behind. After a change that may be
-incomplete it compares with 3scale, even if the change was reverted and the object records the old state as synced.
+Calls are sequential, on a seat of the tenant. The status shows what a person may have to act on. After a change that
+may be incomplete, a pass compares with 3scale even if the change was reverted.
 """
 
 from __future__ import annotations

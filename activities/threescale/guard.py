@@ -1,9 +1,7 @@
 """The limits of one tenant of 3scale in this process (`activities/guard.py`).
 
-A tenant that hangs occupies its few calls until they time out; then nothing is sent to it for a while, and other
-tenants never wait for it. While one call tests whether the tenant answers again, all others are refused for the time of
-a pause: each comes back with a whole pass, and hundreds of passes every few seconds would take the CPU of other
-tenants.
+While one call tests whether a hanging tenant answers again, all others are refused for a pause: hundreds of passes
+every few seconds would take the CPU of other tenants.
 """
 
 from __future__ import annotations

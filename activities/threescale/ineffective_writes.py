@@ -1,8 +1,7 @@
 """Writes that 3scale accepts without any effect.
 
-3scale normalizes some values, which comparisons allow for (`domain/threescale/normalize.py`). An unknown form would
-make a pass repeat the same write in every round. So a write made several times in one pass counts as refused: it is
-reported, and retried after growing pauses.
+A value that 3scale normalizes in an unknown way would be written in every round. So a write made several times in one
+pass counts as refused, and is retried after growing pauses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a pass observes of one object besides itself: its relatives, its Secrets, its tenant.
 
-Each kind has a subject; `__init__.py` lists their files. A subject also implements its kind's own effects: other
-objects of the cluster that it writes, and parts of 3scale's answers that must not be lost.
+Each kind has a subject (`__init__.py` lists their files), which also implements its kind's own effects.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Tenant: a tenant of an installation, created by the installation's master.
 
-Only the answer to its creation has a new tenant's token: it is written into its Secret first of all, and retried until
-that succeeds. A dry run comes before: no tenant is created if the Secret could not be written, because its name is not
-valid or its namespace does not exist.
+Only the answer to its creation has a new tenant's token, so a dry run first proves that its Secret can be written, and
+the write is retried until it succeeds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Addresses of the tenants that objects belong to, as passes read them some seconds ago.
 
-Tenants often have products of the same names, and each pass has to know which of them are in its own tenant. If every
-pass read their Secrets, filling a hundred tenants at once would cost ten thousand requests. An object that moves to
-another tenant shows it in its status, which takes precedence.
+Each pass has to know which products of the same name are in its own tenant; reading their Secrets would cost a hundred
+tenants ten thousand requests. An object's status takes precedence.
 """
 
 from __future__ import annotations

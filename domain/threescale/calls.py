@@ -1,8 +1,7 @@
 """Calls of 3scale's Account Management API, as decisions request them.
 
-The pass makes them in sequence and folds each response into the known state (`apply_response.py`), so that nothing is
-read after a write. After a lost response, and if a known object is absent, the state is read again. Before a retry, a
-creation is searched for by its natural key. Values from Secrets are inserted only in the request.
+A response is folded into the known state (`apply_response.py`), so nothing is read after a write. After a lost response
+it is read again, and a creation is searched for by its natural key.
 """
 
 from __future__ import annotations
@@ -148,12 +147,10 @@ class Write(Call):
     """Attributes:
     path: relative to `api_of` the resource, without `.json`.
     id: of the changed or deleted object; 0 for a creation.
-    of: the parent's id, where folding needs it (limits: the plan).
-    secrets: fields with values from Secrets.
+    of: the parent's id.
     key: the natural key of a creation.
-    others: ids of other objects' entries that may have the same key.
-    about: its name for people.
-    deploys: the digest of the configuration that it deploys to staging; empty if none.
+    others: ids of other entries that may have it.
+    deploys: the digest of the configuration that it deploys to staging.
     """
 
     activity: ClassVar[str] = "threescale.write"

@@ -1,9 +1,8 @@
-"""Cascading deletion on request: of objects with their Tenant, of Applications with their Product.
+"""Cascading deletion by the annotation `perdure.dev/cascade`: of objects with their Tenant, of Applications with their
+Product.
 
-The replaced operator makes a Tenant the owner of every Product, Backend, DeveloperAccount and OpenAPI of its namespace
-and tenant. Perdure does so only if the Tenant has the annotation `perdure.dev/cascade`. A Product with it first deletes
-its Applications, including those whose plan it no longer offers, because 3scale keeps plans with subscribers. Without
-it they wait, as with the replaced operator.
+The replaced operator always does the former. Without it a Product's Applications wait, because 3scale keeps plans with
+subscribers.
 """
 
 from __future__ import annotations

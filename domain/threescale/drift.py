@@ -46,7 +46,6 @@ from domain.threescale.resources import (
     Product,
 )
 
-Compared = Product | Backend | DeveloperAccount | Application | ActiveDoc | CustomPolicyDefinition
 F = TypeVar("F", bound=Identified)
 
 _LISTS: Mapping[type[CustomResource], Read] = {

@@ -1,8 +1,7 @@
 """The fewest calls that bring mapping rules into the wanted order.
 
-3scale keeps a list: inserting a rule moves the following ones down, deleting one moves them up. As many rules as
-possible keep their place (a longest increasing subsequence); surplus rules are changed into missing ones before any are
-deleted or created.
+Inserting a rule moves the following ones down, deleting one moves them up. As many as possible keep their place (a
+longest increasing subsequence); surplus rules are changed into missing ones.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Equality of desired values and 3scale's responses.
 
-3scale adds ports to addresses, a leading slash to paths, a suffix with the backend's id to metric names, and `apicast`
-to policy chains; it removes trailing slashes and zeros of prices. Comparing texts would write endlessly. An unset field
-equals any value.
+3scale adds ports to addresses, slashes to paths, the backend's id to metric names, and `apicast` to policy chains; it
+removes trailing slashes and zeros. An unset field equals any value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Kubernetes Events of an object, with the replaced operator's reasons; all of these are warnings.
+"""Kubernetes Events of an object, with the replaced operator's reasons.
 
-Waiting is not a warning, except for a Tenant's missing Secret, as with the replaced operator. Perdure's own normal
-Events announce surprising actions: an object is deleted with another, or an application is recreated.
+Waiting is no warning, except for a Tenant's missing Secret. Perdure's own normal Events announce surprising actions: an
+object is deleted with another, or an application is recreated.
 """
 
 from __future__ import annotations

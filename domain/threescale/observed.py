@@ -61,8 +61,8 @@ class Memory(Model):
     """Attributes:
     retried: the person's retry for which refusals were dropped, until it completes.
     begun: 3scale was written to, and the object has not been in sync since.
-    sweeps: the number of sweeps; determines which objects are compared completely.
-    compare_at: when to compare with 3scale after a write based on cached state.
+    sweeps: determines which objects are compared completely.
+    compare_at: when to compare after a write based on cached state.
     """
 
     retried: str = ""
@@ -148,15 +148,14 @@ def stands(phase: Phase, why: str, **more: Any) -> Decision:
 
 class Observed(World):
     """Attributes:
-    tenants: Tenants that reference its tenant's Secret.
-    look: compare with 3scale without a new spec: requested by the sweep or a person.
-    retry: a person's incomplete retry; empty if there is none.
+    look: the sweep or a person asks for a comparison with 3scale.
+    retry: a person's incomplete retry.
     drops_refusals: the pass was woken, or has a new retry.
     recalled: the previous pass's state of 3scale is used.
-    seated_for: the time since the first call; None before it.
+    seated_for: the time since the first call.
     told_in_sync: the object shows a long sync, or need not.
     mute: the API server refuses its status.
-    unwritable: why the API server refuses its defaulted spec; empty if it does not.
+    unwritable: why it refuses the defaulted spec.
     """
 
     # 3scale's state, which is not observed.

@@ -1,8 +1,7 @@
-"""Strict parsing of an OpenAPI document.
+"""Strict parsing of an OpenAPI document, JSON or YAML, which is untrusted.
 
-The text is JSON or YAML, and untrusted: it is refused if it is too long, too deep, too large after resolving aliases,
-or has a duplicate key, which parsers treat differently. References must stay within the document. YAML dates stay
-texts, as in JSON.
+It is refused if it is too long, too deep, too large after resolving aliases, has a duplicate key, or references outside
+itself. YAML dates stay texts, as in JSON.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """When a waiting object is observed again without a wake.
 
-The intervals double from five seconds to ten minutes, with jitter so that objects do not all come at once. They count
-from the transition time of the object's condition, so every process computes the same times, and nothing is stored.
+The intervals double from five seconds to ten minutes, with jitter. They count from the transition time of the object's
+condition, so every process computes the same times, and nothing is stored.
 """
 
 from __future__ import annotations

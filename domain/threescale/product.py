@@ -53,9 +53,9 @@ class ObservedProduct(Observed):
     backends: those of its namespace.
     siblings: other Products with its system name and tenant.
     holders: siblings that have a product in 3scale.
-    applications: those that reference it, while it is being deleted with `cascade`.
+    applications: while it is being deleted with `cascade`.
     secrets: existing values of `secrets_of` its spec.
-    found: empty, or left by a previous pass of this process.
+    found: empty, or left by a previous pass.
     """
 
     resource: Product
