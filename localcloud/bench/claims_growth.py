@@ -115,7 +115,7 @@ async def _events(client: Client, run: WorkflowExecution) -> Counter[str]:
 def _databases(on: Scene) -> dict[str, int]:
     """Bytes of the files of each database."""
     state = on.lab.deployment.state
-    names = [name for name in (TEMPORAL, POSTGRES, ETCD) if state.data(name).exists()]
+    names = [name for name in (TEMPORAL, POSTGRES, ETCD) if name in state.plan().services]
     return {name: sum(_size(file) for file in state.data(name).rglob("*")) for name in names}
 
 
