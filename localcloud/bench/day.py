@@ -13,7 +13,7 @@ from collections import Counter
 
 from domain.model import Model
 from localcloud.bench.all_areas import Area, Everything, everything
-from localcloud.bench.claims_telling import Meter, step, told
+from localcloud.bench.claims_telling import step, told
 from localcloud.bench.figures import Figure, Found
 from localcloud.deployment import DeploymentError
 from localcloud.services import API_SERVER, ETCD, EVENTS, TEMPORAL, WATCH, WORKER
@@ -38,7 +38,7 @@ async def day(sizes: Sizes, rows: frozenset[str]) -> Found:
     seconds = 60 * sizes.minutes
     dice = random.Random(7)  # noqa: S311 - repeatable on purpose
     async with everything([name for name in _COUNTS if name in rows]) as on:
-        meter, began = Meter(on.lab), time.monotonic()
+        mark, began = on.lab.audit_mark(), time.monotonic()
         memory: list[tuple[float, float]] = []
         lives = [
             asyncio.create_task(_life(area, f"{name}-{number}", seconds, dice))
@@ -60,7 +60,7 @@ async def day(sizes: Sizes, rows: frozenset[str]) -> Found:
         found += await on.verdict()
         for each in found:
             step(each)
-        cost = meter.read()
+        requests = on.lab.requests_since(mark)
     first, last = (
         max((size for moment, size in memory if begin <= moment < begin + seconds / 2), default=0.0)
         for begin in (0.0, seconds / 2)
@@ -88,9 +88,8 @@ async def day(sizes: Sizes, rows: frozenset[str]) -> Found:
             measured=f"{last:.0f}; {first:.0f} MiB",
             goal="flat",
         ),
-        Figure(row="day", what="CPU", measured=", ".join(f"{name} {used:.0f} s" for name, used in cost.cpu.items())),
     )
-    return told(Found(figures=figures, breakdown={"day: Kubernetes requests": dict(cost.requests.most_common())}))
+    return told(Found(figures=figures, breakdown={"day: Kubernetes requests": dict(requests.most_common())}))
 
 
 async def _life(area: Area, name: str, seconds: float, dice: random.Random) -> None:

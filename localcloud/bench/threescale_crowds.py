@@ -31,7 +31,7 @@ SHOP = "shop"
 TENANTS = 10
 _LOOK_AT_MANY_SECONDS = 0.5
 _RENAMED_AT_ONCE = 8
-_PRODUCTS = "/admin/api/services.json"
+_PRODUCTS = "GET /admin/api/services"
 
 
 async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
@@ -112,7 +112,7 @@ async def _idle(on: Scene, sizes: Sizes) -> Found:
     step(f"nothing is done for {sizes.idle_seconds:g} s")
     idle = await counted(on, lambda: asyncio.sleep(sizes.idle_seconds))
     routes = idle.ledger.by_route()
-    lists = sum(number for route, number in routes.items() if route.endswith(_PRODUCTS))
+    lists = routes.get(_PRODUCTS, 0)
     permits = asyncio.Semaphore(_RENAMED_AT_ONCE)
 
     async def rename(product: JsonObject) -> None:
