@@ -1,8 +1,7 @@
 """`python -m localcloud.aws`: serve the emulator until SIGTERM or SIGINT.
 
-The payer's key is that of the environment, or a default in the health answer. The line `listening on http://HOST:PORT`
-means ready. `--config FILE` (YAML or JSON: `config`, `faults`, `clock`) is reread when it changes; an invalid file is
-reported and ignored.
+The line `listening on http://HOST:PORT` means ready. `--config FILE` (YAML or JSON: `config`, `faults`, `clock`) is
+reread when it changes; an invalid file is reported and ignored.
 """
 
 from __future__ import annotations

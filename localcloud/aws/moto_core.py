@@ -1,8 +1,7 @@
 """Patches of moto's core: the caller's account is given, and expensive work is skipped.
 
-For each call moto would search all accounts and partitions for the key, list a class's methods, and try two hundred URL
-patterns; it also keeps every model object for its dashboard, and makes an unused RSA key (50 to 100 ms) per symmetric
-KMS key, one per account and region with an encrypted volume.
+For each call moto would search all accounts for the key and try two hundred URL patterns; it also keeps every model
+object for its dashboard, and makes an unused RSA key per symmetric KMS key.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Durable state: moto's backends in a SQLite file, saved in chunks as they change.
+"""Durable state: moto's backends in a SQLite file, saved in chunks (an account and region) as they change.
 
-A chunk is all services' backends of one account and region (`aws` for global services). A thread writes changed chunks
-in one transaction, about a second later, so a SIGKILL loses at most two seconds and a save costs only what changed (10
-accounts in 17 regions: 170 chunks of some 10 KB).
-
-Backends refer to each other, so they are pickled as names, with their attributes apart: all saved backends are created
-empty, then get their attributes. An unreadable file is moved aside and reported; the emulator starts empty.
+A thread writes changed chunks in one transaction, so a SIGKILL loses at most two seconds. Backends refer to each other,
+so they are pickled as names. An unreadable file is moved aside.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Scheduled effects in the cloud: state changes of instances, timeouts of hooks, delayed events.
 
-Each account and region has a schedule on the emulator's clock, saved with its state. A thread runs what is due; calls
-first catch up. Effects are stored as a name and plain arguments, since another process may run them.
+A thread runs what is due by the emulator's clock; calls first catch up. Effects are stored as a name and plain
+arguments, since another process may run them.
 """
 
 from __future__ import annotations

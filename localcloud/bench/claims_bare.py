@@ -1,9 +1,7 @@
 """Row w of `perdure bench claims`: claims against the bare writes that create them.
 
-First Perdure creates claims. Then worker and watcher stand still, and this process alone repeats the same writes for
-as many others, with the same bodies and as many at once. The CPU of the product is that of all services; of the bare
-writes it is that of the API server, of etcd and of this process. The services' idle CPU is measured before and
-subtracted from both. This process watches claims in both cases.
+First Perdure creates claims; then this process alone repeats the same writes for as many others. The product's CPU is
+that of all services, that of the bare writes includes API server and etcd, both without the services' idle CPU.
 """
 
 from __future__ import annotations

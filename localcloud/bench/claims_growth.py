@@ -1,7 +1,7 @@
 """Row x of `perdure bench claims`: how the cost of a claim grows with the number of claims at once.
 
-A deployment of its own for each number: a hundred, a thousand, ... up to `--growth-claims`. CPU, requests and databases
-count until nothing is done any more, without the services' idle CPU.
+Each number (a hundred, a thousand, ... up to `--growth-claims`) has its own deployment. The services' idle CPU is
+subtracted.
 """
 
 from __future__ import annotations

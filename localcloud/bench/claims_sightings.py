@@ -1,8 +1,7 @@
 """When this process's watches saw what: the clock of `perdure bench claims`.
 
-Of each object only words are kept (`bound`, `ready`, ...), with the moment each was first true, and their counts, so a
-condition costs the same among any number of objects. Moments are seconds since the epoch. A broken watch is reopened at
-once with a list.
+Of each object only words are kept (`bound`, `ready`, ...), with the moment (seconds since the epoch) each was first
+true. A broken watch is reopened with a list.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Row s of `perdure bench claims`: concurrent claims on all, a fifth and a twentieth of the machine.
 
-A CPU quota covers the deployment including the servers, but not this process. Time multiplied by share should stay
-constant unless work is repeated, which the histories show: activities and workflow tasks that timed out, and attempts
-after the first.
+A CPU quota covers the deployment, but not this process. Time multiplied by share stays constant unless work is
+repeated: timeouts and further attempts in the histories show that.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The providers of `perdure bench claims`, with parameters, checks, lifespan and an override; a ConfigMap per handle.
+"""The providers of `perdure bench claims`; each handle has a ConfigMap.
 
-The first provider's ConfigMap is ready when it exists, the second's when a word is written into it; the third's claims
-need an approval; the fourth renders the clock, so it is never settled for long.
+The first provider's is ready when it exists, the second's when a word is written into it; the third's claims need an
+approval; the fourth renders the clock, so it is never settled for long.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Custom resources of load balancers as yawol 0.29 leaves them, for the objects of `loadbalancers_bare.py`.
 
-The set is named after the template's hash, which contains the port's id, and its machines after the set. A machine's
-RBAC objects are only recorded, which is all that is read of them.
+The set is named after the template's hash, its machines after the set. A machine's RBAC objects are only recorded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Simulates the agents' reports of many machines, which would need a computer of their own.
 
-A machine reports as soon as Nova runs its server and every half minute; the first of each set holds its address. The
-writes have a separate user agent, so they do not count as the product's.
+A machine reports once Nova runs its server and then every half minute; the first of each set holds its address. The
+user agent differs from the product's.
 """
 
 from __future__ import annotations
