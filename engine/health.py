@@ -1,14 +1,9 @@
-"""`/healthz`, `/readyz` and `/metrics` of a process, over HTTP.
+"""`/healthz`, `/readyz` and `/metrics` of a process, over HTTP; parts of it register checks with `Health.add`.
 
-Parts of the process register checks with `Health.add`; a check passes if it returns no reasons.
-
-- `/healthz` (`dead`) fails if only a restart helps: a loop makes no progress. The event loop itself answers, so a stuck
-  one does not. An outage of another system never fails it.
-- `/readyz` (`unready`) fails while something is missing that may return by itself: Temporal or the API server does not
-  answer (`engine/reachability.py`), a first list is not complete, a watch starves.
-
-Both answer 200 or 503 with the reasons, and with `notes` that are worth knowing. `/metrics` is Prometheus' default
-registry.
+| path | fails (503, with the reasons) |
+|---|---|
+| `/healthz` (`dead`) | if only a restart helps: a loop makes no progress; never by an outage of another system |
+| `/readyz` (`unready`) | while something is missing that may return by itself: a server, a first list, a watch |
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Hooks by which areas count requests, activities and writes, and the metrics that all areas share.
 
-Three kinds of places report: every HTTP exchange with Kubernetes and the clouds, the edge of every activity
-(`workers/activity_interceptor.py`), and every write of a lifecycle's own object (`activities/kube/writes.py`). An area
-that exports these numbers under the names of the system it replaces is a `Listener`; it selects its own by the kind of
-the lifecycle that asked. Without a listener a report costs nothing. An exception of a listener is only logged.
-
-Go's Prometheus client writes bucket bounds as `le="60"`, Python's as `le="60.0"`. Dashboards of the replaced systems
-select by the former, so `Histogram` writes them as Go does. Python's `_created` series are left out, as Go has none.
+An area that exports these numbers under the replaced system's names is a `Listener`; its exceptions are only logged.
+`Histogram` writes bucket bounds as Go does (`le="60"`), since those systems' dashboards select by them, and Python's
+`_created` series are left out.
 """
 
 from __future__ import annotations

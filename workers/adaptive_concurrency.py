@@ -3,13 +3,9 @@
     a task ends in good time --> 1/limit more          (additive increase)
     it took too long, or the event loop is late --> 7/10 of them   (multiplicative decrease)
 
-The floor of workflow tasks is one. Activities may wait for another system for minutes without any CPU, so their floor
-is an eighth: a waiting one, such as the binder's batch, must not block all others.
-
-A poll needs a free slot, so a process fetches no task that it cannot begin: the others stay with Temporal, where
-another worker can take them and no timeout runs. The lateness of the event loop shows too little CPU, whether by the
-process's own work, a quota, or its neighbours. Temporal's resource-based supplier measures the CPU of the whole machine
-instead, which is idle while a quota starves the process, and busy while a neighbour uses spare time.
+The floor of workflow tasks is one, of activities an eighth: one that waits for another system must not block all
+others. A poll needs a free slot, so other tasks stay with Temporal. Its resource-based supplier measures the whole
+machine's CPU, which shows neither a quota nor a neighbour.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Takes over the work of an earlier process of this machine that died, without waiting for timeouts.
 
-A heartbeat timeout has to be long enough for a process that hardly gets any CPU, and a workflow stays for ten seconds
-with the worker that has it in its cache. After a crash no claim would be bound for so long. So a starting worker checks
-the lifecycles that many objects wait for, those without an object. It fails their activities that ran in an ended
-process of this machine (or container), so the server retries them at once, and it lets any worker take their workflow
-tasks. If the machine is gone as well, its missing heartbeats show that.
+A starting worker checks the lifecycles that many objects wait for, those without an object. It fails their activities
+that ran in an ended process of this machine (or container), so the server retries them at once, and lets any worker
+take their workflow tasks.
 """
 
 from __future__ import annotations

@@ -1,15 +1,10 @@
 """One credential's connection, its token and its services.
 
-The first call requests a token, which all threads share. It is renewed two minutes before its end, and once when a
-service answers 401: a request whose token was refused has had no effect. Credentials that Keystone refuses are not
-tried again for a minute, since it may lock a user out.
+All threads share a token, renewed two minutes before its end and once after a 401, since a refused request has had no
+effect. Refused credentials are not tried again for a minute, since Keystone may lock a user out.
 
-`openstack.connection.Connection` provides configuration, authentication and adapters. Its ready-made services
-(`connection.compute`, ...) are not used: each asks for versions first, and their deletions hide that an object was gone
-already. The catalog has the addresses (public interface, the Secret's region): Nova's is used as it is, Neutron's and
-Glance's with their only versions, 2.0 and 2.
-
-No file or environment variable is read here (`credentials.py`).
+`openstack.connection.Connection` provides configuration, authentication and adapters, not its services: each asks for
+versions first, and their deletions hide that an object was gone.
 """
 
 from __future__ import annotations

@@ -1,17 +1,13 @@
 """Maps OpenStack's answers to our errors: the one place for that.
 
-The HTTP status decides, except where one status has several meanings: Neutron's 409 is a quota (`OverQuota`), an empty
-pool of addresses or a conflict; Nova's 403 is a quota or a denial. Errors have the shapes of the APIs' references:
-Neutron `{"NeutronError": {"type", "message"}}`, Nova `{"<kind>": {"code", "message"}}`, Keystone `{"error": {"title",
-"message"}}`.
+| answer | error |
+|---|---|
+| a quota: Neutron's 409 `OverQuota`, Nova's 403 about one | throttled |
+| an object's absence in the API's own shape; a proxy's 404 is none | absent |
+| missing, broken, unreadable, or a server's error | unavailable: the effect may have happened |
 
-A quota passes when resources are freed or it is raised, so it is *throttled*; the decision waits ever longer
-(`domain/loadbalancers/blockers.py`). An object is *absent* only if the API says so in its own shape: a proxy's 404
-must not look as if everything had been deleted. A missing, broken or unreadable answer and a server's error are
-*unavailable*: the effect may have happened, and the next attempt looks.
-
-Messages name object, call, project, answer and request id. Nova repeats invalid values, even the whole user data, so
-long unbroken texts (tokens, too) are left out.
+Messages name object, call, project, answer and request id. Nova repeats invalid values, even user data, so long
+unbroken texts are left out.
 """
 
 from __future__ import annotations

@@ -1,19 +1,14 @@
 """The keys by which payloads are encrypted: files in a directory, as a mounted Secret is one.
 
-A file's name is the key's id, its content 32 random bytes in base64 (`openssl rand -base64 32`). The file `current`
-names the key that writes; without it the last by name does, so names may be dates. An empty `current` only reads: the
-first step of turning encryption on where processes run.
+A file's name is the key's id, its content 32 random bytes in base64 (`openssl rand -base64 32`).
 
     keys/
       2026-05     read, for what was written with it
       2026-11     reads and writes
-      current     "2026-11", may be missing
+      current     "2026-11": the key that writes; without this file the last by name does; if it is empty, none
 
-The directory is read again every few seconds, and at once for an unknown key: Kubernetes brings a changed Secret to the
-pods within about a minute, at different times. If that fails the keys stay. A key may go once nothing is left that was
-written with it: open histories continue within months, closed ones end with the namespace's retention.
-
-One key serves 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3): far more than a half-year's.
+The directory is read again every few seconds, and at once for an unknown key; if that fails the keys stay. One key
+serves 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3).
 """
 
 from __future__ import annotations

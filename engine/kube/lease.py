@@ -1,16 +1,11 @@
 """Leases: electing one of several processes, and detecting whether another operator leads.
 
-The election follows client-go with fewer requests. The holder renews a Lease of 11 s every third of that, by one PUT
-over the version it knows. The others watch it and take it when it has not changed for 11 s of their own monotonic
-clock; clocks of different machines are never compared. A holder loses only if another process is in the Lease, not by
-being late: a leader's work here is harmless beside another leader's. A killed leader is replaced within 12 s.
+The holder renews a Lease of 11 s every third of that. The others take it when it has not changed for 11 s of their own
+monotonic clock, so a killed leader is replaced within 12 s. A late holder loses it only to another process.
 
-Run an election on a thread and a client of its own (`engine/own_thread.py`), so that a busy process keeps its Lease.
-
-The replaced operators elect in three ways: a Lease, the older annotation `control-plane.alpha.kubernetes.io/leader` on
-a ConfigMap, and operator-sdk's leader-for-life, a ConfigMap owned by the leader's Pod. Perdure does not act on a kind
-while one of these is held. This compares another machine's clock with ours, so a lock counts as live for a minute
-longer than it says.
+The replaced operators hold a Lease, the annotation `control-plane.alpha.kubernetes.io/leader` on a ConfigMap, or
+operator-sdk's leader-for-life, a ConfigMap owned by the leader's Pod. Since this compares clocks of machines, a lock
+counts as live for a minute longer than it says.
 """
 
 from __future__ import annotations
