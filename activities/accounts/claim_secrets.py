@@ -1,8 +1,7 @@
-"""A claim's Secret: written and deleted only if it belongs to the claim.
+"""A claim's Secret: written and deleted only if it belongs to the claim, by an annotation with its uid.
 
-An annotation with the claim's uid marks a Secret as the claim's. The replaced operator wrote no mark, and claims of a
-restored cluster have new uids; so a Secret without a mark, or with that of a claim that does not exist, is recognised
-by its content. Any other Secret stays unchanged, and the claim gets condition `SecretUnusable`.
+The replaced operator wrote no mark, and a restored cluster's claims have new uids: a Secret without a living claim's
+mark is recognised by its content.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ ROLE_FIELD = "role_arn"  # of a fleet manager's claim
 async def put_secret(
     kube: KubeApi, claim: Key, name: str, content: Mapping[str, object], key_ids: Container[str] = ()
 ) -> None:
-    """Write these entries and the claim's mark if the Secret differs; an entry that is None is removed.
+    """Write these entries and the claim's mark if the Secret differs; None removes an entry.
 
-    A Secret without a mark is the claim's if it has exactly these entries, or one of the keys with these ids.
+    Without a mark it is the claim's if it has exactly these entries or one of these keys.
 
     Raises:
         Denied: the Secret is the payer's, an Account's own, or not this claim's.

@@ -1,8 +1,6 @@
 """Kubernetes objects that claims get besides a pool's account: a customer's Account, and Secrets.
 
-Every step can be repeated: an Account's name is derived from the claim's uid, and it is looked up by the claim that it
-names. Secrets are touched in the claim's own namespace only; the customer's own Secret gets our finalizer and nothing
-else.
+An Account is found by the claim that it names. In the customer's own Secret only our finalizer is changed.
 """
 
 from __future__ import annotations

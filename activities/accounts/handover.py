@@ -1,11 +1,7 @@
-"""Hands an account over to the claim that it is bound to, and takes it back. Both can be repeated.
+"""Hands an account over to the claim that it is bound to, and takes it back; both can be repeated.
 
-A key is copied only if the Account, read immediately before, names the claim as its holder. The pool's pass hands over
-right after binding and executes the claim's own decisions, so one activity serves a claim; the claim's workflow then
-finds the work done, or completes it.
-
-A release first removes the claim's copy of the key, then the Account's links, then writes its status. If the process
-dies in between, no claim can get the Account, and the Account's own workflow completes the release.
+The pool's pass executes the claim's own decisions right after binding, so one activity serves a claim. A release
+removes the key, then the links, then the status.
 """
 
 from __future__ import annotations

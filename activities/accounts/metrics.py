@@ -15,14 +15,9 @@
 | `api_request_duration_seconds` | a request to Kubernetes or AWS for one of the area's lifecycles ends |
 | `aws_accounts`, `total_aws_accounts`, `perdure_create_budget_left` | the organization is counted |
 
-A transition is counted at the write that records it. The write carries a resourceVersion, so a repetition after a lost
-answer is refused: nothing is counted twice, and a transition is missed only if its answer is lost. Durations lie
-between timestamps of the object (whole seconds) and survive restarts. They begin and end as in the replaced operator's
-`pkg/localmetrics`, except the clean-up: here it is several activities, so it begins with the claim's deletion and
-includes waiting for other finalizers.
-
-Every series has the replaced operator's label `name="aws-account-operator"`. `starters/watch/account_metrics.py` has
-the metrics that are computed at each scrape.
+A transition is counted at the write that records it, whose resourceVersion prevents a second count. Durations lie
+between timestamps of the object, as in the replaced operator's `pkg/localmetrics`, except the clean-up, which includes
+waiting for other finalizers. `starters/watch/account_metrics.py` has the metrics that are computed at each scrape.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The pass over the organization: count it, give permits to Accounts and room to pools, check all open cases.
 
-Calls to AWS are bounded: both lists while Accounts wait to be created, else the accounts and the requests in progress
-once per sweep; one DescribeCases per hundred open cases and interval. Lost signals are repeated: a permit expires, and
-the next check sees a resolved case again.
+Both lists are read while Accounts wait to be created, else counted once per sweep. Lost signals are repeated.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The pass over an AccountPool: observe, decide, create, bind, write the status.
+"""The pass over an AccountPool, repeatable at any point.
 
-It can be repeated at any point. Names of created Accounts derive from the pass, so a second attempt finds them; a
-binding carries the resourceVersion that was decided upon; a claim whose link is missing gets it in the next pass, which
-finds the account that names it.
+Names of created Accounts derive from the pass, so a second attempt finds them. A binding carries the resourceVersion
+that was decided upon; a missing link of a claim is written by the next pass.
 """
 
 from __future__ import annotations

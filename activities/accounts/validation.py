@@ -17,6 +17,7 @@ from temporalio.client import Client
 from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
 from activities.aws import validation as aws
+from activities.aws.organization import tags_of
 from activities.aws.session import Sessions
 from activities.defined import Activities
 from domain.accounts import ACCOUNT
@@ -194,7 +195,7 @@ class ValidationActivities(Activities):
     async def _tag(self, run: _Run, account: Account) -> None:
         id_ = account.spec.aws_account_id
         try:
-            tags = differing_tags(await asyncio.to_thread(aws.tags_of, self._sessions, id_), run.config)
+            tags = differing_tags(await asyncio.to_thread(tags_of, self._sessions.payer(), id_), run.config)
             if tags:
                 await asyncio.to_thread(aws.tag, self._sessions, id_, tags)
         except ApiError as error:

@@ -3,19 +3,16 @@
 | file | contents |
 |---|---|
 | `errors.py` | maps botocore's errors to `engine.errors` |
-| `clients.py` | one botocore client per service and region, shared by all accounts, signing as the caller |
-| `session.py` | callers: the payer (from its Secret) and the member accounts (by AssumeRole); protected accounts |
-| `attempt.py` | the attempt of an activity: number, age, delays, cancellation |
-| `creation.py` | CreateAccount, its outcome, tags |
-| `organization.py` | the organization's pass: census, organizational units, moves; plain functions |
-| `identities.py` | the support role, the admin user and its key; their rotation and deletion |
-| `keys.py` | the Secret that holds the admin user's key |
-| `region_initialization.py` | listing regions, and the launch that initialises one |
-| `closing.py` | CloseAccount |
-| `opt_in.py` | regions that AWS enables on request only |
-| `quotas.py` | requests for higher service quotas |
-| `cases.py` | support cases |
+| `clients.py` | one boto3 client per service and region, shared by all accounts, signing as the caller |
+| `session.py` | callers: the payer and the member accounts; protected accounts |
+| `entering.py`, `customers.py` | callers in customers' accounts |
+| `creation.py`, `closing.py` | CreateAccount and its outcome; CloseAccount |
+| `organization.py` | accounts, organizational units, moves, tags |
+| `identities.py`, `keys.py` | the support role, the admin user; the Secret with its key |
+| `region_initialization.py`, `boot_times.py` | listing regions, and the launch that initialises one |
+| `opt_in.py`, `quotas.py`, `cases.py` | opt-in regions, service quotas, support cases |
 | `account_cleanup.py` | deleting the content of a released account |
-| `permissions.py` | every AWS action that the code calls, by who calls it |
+| `federated*.py`, `fleet.py` | roles for federated accesses and fleet managers |
+| `permissions.py` | every AWS action that the code calls, by caller |
 | `activities.py` | the activities, by the names that `domain.accounts.actions` gives them |
 """

@@ -1,12 +1,7 @@
-"""Deletes the content of a released account: instances, images, snapshots, volumes, endpoint services, buckets, zones.
+"""Deletes everything in a released account, whatever its origin: the next tenant must not find it.
 
-The order follows dependencies: instances before volumes, images before snapshots, endpoint connections before services,
-versions and uploads before buckets, records before zones. An interrupted clean-up lists again, and missing objects
-count as done. An object that cannot be deleted does not stop the others; at the end the activity fails with the list of
-what is left, as *unavailable* if all of it may pass by itself, else as a conflict (`NotClean`).
-
-Everything of these kinds is deleted, whatever its origin: the next tenant must not find it. First AWS is asked which
-account this is; payer and protected accounts are never entered.
+The order follows dependencies. Missing objects count as done. What cannot be deleted does not stop the rest: the
+activity fails at the end with a list of it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""How long new instances take until they run, by region: as long as the one that was last described until it ran.
+"""How long new instances take until they run, by region: as long as the last one that was described until it ran.
 
-- Where nothing is known, one launch is described, and the others wait for what that finds.
-- A region without a time of its own has the longest of the other regions'.
-- Where an instance had not run yet when it was terminated, the next one gets twice the time.
+Without any time, one launch is described and the others wait for its result. A region without a time uses the longest
+of the others.
 """
 
 from __future__ import annotations

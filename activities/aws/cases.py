@@ -1,21 +1,23 @@
-"""Support cases: opening the one that asks for Enterprise Support, resolving it, checking open ones.
+"""Support cases, which exist in us-east-1 only and need a Business plan or better.
 
-CreateCase has no idempotency token, and an open case costs people's time: if an earlier attempt may have opened it, a
-case of exactly this subject is searched for first. `includeResolvedCases` is always sent: without it a missing case
-would look resolved. Resolved cases are kept for 24 months. The Support API exists in us-east-1 only and needs a
-Business plan or better.
+CreateCase has no idempotency token, so a later attempt first searches for a case of exactly this subject. AWS keeps
+resolved cases for 24 months.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from activities import attempt
 from activities.aws.session import Payer, Sessions
 from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase, SupportCase
 from domain.accounts.constants import SUPPORT_CASE_SUBJECT
 from engine.errors import Absent, Invalid, Throttled, Unavailable
+
+if TYPE_CHECKING:
+    from mypy_boto3_support.type_defs import CaseDetailsTypeDef
 
 RESOLVED = "resolved"
 
@@ -63,22 +65,17 @@ def resolve_support_case(sessions: Sessions, action: ResolveSupportCase) -> None
 
 def describe_cases(sessions: Sessions, ids: Iterable[str]) -> dict[str, str]:
     """The status of each case by id, resolved ones too; one call per hundred. Unknown cases are left out."""
-    payer = sessions.payer()
+    payer, wanted = sessions.payer(), sorted(set(ids))
     statuses: dict[str, str] = {}
-    for chunk in _chunks(sorted(set(ids))):
-        statuses.update(_statuses(payer, chunk))
+    for first in range(0, len(wanted), _CASES_PER_CALL):
+        statuses.update(_statuses(payer, wanted[first : first + _CASES_PER_CALL]))
     return statuses
 
 
 def _statuses(payer: Payer, ids: list[str]) -> dict[str, str]:
     """One unknown id makes AWS refuse the whole call: halve the list until the unknown one is alone."""
     try:
-        pages = (
-            payer.support()
-            .get_paginator("describe_cases")
-            .paginate(caseIdList=ids, includeResolvedCases=True, includeCommunications=False)
-        )
-        return {case["caseId"]: case["status"] for page in pages for case in page["cases"]}
+        return {case["caseId"]: case["status"] for case in _cases(payer, caseIdList=ids)}
     except Absent:
         if len(ids) == 1:
             return {}
@@ -87,12 +84,16 @@ def _statuses(payer: Payer, ids: list[str]) -> dict[str, str]:
 
 
 def _of_subject(payer: Payer, subject: str) -> str:
-    pages = (
-        payer.support().get_paginator("describe_cases").paginate(includeResolvedCases=True, includeCommunications=False)
-    )
-    found = (case for page in pages for case in page["cases"] if case["subject"] == subject)
+    found = (case for case in _cases(payer) if case["subject"] == subject)
     oldest = min(found, key=lambda case: case["timeCreated"], default=None)
     return oldest["caseId"] if oldest is not None else ""
+
+
+def _cases(payer: Payer, **which: list[str]) -> Iterator[CaseDetailsTypeDef]:
+    """Resolved cases are asked for explicitly: without them a missing case would look resolved."""
+    pages = payer.support().get_paginator("describe_cases")
+    for page in pages.paginate(**which, includeResolvedCases=True, includeCommunications=False):
+        yield from page["cases"]
 
 
 def _body(action: OpenSupportCase) -> str:
@@ -101,8 +102,3 @@ def _body(action: OpenSupportCase) -> str:
         f"{action.account_id}\n\nPlease resolve this case once it is done.\n\n"
         f"[rh-internal-account-name: {action.name}]"
     )
-
-
-def _chunks(ids: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(ids), _CASES_PER_CALL):
-        yield ids[start : start + _CASES_PER_CALL]

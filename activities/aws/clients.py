@@ -1,16 +1,7 @@
-"""One boto3 client per service and region, shared by every account, signing with the current caller's keys.
+"""One boto3 client per service and region, shared by every account, since a client costs 15 ms of CPU.
 
-An EC2 client costs 15 ms of CPU, so clients per account would cost ten accounts of 17 regions 2.5 s before their first
-call. Clients depend on the caller only when a request is signed, by their credentials object. The shared clients' one
-answers with the current caller (a context variable). Callers hold a *twin*: the same client, whose `_make_api_call`,
-through which every operation and paginator goes, sets the caller and maps errors. A twin costs microseconds and cannot
-sign as another caller, even in nested calls. A shared client called without a twin signs nothing.
-
-botocore does not retry here: it would repeat CreateAccount or CreateAccessKey after a lost answer. The twin repeats a
-read that fails quickly; everything else is left to the activity's next attempt, which first looks what has happened. No
-call and no wait for another thread's call lasts longer than 35 s, which heartbeats rely on.
-
-Clients are thread-safe; the session that makes them is not (boto3's guide on multithreading), hence the lock.
+Callers hold a *twin*: the shared client with its own `_make_api_call`, which signs with the caller's keys and maps
+errors. botocore must not retry CreateAccount after a lost answer.
 """
 
 from __future__ import annotations
@@ -87,7 +78,10 @@ def reading(operation: str) -> bool:
 
 
 class Clients:
-    """The shared clients, made when first needed; above `kept`, the least recently used ones go."""
+    """The shared clients, made when first needed; above `kept`, the least recently used ones go.
+
+    Clients are thread-safe. The session that makes them is not (boto3's guide on multithreading), hence the lock.
+    """
 
     def __init__(self, *, connections: int = 64, kept: int = 256) -> None:
         self._kept = kept
@@ -166,7 +160,7 @@ class Caller:
     def _ask(
         self, make: Callable[[str, dict[str, object]], Answer], what: Call, parameters: dict[str, object]
     ) -> Answer:
-        """Send the call; repeat it once where that repeats no effect and may help."""
+        """Send the call; repeat a read that fails quickly, and a call whose credentials have changed, once."""
         credential = self.credential()
         started = time.monotonic()
         try:

@@ -1,8 +1,7 @@
-"""CloseAccount: the end of an AWS account.
+"""CloseAccount can be repeated: AWS answers with a conflict while it closes an account, and says when it is closed.
 
-A repetition is harmless: AWS answers with a conflict while it closes an account, and says when it is closed. The limits
-(a tenth of the organization's accounts in 30 days, and how many at once) are a ConstraintViolationException with a
-Reason (https://docs.aws.amazon.com/organizations/latest/APIReference/API_CloseAccount.html).
+Its limits are a ConstraintViolationException with a Reason
+(https://docs.aws.amazon.com/organizations/latest/APIReference/API_CloseAccount.html).
 """
 
 from __future__ import annotations

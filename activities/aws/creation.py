@@ -1,13 +1,7 @@
-"""CreateAccount: requested once per name, waited for, tagged.
+"""CreateAccount has no idempotency token, so a later attempt first searches for a request or account of that name.
 
-The API has no idempotency token; name and e-mail address are the intent. An attempt that may follow a lost answer looks
-for a request or account of that name first. The lists lag by seconds, but e-mail addresses are unique: a second request
-fails with EMAIL_ALREADY_EXISTS. An account of exactly this address and name is then adopted, if it is active, not
-tagged as another installation's, and recorded by no other Account.
-
-The request is asynchronous and takes seconds to minutes. A busy organization refuses it with ConcurrentModification,
-TooManyRequests or FinalizingOrganization; limits are a ConstraintViolation at once, or FailureReason
-ACCOUNT_LIMIT_EXCEEDED later (CreateAccount, DescribeCreateAccountStatus).
+The lists lag by seconds, but e-mail addresses are unique: a second request fails with EMAIL_ALREADY_EXISTS, and the
+existing account is adopted if it may be ours.
 """
 
 from __future__ import annotations
@@ -17,10 +11,18 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from activities import attempt
-from activities.aws.organization import FAILED, IN_PROGRESS, SUCCEEDED, list_accounts, list_attempts
+from activities.aws.organization import FAILED, IN_PROGRESS, SUCCEEDED, list_accounts, list_attempts, set_tags, tags_of
 from activities.aws.session import Payer, Sessions
 from domain.accounts import ACCOUNT
-from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
+from domain.accounts.actions.creation import (
+    PERMIT_EXPIRED,
+    TRANSIENT_REASONS,
+    AwaitAccount,
+    CreateAccount,
+    CreatedAccount,
+    CreateRequest,
+    TagAccount,
+)
 from domain.accounts.constants import OWNER_TAG
 from domain.accounts.organization import MemberAccount
 from engine.errors import Absent, ApiError, Conflict, Invalid, Pending, Throttled, Unavailable
@@ -28,11 +30,7 @@ from engine.kube.json import text
 
 log = logging.getLogger(__name__)
 
-PERMIT_EXPIRED = "PermitExpired"
 EMAIL_ALREADY_EXISTS = "EMAIL_ALREADY_EXISTS"
-
-# Temporary failures of a valid request: the decision makes another.
-_ASK_ANEW = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
 
 # After 3, 6, 10, 15, 22, 30, 40 s, then every 15 s.
 _LOOKS = (3, 3, 4, 5, 7, 8, 10, 15)
@@ -102,9 +100,8 @@ def tag_account(sessions: Sessions, action: TagAccount) -> None:
     payer = sessions.payer()
     try:
         wanted = action.tags if action.fresh else _left_to_tag(payer, action)
-        tags = [{"Key": name, "Value": value} for name, value in sorted(wanted.items())]
-        if tags:
-            payer.organizations().tag_resource(ResourceId=action.account_id, Tags=tags)  # type: ignore[arg-type]
+        if wanted:
+            set_tags(payer, action.account_id, wanted)
     except (Throttled, Unavailable) as error:
         if attempt.number() < _TAGGING_ATTEMPTS:
             raise
@@ -124,8 +121,7 @@ def _left_to_tag(payer: Payer, action: TagAccount) -> dict[str, str]:
 
 def owner_of(payer: Payer, account_id: str) -> str | None:
     """The owner in the tags, which is an installation's `shard-name`; None without one."""
-    pages = payer.organizations().get_paginator("list_tags_for_resource").paginate(ResourceId=account_id)
-    return next((tag["Value"] for page in pages for tag in page["Tags"] if tag["Key"] == OWNER_TAG), None)
+    return tags_of(payer, account_id).get(OWNER_TAG)
 
 
 def foreign(sessions: Sessions, account_ids: Iterable[str]) -> set[str]:
@@ -135,9 +131,8 @@ def foreign(sessions: Sessions, account_ids: Iterable[str]) -> set[str]:
 
 
 def _refuse_expired(action: CreateAccount) -> None:
-    """A permit is for its moment: the organization counts accounts and requests, and must know all of them."""
-    now = attempt.started_at()
-    if now >= action.until:
+    """An expired permit no longer counts towards the organization's limits."""
+    if attempt.started_at() >= action.until:
         raise Invalid(
             f"the permit to create account {action.name} was valid until {action.until:%H:%M:%S} UTC: no "
             "account was requested from AWS, and a new permit is needed",
@@ -182,6 +177,6 @@ def _failed(sessions: Sessions, action: AwaitAccount, reason: str) -> CreatedAcc
             "Account",
             code=reason,
         )
-    if reason in _ASK_ANEW:
+    if reason in TRANSIENT_REASONS:
         raise Conflict(f"{what}; it can be requested again", code=reason)
     raise Invalid(f"{what}. See the FailureReason in the DescribeCreateAccountStatus reference.", code=reason)

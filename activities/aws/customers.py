@@ -1,7 +1,6 @@
 """Customers as callers, with the keys in a Secret that a custom resource names.
 
-The Secret is read for every activity and never kept: a customer may change or revoke keys at any time. Only AWS knows
-which account they open, so it is asked; the payer's own and protected accounts are refused.
+The Secret is read for every activity, since a customer may change or revoke keys at any time.
 """
 
 from __future__ import annotations

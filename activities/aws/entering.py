@@ -1,10 +1,6 @@
 """Access to an account that a customer has brought: by its support role, by the customer's key, or in STS mode.
 
-The organization did not make these accounts, so its own role does not exist there. The customer's key is read from the
-claim's Secret, again after a minute and when AWS refuses it, and never leaves this process. AWS is asked first which
-account it belongs to: a key of another account, such as the payer's, is refused. In STS mode the payer assumes its jump
-role, and from that the customer's role with the customer's external id, so the customer's trust policy can name one
-role of the payer's and no other.
+The organization did not make these accounts, so its own role does not exist there.
 """
 
 from __future__ import annotations
@@ -73,7 +69,7 @@ class JumpRole(Assumed):
 
 
 class RoleOfCustomer(Member):
-    """A customer's account under the role that its claim names. Its sessions last an hour at most."""
+    """STS mode: the role that the claim names, assumed with its external id from the payer's jump role."""
 
     jump: JumpRole
     access: Access
@@ -90,6 +86,8 @@ class RoleOfCustomer(Member):
 
 
 class KeyOfCustomer(KeyHolder, Member):
+    """The key in the claim's Secret. AWS is asked first which account it opens, which might be the payer's."""
+
     where: str
 
     @property
@@ -98,7 +96,6 @@ class KeyOfCustomer(KeyHolder, Member):
         return self.where
 
     def enter(self) -> None:
-        """Check the key's account before anything else."""
         self.confirm()
 
     def confirm(self) -> None:

@@ -1,12 +1,7 @@
-"""Maps botocore's exceptions to our errors: the one place for that.
+"""Maps botocore's exceptions to our errors, by AWS's code, else its spelling, else the HTTP status.
 
-Each service has its own codes (`AccessDenied`, `AccessDeniedException`, `UnauthorizedOperation`), and the HTTP status
-tells little: EC2 throttles with 503, Organizations with 400. So the code decides, then its spelling, then the status.
-Codes are from the "Common Errors" page of each service's API reference.
-
-A failed, broken or silent connection is *unavailable*: the effect may have happened, and the next attempt looks.
-Messages name the operation, object, account, region, AWS's code, text and request id (which AWS Support asks for), and
-what a person can do.
+The status says little: EC2 throttles with 503, Organizations with 400. Codes are from the "Common Errors" page of each
+service's API reference. Without an answer the effect may have happened.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Compares the queues and rules of a place with what AWS has, and corrects them.
+"""Compares the queues and rules of a place with AWS's, and corrects one difference at a time.
 
-A check is a handful of Describe calls. Differences are written one at a time, in dependency order: the dead-letter
-queue, the queue, then each rule with its targets. A deleted queue cannot be created again for a minute. PutTargets
+The order is dead-letter queue, queue, rules, targets. A deleted queue cannot be created again for a minute; PutTargets
 answers for each target separately.
 """
 

@@ -1,15 +1,11 @@
 """Federated access in IAM: validates a role's policies in the payer's account, grants roles in customers' accounts.
 
-Objects are looked up by name first and changed only where they differ. A custom policy changes by a new default
-version, so its role is never without it.
-
-A validation creates the policy in the payer's account, under a fixed path and name, and deletes it; after an
-interrupted attempt the next one deletes it, or `perdure audit` reports it.
+Objects are looked up by name and changed only where they differ. A custom policy changes by a new default version, so
+its role is never without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from temporalio import activity
@@ -18,9 +14,9 @@ from activities import attempt
 from activities.aws.customers import customer, customer_in
 from activities.aws.federated_cleaning import revoke_access
 from activities.aws.federated_policies import (
-    EXISTS,
     attached_policies,
     is_aws,
+    made,
     managed_policies,
     name_of,
     remove_policy,
@@ -29,6 +25,7 @@ from activities.aws.federated_policies import (
     there,
 )
 from activities.aws.session import Payer, Sessions
+from activities.aws.tags import tag_list
 from activities.defined import Activities
 from domain.accounts.federated import ACCESS_TAG, VALIDATION_PATH, VALIDATION_PREFIX
 from domain.accounts.federated.actions import (
@@ -49,7 +46,6 @@ from engine.errors import Absent, Conflict, Invalid
 
 if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
-    from mypy_boto3_iam.type_defs import TagTypeDef
 
 
 class FederatedActivities(Activities):
@@ -85,12 +81,12 @@ class FederatedActivities(Activities):
         """Create the policy, or correct its default version."""
         iam = self._iam(action)
         arn = policy_arn(action.partition, action.account_id, action.name)
-        if there(lambda: iam.get_policy(PolicyArn=arn)) or not _made(
+        if there(lambda: iam.get_policy(PolicyArn=arn)) or not made(
             lambda: iam.create_policy(
                 PolicyName=action.name,
                 Description=action.description,
                 PolicyDocument=action.document,
-                Tags=_tags(action),
+                Tags=tag_list({ACCESS_TAG: action.access_uid}),
             )
         ):
             set_document(iam, arn, action.document)
@@ -99,12 +95,12 @@ class FederatedActivities(Activities):
     def ensure_access_role(self, action: EnsureAccessRole) -> None:
         """Create the role, or correct its trust policy."""
         iam = self._iam(action)
-        if there(lambda: iam.get_role(RoleName=action.name)) or not _made(
+        if there(lambda: iam.get_role(RoleName=action.name)) or not made(
             lambda: iam.create_role(
                 RoleName=action.name,
                 AssumeRolePolicyDocument=trust(action.principal),
                 Description=action.description,
-                Tags=_tags(action),
+                Tags=tag_list({ACCESS_TAG: action.access_uid}),
             )
         ):
             _mend_role(iam, action)
@@ -148,7 +144,7 @@ def _custom_fault(payer: Payer, action: ValidatePolicies) -> str | None:
     iam, arn = payer.iam(), _validation_arn(payer, action.uid)
 
     def make() -> bool:
-        return _made(
+        return made(
             lambda: iam.create_policy(
                 Path=VALIDATION_PATH,
                 PolicyName=f"{VALIDATION_PREFIX}{action.uid}",
@@ -177,17 +173,6 @@ def _validation_arn(payer: Payer, uid: str) -> str:
 
 
 # --- granting ---
-
-
-def _made(create: Callable[[], object]) -> bool:
-    """False if an object of that name exists."""
-    try:
-        create()
-    except Conflict as error:
-        if error.code != EXISTS:
-            raise
-        return False
-    return True
 
 
 def _mend_role(iam: IAMClient, action: EnsureAccessRole) -> None:
@@ -229,7 +214,3 @@ def _take_away(iam: IAMClient, action: AttachAccessPolicies, arn: str) -> None:
     there(lambda: iam.detach_role_policy(RoleName=action.role, PolicyArn=arn))
     if not is_aws(arn) and arn.endswith(f"-{action.uid}"):
         remove_policy(iam, arn)
-
-
-def _tags(action: GrantAction) -> list[TagTypeDef]:
-    return [{"Key": ACCESS_TAG, "Value": action.access_uid}]

@@ -1,12 +1,7 @@
-"""Takes a federated access back: deletes its role and custom policies in the customer's account.
+"""Revokes a federated access: deletes its role and custom policies in the customer's account.
 
-The payer enters by OrganizationAccountAccessRole if the account belongs to the organization, or by its support role if
-a claim has brought it; otherwise the customer's own keys are used. A tenant can write an access's labels and spec. So
-the payer deletes only a role with this access's tag or, without a tag (as the replaced operator made them), one that
-trusts the access's external identity; and only policies with that tag or, without one, with the name that the
-AWSFederatedRole gives. With the customer's own keys only the customer's account is affected.
-
-In an account that AWS has closed there is nothing to delete: the access counts as taken back.
+Tenants can write an access's spec, so with its own rights the payer deletes only what has the access's tag or, made by
+the replaced operator without tags, its principal or policy name.
 """
 
 from __future__ import annotations
@@ -56,7 +51,9 @@ class SupportedCleaner(SupportedAccount):
 
 
 def revoke_access(sessions: Sessions, action: RevokeAccess) -> None:
-    """Delete what the access has in its account.
+    """Delete what the access has in its account; an account that AWS has closed has nothing.
+
+    Entered by the organization's role, else the support role of a claim's account, else the customer's own keys.
 
     Raises:
         Denied: no credentials give access, or the role is foreign.

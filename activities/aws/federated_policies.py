@@ -10,13 +10,12 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from engine.errors import Absent
+from engine.errors import Absent, Conflict
 
 if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
     from mypy_boto3_iam.type_defs import PolicyDocumentTypeDef
 
-EXISTS = "EntityAlreadyExists"
 _MOST_VERSIONS = 5
 
 
@@ -25,6 +24,17 @@ def there(call: Callable[[], object]) -> bool:
     try:
         call()
     except Absent:
+        return False
+    return True
+
+
+def made(create: Callable[[], object]) -> bool:
+    """False if an object of that name exists."""
+    try:
+        create()
+    except Conflict as error:
+        if error.code != "EntityAlreadyExists":
+            raise
         return False
     return True
 

@@ -1,8 +1,7 @@
 """The role `managed-sts-role`: what a fleet manager's principal may do in an account.
 
-Its inline policy allows managing roles, policies, instance profiles and OIDC providers of this account, secrets, and
-S3; installers depend on the list, which is the replaced operator's. Creation comes first, and an existing role is only
-corrected: a repeated step never interrupts a role that works.
+Installers depend on the list of actions, which is the replaced operator's. An existing role is corrected without
+interruption.
 """
 
 from __future__ import annotations
@@ -11,11 +10,13 @@ import json
 from contextlib import suppress
 
 from activities import attempt
-from activities.aws.identities import OWNER_TAGS, delete_users, strip_role, tag_list, trust
+from activities.aws.federated_policies import made
+from activities.aws.identities import OWNER_TAGS, delete_users, strip_role, trust
 from activities.aws.session import Sessions
+from activities.aws.tags import tag_list
 from domain.accounts.actions.identities import DeleteFleetRole, EnsureFleetRole
 from domain.accounts.constants import FLEET_POLICY, FLEET_ROLE
-from engine.errors import Absent, Conflict
+from engine.errors import Absent
 
 _DESCRIPTION = "Managed by AAO"
 _POLICY_ACTIONS = (
@@ -43,16 +44,14 @@ def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
     member = sessions.member(action.account_id, action.partition)
     member.confirm()
     iam = member.iam()
-    try:
-        iam.create_role(
+    if not made(
+        lambda: iam.create_role(
             RoleName=FLEET_ROLE,
             AssumeRolePolicyDocument=trust(action.trusted_arn),
             Description=_DESCRIPTION,
             Tags=tag_list(action.tags),
         )
-    except Conflict as error:
-        if error.code != "EntityAlreadyExists":
-            raise
+    ):
         iam.update_assume_role_policy(RoleName=FLEET_ROLE, PolicyDocument=trust(action.trusted_arn))
         iam.tag_role(RoleName=FLEET_ROLE, Tags=tag_list(action.tags))
     attempt.checkpoint()

@@ -1,14 +1,7 @@
 """Perdure's identities in a member account: the support role, the admin user, and the user's one key.
 
-Names are deterministic (`ManagedOpenShift-Support-<id>`, `osdManagedAdmin-<id>`, with the Account's label as id), so
-everything is created first and read only if it exists. An existing user is adopted only with our tags, since all its
-keys are then deleted; a role is corrected in any case.
-
-AWS returns a key's secret half once, in the answer to CreateAccessKey. If that answer or the write of the Secret is
-lost, the next attempt deletes the key and creates another. A user has at most two keys.
-
-IAM is eventually consistent: for minutes a new object may be missing (NoSuchEntity), and a session unknown
-(InvalidClientTokenId) or denied (AccessDenied). Such refusals count as temporary while the action is young.
+Names are deterministic, so everything is created first and read only if it exists. A key's secret half is
+only in CreateAccessKey's answer: if lost, another key replaces it.
 """
 
 from __future__ import annotations
@@ -24,8 +17,9 @@ from activities import attempt
 from activities.aws import keys
 from activities.aws.closing import is_closed
 from activities.aws.entering import entered
-from activities.aws.federated_policies import attached_policies, only_allows, trusted
+from activities.aws.federated_policies import attached_policies, made, only_allows, trusted
 from activities.aws.session import Member, Sessions
+from activities.aws.tags import tag_list
 from domain.accounts.actions.identities import (
     AdminSecret,
     DeleteIdentities,
@@ -48,8 +42,6 @@ if TYPE_CHECKING:
 SUPPORT_ROLE_DESCRIPTION = "AdminAccess for BYOC"  # upstream's text, on pool accounts too
 OWNER_TAGS = ("clusterAccountName", "clusterNamespace")
 
-_EXISTS = "EntityAlreadyExists"
-
 
 def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
     """Create the role, or correct an existing one."""
@@ -58,20 +50,18 @@ def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
         member = entered(sessions, action, settle=attempt.SETTLING)
         iam, name = member.iam(), f"{SUPPORT_ROLE_PREFIX}{action.iam_user_id}"
         policy = _administrator(action.partition)
-        try:
-            iam.create_role(
+        if made(
+            lambda: iam.create_role(
                 RoleName=name,
                 AssumeRolePolicyDocument=trust(*lets_in),
                 Description=SUPPORT_ROLE_DESCRIPTION,
                 Tags=tag_list(action.tags),
             )
-        except Conflict as error:
-            if error.code != _EXISTS:
-                raise
+        ):
+            iam.attach_role_policy(RoleName=name, PolicyArn=policy)
+        else:
             _mend_role(iam, name, lets_in, action.tags)
             _mend_policies(iam, name, policy)
-        else:
-            iam.attach_role_policy(RoleName=name, PolicyArn=policy)
 
 
 def _mend_role(iam: IAMClient, name: str, lets_in: tuple[str, ...], tags: Mapping[str, str]) -> None:
@@ -122,21 +112,17 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
     Raises:
         Conflict: an existing user of that name is not ours.
     """
-    try:
-        iam.create_user(UserName=user, Tags=tag_list(tags))
-    except Conflict as error:
-        if error.code != _EXISTS:
-            raise
-        found = iam.get_user(UserName=user)["User"]
-        if not _marked(found.get("Tags", []), tags):
-            marks = ", ".join(f"{name}={tags.get(name, '')}" for name in OWNER_TAGS)
-            raise Conflict(
-                f"{found['Arn']} exists without Perdure's tags ({marks}) and is not changed. Delete "
-                "it, or add these tags so that Perdure takes the user and its keys over.",
-                code="ForeignUser",
-            ) from error
-        return False
-    return True
+    if made(lambda: iam.create_user(UserName=user, Tags=tag_list(tags))):
+        return True
+    found = iam.get_user(UserName=user)["User"]
+    if not _marked(found.get("Tags", []), tags):
+        marks = ", ".join(f"{name}={tags.get(name, '')}" for name in OWNER_TAGS)
+        raise Conflict(
+            f"{found['Arn']} exists without Perdure's tags ({marks}) and is not changed. Delete "
+            "it, or add these tags so that Perdure takes the user and its keys over.",
+            code="ForeignUser",
+        )
+    return False
 
 
 def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
@@ -181,11 +167,11 @@ def _put_first(kube: BlockingKube, action: EnsureAdminUser, key: Mapping[str, st
 
 
 def _new_key(iam: IAMClient, user: str) -> dict[str, str]:
-    made = iam.create_access_key(UserName=user)["AccessKey"]
+    created = iam.create_access_key(UserName=user)["AccessKey"]
     return {
         keys.USER_NAME: user,
-        keys.ACCESS_KEY_ID: made["AccessKeyId"],
-        keys.SECRET_ACCESS_KEY: made["SecretAccessKey"],
+        keys.ACCESS_KEY_ID: created["AccessKeyId"],
+        keys.SECRET_ACCESS_KEY: created["SecretAccessKey"],
     }
 
 
@@ -203,11 +189,10 @@ def _delete_keys(iam: IAMClient, user: str, ids: list[str]) -> None:
 
 
 def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
-    """Put a new key into the Secret, then delete every other key of the user.
+    """Put a new key into the Secret, then delete every other key of the user, who may have two.
 
-    The Secret names the lifecycle that the key was made for (a claim's workflow id), so a repeated rotation finds its
-    own key and only deletes the others. Any key that is not the Secret's is from an interrupted attempt or a tenant,
-    and is deleted first, which makes room for the new one.
+    The Secret records the claim's workflow id: a repeated rotation recognises its key. Keys that are not in the Secret
+    are deleted first, to make room.
     """
     kube, member = sessions.kube, sessions.member(action.account_id, action.partition)
     member.confirm()
@@ -226,8 +211,8 @@ def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
     if secret is not None and secret.complete and secret.rotated_for == lifecycle and held in living:
         return
     with _settling():
-        made = _new_key(iam, user)
-    keys.write(kube, action.owner, action.secret, made, before=secret, rotated_for=lifecycle)
+        key = _new_key(iam, user)
+    keys.write(kube, action.owner, action.secret, key, before=secret, rotated_for=lifecycle)
     _delete_keys(iam, user, [key for key in living if key == held])
 
 
@@ -306,9 +291,8 @@ def delete_role(iam: IAMClient, role: str) -> None:
 
 def strip_role(iam: IAMClient, role: str) -> None:
     """Detach shared policies and delete inline ones."""
-    for attached in iam.get_paginator("list_attached_role_policies").paginate(RoleName=role):
-        for policy in attached["AttachedPolicies"]:
-            iam.detach_role_policy(RoleName=role, PolicyArn=policy["PolicyArn"])
+    for arn in attached_policies(iam, role):
+        iam.detach_role_policy(RoleName=role, PolicyArn=arn)
     for inline in iam.get_paginator("list_role_policies").paginate(RoleName=role):
         for name in inline["PolicyNames"]:
             iam.delete_role_policy(RoleName=role, PolicyName=name)
@@ -316,7 +300,7 @@ def strip_role(iam: IAMClient, role: str) -> None:
 
 @contextmanager
 def _settling(*, young: bool = True) -> Iterator[None]:
-    """Treat refusals that a new account, user or role may give as temporary while the action is young.
+    """Treat refusals as temporary while the action is young, as IAM is eventually consistent for minutes.
 
     With a customer's key (`young` False) they are reported at once.
     """
@@ -331,10 +315,6 @@ _SETTLES = frozenset({"AccessDenied", "InvalidClientTokenId", "NoSuchEntity"})
 
 def _administrator(partition: str) -> str:
     return f"arn:{partition}:iam::aws:policy/{ADMINISTRATOR_POLICY}"
-
-
-def tag_list(tags: Mapping[str, str]) -> list[TagTypeDef]:
-    return [{"Key": name, "Value": value} for name, value in sorted(tags.items())]
 
 
 def _marked(found: list[TagTypeDef], wanted: Mapping[str, str]) -> bool:

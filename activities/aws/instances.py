@@ -1,9 +1,6 @@
-"""What EC2 and Auto Scaling say of instances, in bulk, and the two calls that answer a lifecycle hook.
+"""EC2's and Auto Scaling's state of instances, in bulk, and the two calls that answer a lifecycle hook.
 
-Each question is one call for up to 200 instances (the most values of a filter; DescribeInstanceStatus takes 100 ids,
-DescribeAutoScalingInstances 50). EC2 is asked by a filter, since an unknown id would make it refuse the whole call;
-instances missing in the answer do not exist. DescribeInstanceStatus has no such filter and is asked about the found
-ones only. AWS may split any answer into pages.
+Instances are selected by a filter of up to 200 ids: an unknown id as a parameter would make EC2 refuse the whole call.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The Secret that holds an account's admin key: `<account>-secret`, owned by the Account.
 
-Entries: `aws_user_name`, `aws_access_key_id`, `aws_secret_access_key`. The annotation `perdure.dev/rotated-for` names
-the lifecycle (workflow id) of the last rotation, so a repeated one recognises its own work; `perdure.dev/former-keys`
-lists the replaced keys' ids, so a claim's copy of one is recognised. The key itself goes from AWS's answer into the
-Secret and into no result, log line or message.
+Annotations record the workflow id of the last rotation, and the ids of former keys, by which a claim's copy is
+recognised. The key itself goes into no result, log line or message.
 """
 
 from __future__ import annotations

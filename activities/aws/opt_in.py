@@ -1,12 +1,8 @@
-"""Opt-in regions: enables them, and polls AWS's progress.
+"""Opt-in regions: enables them, and polls AWS's progress, which takes minutes to hours.
 
-Enabling takes AWS minutes, at times hours, and only the account itself is notified
-(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). One ListRegions returns all regions;
-if a policy of the organization forbids it, each region is asked for. At most six may be in progress in an account. The
-account makes the calls under its own role: the payer would need trusted access, which not every organization has
-enabled, and would make as many calls. Polls come each minute at first, then less often, down to one in five minutes.
-
-EnableRegion can be repeated: an ENABLING region stays so, and a DISABLING one is enabled once it is DISABLED.
+EnableRegion can be repeated; at most six regions of an account may be in progress
+(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The account calls under its own role:
+the payer would need trusted access.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""The organization: its accounts, its units, and which account is where.
+"""The organization: its accounts, its units, and which account is where, asked by the payer.
 
-Plain functions on threads, called by the organization's own workflow, except the moves, which each hand-over makes. All
-calls are the payer's, and few: the API allows a handful per second for a whole company and pages by at most twenty.
-
-Facts (AWS Organizations API reference): an account's `State` replaced `Status` in 2025, so both are read; create
-requests are listed for 90 days; lists are eventually consistent; units of one parent have different names; MoveAccount
-needs the account's real parent as its source.
+The API allows a few calls a second for a whole company, pages by twenty at most, and lists are eventually consistent.
+An account's `State` replaced `Status` in 2025: both are read.
 """
 
 from __future__ import annotations
@@ -19,6 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeGuard
 
 from activities.aws.session import Payer, Sessions
+from activities.aws.tags import tag_list
 from domain.accounts.organization import Census, CreateAttempt, MemberAccount
 from domain.accounts.passes import UnitRefused, Units
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled
@@ -67,14 +64,12 @@ def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
 
 
 def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[str]) -> Units:
-    """Create or find the units of these names under `base`.
+    """Create the units of these names under `base`; list existing ones only if some are duplicates.
 
-    Creating first costs one call for a new name; the listing, made once if some exist, one per twenty. AWS makes one
-    change of an organization at a time and refuses concurrent ones. Changes are quick, so a few run concurrently, and
-    refused ones are repeated one after another.
+    A few are created concurrently. AWS changes one at a time, so refused ones are repeated one by one.
 
     Raises:
-        ApiError: a failure that is not a single name's. The next attempt finds the units made before it.
+        ApiError: a failure that concerns all names.
     """
     payer, wanted = sessions.payer(), tuple(dict.fromkeys(names))
     with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="units") as threads:
@@ -117,19 +112,17 @@ def _listed(existing: Mapping[str, str], name: str, error: Conflict) -> str:
 
 
 def move_account(sessions: Sessions, account_id: str, root: str, base: str, unit: str) -> None:
-    """Move an account from the root to a unit, unless it is there already.
-
-    From another unit it is moved only if that unit is below `base`: otherwise another party put it there.
+    """Move an account from the root, or another unit below `base`, to a unit; done if it is there already.
 
     Raises:
         Denied: the account is protected, or outside of root and `base`.
         Throttled: another client is changing the organization.
-        Absent: the account or the unit is not in the organization.
+        Absent: the account or unit does not exist.
     """
     sessions.refuse_protected(account_id)
     payer = sessions.payer()
     try:
-        _move(payer, account_id, root, unit)
+        move(payer, account_id, root, unit)
     except (Absent, Conflict) as error:
         if error.code not in _MISPLACED:
             raise
@@ -137,30 +130,41 @@ def move_account(sessions: Sessions, account_id: str, root: str, base: str, unit
 
 
 def _move_from_where_it_is(payer: Payer, account_id: str, root: str, base: str, unit: str, error: ApiError) -> None:
-    parent = _parent(payer, account_id)
+    parent = parent_of(payer, account_id)
     if parent == unit:
         return
-    if parent != root and _parent(payer, parent) != base:
+    if parent != root and parent_of(payer, parent) != base:
         raise Denied(
             f"account {account_id} is in {parent}, which is neither the root nor a unit under {base}. "
             f"Perdure did not move it there: move it to {root} or {unit} by hand.",
             code="ForeignParent",
         ) from error
-    _move(payer, account_id, parent, unit)
+    move(payer, account_id, parent, unit)
 
 
-def _move(payer: Payer, account_id: str, source: str, unit: str) -> None:
+def move(payer: Payer, account_id: str, source: str, target: str) -> None:
     try:
-        payer.organizations().move_account(AccountId=account_id, SourceParentId=source, DestinationParentId=unit)
+        payer.organizations().move_account(AccountId=account_id, SourceParentId=source, DestinationParentId=target)
     except Throttled as error:
         # Organizations allows one change at a time: spread the repetitions.
         error.delay = timedelta(seconds=random.uniform(0.5, 3))  # noqa: S311
         raise
 
 
-def _parent(payer: Payer, child: str) -> str:
+def parent_of(payer: Payer, child: str) -> str:
+    """The id of the root or unit that an account or unit is in; empty for a root."""
     parents = payer.organizations().list_parents(ChildId=child)["Parents"] if not child.startswith("r-") else []
     return parents[0]["Id"] if parents else ""
+
+
+def tags_of(payer: Payer, account_id: str) -> dict[str, str]:
+    pages = payer.organizations().get_paginator("list_tags_for_resource").paginate(ResourceId=account_id)
+    return {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}
+
+
+def set_tags(payer: Payer, account_id: str, tags: Mapping[str, str]) -> None:
+    """Set these tags, overwriting existing values; other tags stay."""
+    payer.organizations().tag_resource(ResourceId=account_id, Tags=tag_list(tags))
 
 
 def list_units(payer: Payer, base: str) -> dict[str, str]:

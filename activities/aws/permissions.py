@@ -1,11 +1,7 @@
-"""Every AWS action that the code calls, by caller, with the reason: what the IAM policies must allow.
+"""Every AWS action that the code calls, by caller, with the reason; `deploy/iam/` is rendered from it.
 
-A test compares the table with the calls, and `deploy/iam/` is rendered from it. The payer's policy belongs to the keys
-in the Secret. Member accounts need no policy, since AWS gives OrganizationAccountAccessRole full rights; a service
-control policy must leave these.
-
-The table has IAM's names; `API_CALLS` has the API's where they differ (`HeadObject` needs `s3:GetObject`).
-GetCallerIdentity needs no permission and is listed for completeness.
+Names are IAM's; `API_CALLS` has the API's where they differ. Member accounts need no policy, as their role has full
+rights; a service control policy must leave these.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """Callers of AWS for instances: this process under its own credentials, or a role that it assumes.
 
-The process's credentials are those that AWS's libraries find (environment, web identity of the pod's service account,
-container, instance profile); botocore renews those that expire, and they are searched for again when AWS refuses them.
-The settings name a role if the queue and its instances belong to another account.
-
-Thread-safe; one `Places` per process. In observe mode only reads are sent, and receiving is not a read: it takes
-messages from other readers of the queue.
+AWS's libraries find the process's credentials; settings name a role if the queue is in another account.
+In observe mode only reads are sent, and ReceiveMessage is not one.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials
 
 from activities.aws.clients import Clients, held, mapped
 from activities.aws.errors import UNAUTHENTICATED, Call
-from activities.aws.session import NO_CREDENTIALS, SESSION_SECONDS, Assumed, Services
+from activities.aws.session import NO_CREDENTIALS, Assumed, Services, require_account
 from domain.instances.names import partition_of
 from domain.instances.places import Place
 from engine.errors import Denied
@@ -60,17 +56,9 @@ class Role(Assumed):
 
     def assume(self) -> ReadOnlyCredentials:
         """A session under the role, which must be in the place's account."""
-        answer = self._process.sts().assume_role(
-            RoleArn=self._place.role, RoleSessionName=ROLE_SESSION, DurationSeconds=SESSION_SECONDS
-        )
-        arn, keys = answer["AssumedRoleUser"]["Arn"], answer["Credentials"]
-        if arn.split(":")[4:5] != [self._place.account]:
-            raise Denied(
-                f"{self._place.role} gave a session as {arn}, which is not in account {self._place.account}: nothing "
-                "is done there. Correct PERDURE_INSTANCES_QUEUES.",
-                code="IdentityMismatch",
-            )
-        return ReadOnlyCredentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
+        arn, credential = self._process.assume_role(self._place.role, ROLE_SESSION)
+        require_account(arn, self._place.account, self._place.role, "Correct PERDURE_INSTANCES_QUEUES.")
+        return credential
 
 
 class Places:

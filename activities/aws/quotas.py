@@ -1,16 +1,7 @@
-"""Service quotas: requests to raise them, and polling AWS's progress.
+"""Service quotas: requests to raise them, and polling AWS's progress, which takes minutes to days.
 
-A request is PENDING, then perhaps CASE_OPENED with AWS Support, for minutes to days, without a notification. One list
-returns all requests of a region in the last 90 days, so a check costs one call. A quota's value is read only before a
-request and after a refusal: a quota that is high enough needs no request.
-
-An account may have 20 requests open, one per quota, and 2 in a region that it opted in to
-(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html). The decision respects that,
-including the vCPU requests of region initialisation. If another party has requests open too, AWS refuses
-(QuotaExceededException), and the rest waits.
-
-RequestServiceQuotaIncrease has no token, but a second request for a quota is refused while one is open
-(ResourceAlreadyExistsException).
+A check costs one call per region. AWS allows 20 open requests per account, two in an opt-in region, one per quota
+(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html).
 """
 
 from __future__ import annotations

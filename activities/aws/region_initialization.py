@@ -1,23 +1,10 @@
-"""Regions: which ones an account has, and the launch that makes AWS verify the account in one of them.
-
-A region is initialised by launching a micro instance, proving that it ran, and terminating it. A leftover instance
-costs money in an account that no person watches, so it is always terminated: after a failed wait, upon cancellation,
-and after a crash or a lost answer by the next attempt, which finds it by its tags.
+"""Lists an account's regions, and initialises a region: launches a micro instance, proves that it ran, terminates it.
 
     RunInstances ─► it boots ─► TerminateInstances ─► it was running before: initialised
                                         └─► it was not ─► DescribeInstances ─► ended by EC2: refused
                                                                 └─► ended by us ─► second launch, described
 
-RunInstances with the same ClientToken (of the Account's uid, region and round) answers with the first launch, even if
-that instance is terminated by now; EC2 keeps tokens for at least a day. So a repetition launches no second instance,
-and another round a new one. A round's second launch has a token of its own. It is made only after the first has ended
-without proof that it ran: terminated too early, or the answer was lost with a process. A first attempt costs two calls,
-as boot times are known from earlier instances; the image is looked up once per region and hour in a process.
-
-New accounts answer PendingVerification or OptInRequired for minutes to hours: tried again after 2, 4, 8, ... 512 s.
-After 25 minutes of that, or of no answer, the region is given up (EC2CreationTimeout, the replaced operator's limit)
-and the account continues without it. A definite refusal (a service control policy, a limit, no default VPC) is the
-region's outcome, not an error; a denial is definite after three attempts.
+Terminated in any case, if need be by a later attempt, which finds it by its tags.
 """
 
 from __future__ import annotations
@@ -114,7 +101,10 @@ class Launched(NamedTuple):
 
 
 class RegionInitializer:
-    """Initialises regions; holds what all accounts share. One per process."""
+    """Initialises regions; holds what all accounts share. One per process.
+
+    A definite refusal is the region's outcome, not an error; so is a region without success for 25 minutes.
+    """
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -193,9 +183,9 @@ class RegionInitializer:
     def _see_through(
         self, ec2: EC2Client, action: InitializeRegion, launched: Launched, *, timed: bool = False
     ) -> RegionOutcome | None:
-        """Know that one ran; terminate all, whatever comes. None: they were terminated, perhaps before they ran.
+        """Prove that one ran, and terminate all in any case; None if they were terminated, perhaps before they ran.
 
-        With `timed` they are not described if it is known when they run: the answer to their termination proves it.
+        With `timed` the answer to their termination is the proof, if the region's boot time is known.
         """
         outcome: RegionOutcome | None = None
         try:
@@ -274,7 +264,7 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
 
 
 def client_token(action: InitializeRegion, *, second: bool = False) -> str:
-    """EC2 takes 64 ASCII characters."""
+    """At most 64 ASCII characters. EC2 answers a repeated token with its first launch, for at least a day."""
     what = f"{action.owner.uid}/{action.region}/{action.round}{'/second' if second else ''}"
     return hashlib.sha256(what.encode()).hexdigest()
 

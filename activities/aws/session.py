@@ -1,14 +1,7 @@
-"""Who calls AWS: the payer, with the keys of its Secret, and member accounts, by AssumeRole from the payer.
+"""Callers of AWS: the payer, with the keys of its Secret, and member accounts, by AssumeRole from the payer.
 
-The payer's keys are in the Secret `aws-account-operator-credentials` of the operator's namespace. They are read again
-after a minute and when AWS refuses them, so a rotated key works without a restart; they are never logged and never
-leave this process. A member account is entered through `OrganizationAccountAccessRole`, which AWS makes in every
-account that CreateAccount creates; a session is kept until five minutes before its end (one hour, the longest for a
-role assumed by a role). A new account may refuse the role for seconds to minutes; `settle` makes such a refusal
-temporary for that long.
-
-Never entered are the payer itself, the ConfigMap's `payer-account-ids` and the accounts that the settings protect. A
-session in another account than asked for is refused.
+Keys are never logged and never leave this process. Never entered are the payer's own account, the ConfigMap's
+`payer-account-ids` and the accounts that the settings protect.
 """
 
 from __future__ import annotations
@@ -208,7 +201,18 @@ class Assumed(Services):
         return error.code.startswith("Expired") or error.code == "RequestExpired"
 
 
+def require_account(arn: str, account_id: str, by: str, remedy: str) -> None:
+    """Raise `Denied` if a session's ARN is in another account; `by` is the role or key that gave the session."""
+    if arn.split(":")[4:5] != [account_id]:
+        raise Denied(
+            f"{by} gave a session as {arn}, which is not in account {account_id}: nothing is done there. {remedy}",
+            code="IdentityMismatch",
+        )
+
+
 class Member(Assumed):
+    """An account under the role that AWS makes in every account that CreateAccount creates."""
+
     session_name: ClassVar[str] = ROLE_SESSION_NAME
 
     def __init__(
@@ -249,12 +253,7 @@ class Member(Assumed):
         return credential
 
     def _check(self, arn: str) -> None:
-        if arn.split(":")[4:5] != [self.account_id]:
-            raise Denied(
-                f"{self.role_arn} gave a session as {arn}, which is not in account {self.account_id}: nothing is done "
-                "there. Check the endpoint that answers for AWS.",
-                code="IdentityMismatch",
-            )
+        require_account(arn, self.account_id, self.role_arn, "Check the endpoint that answers for AWS.")
 
 
 M = TypeVar("M", bound=Member)

@@ -1,14 +1,11 @@
-"""Reads accounts' OUs and tags in bulk where AWS allows it, and corrects them.
-
-A parent's children are listed (one call per twenty) if several accounts should be there; otherwise each account's
-parent is asked for. Tags can only be read account by account.
-"""
+"""Reads accounts' OUs and tags, in bulk where AWS allows it, and corrects them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from activities.aws import organization
 from activities.aws.session import Payer, Sessions
 from engine.errors import Absent, ApiError, Conflict
 
@@ -47,10 +44,10 @@ def _children(payer: Payer, parent: str) -> set[str]:
 
 def _parent(payer: Payer, account_id: str) -> str | ApiError:
     try:
-        parents = payer.organizations().list_parents(ChildId=account_id)["Parents"]
+        parent = organization.parent_of(payer, account_id)
     except ApiError as error:
         return error
-    return parents[0]["Id"] if parents else Absent(f"account {account_id} is not in the organization")
+    return parent or Absent(f"account {account_id} is not in the organization")
 
 
 def move(sessions: Sessions, account_id: str, source: str, target: str) -> None:
@@ -61,17 +58,10 @@ def move(sessions: Sessions, account_id: str, source: str, target: str) -> None:
     """
     sessions.refuse_protected(account_id)
     try:
-        sessions.payer().organizations().move_account(
-            AccountId=account_id, SourceParentId=source, DestinationParentId=target
-        )
+        organization.move(sessions.payer(), account_id, source, target)
     except Conflict as error:
         if error.code != _THERE_ALREADY:
             raise
-
-
-def tags_of(sessions: Sessions, account_id: str) -> dict[str, str]:
-    pages = sessions.payer().organizations().get_paginator("list_tags_for_resource").paginate(ResourceId=account_id)
-    return {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}
 
 
 def tag(sessions: Sessions, account_id: str, tags: Mapping[str, str]) -> None:
@@ -81,5 +71,4 @@ def tag(sessions: Sessions, account_id: str, tags: Mapping[str, str]) -> None:
         ApiError: the account is protected, or AWS refuses.
     """
     sessions.refuse_protected(account_id)
-    wanted = [{"Key": name, "Value": value} for name, value in tags.items()]
-    sessions.payer().organizations().tag_resource(ResourceId=account_id, Tags=wanted)  # type: ignore[arg-type]
+    organization.set_tags(sessions.payer(), account_id, tags)

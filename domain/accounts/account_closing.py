@@ -5,10 +5,8 @@
                   +--AWS's limit--> postponed 1 h, 2 h, ... 24 h on the Account; the claim keeps its finalizer
                   +--refused------> released
 
-AWS limits closings to a tenth of an organization's accounts in 30 days and few at once
-(https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_accounts_close.html). A closed account is
-unusable, so the annotation is written first, and a lifecycle without memory repeats the request. GovCloud accounts are
-never closed.
+AWS's limits: https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_accounts_close.html. The annotation
+is written first, so that a lifecycle without memory repeats the request. GovCloud accounts are never closed.
 """
 
 from __future__ import annotations

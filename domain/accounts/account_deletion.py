@@ -4,10 +4,9 @@
             --> an unanswered support case is resolved --> interrupted launches are terminated
             --> our IAM users and roles are deleted --> finalizer dropped
 
-The AWS account is not closed. Refusals are retried until a person forces the release (`force_release.py`), and shown as
-Failed after a few. Payer and protected accounts are not touched. In a customer's account the customer's key and the
-support role are used alternately, because a role that deletes itself loses its permissions midway. If neither works any
-more, the release is forced by a person or after a day; at once if the account was never accessed.
+The AWS account is not closed. Refusals are retried until a person forces the release (`force_release.py`). In a
+customer's account the customer's key and the support role are used alternately, because a role that deletes itself
+loses its permissions midway; if neither works, the release is forced after a day, at once if it was never accessed.
 """
 
 from __future__ import annotations

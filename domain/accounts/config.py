@@ -19,10 +19,6 @@ _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
-# Each stops some step while it is missing.
-REQUIRED_KEYS = ("account-limit", "root", "base", "ami-owner", "support-jump-role", "accountpool")
-
-
 class PoolConfig(Model):
     """One entry of the `accountpool` key.
 

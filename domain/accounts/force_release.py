@@ -1,16 +1,12 @@
-"""Forced release, so that a deletion never blocks forever.
+"""Forced release, so that a refused clean-up never blocks a deletion forever.
 
-A customer may revoke all access while Perdure still has objects there, and a pool's account may refuse its clean-up.
-The deletion shows the refusal, retries, and ends in one of two ways:
+| account | released | then |
+|---|---|---|
+| of a customer | by a person, or a day after the deletion was requested | the rest is left to the customer |
+| of a pool | by a person only, as its key may be live | Failed, without a claim, never reused until cleaned |
 
-- a person sets the annotation `perdure.dev/let-go: "<why>"` on the Account (`perdure abandon --skip-cleanup`), for a
-  customer's account also on the claim;
-- for a customer's account, a day after the deletion was requested, because only the customer can help, and the claim's
-  namespace is blocked.
-
-A pool's account is never released by time, and not reused, because its key may be live and it may contain the tenant's
-data: it stays Failed without a claim, with the reason in `perdure.dev/uncleaned`. Deleting the Account cleans it; after
-a manual clean-up, remove the annotation.
+A person sets `perdure.dev/let-go: "<why>"` (`perdure abandon --skip-cleanup`) on the Account, for a customer's account also on the
+claim. `perdure.dev/uncleaned` on a pool's Account keeps the reason: remove it after a manual clean-up.
 """
 
 from __future__ import annotations

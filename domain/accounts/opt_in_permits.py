@@ -1,8 +1,7 @@
 """Permits to opt in to regions: at most nine accounts of the organization at once, oldest Account first.
 
-Accounts before Ready precede Ready ones. A Ready one also seems to need a permit if its missing regions are unknown to
-AWS: it lets the permit expire, and gets another one after hours, or when the list of regions changes. A permit counts
-until it expires, or until its Account opts in or no longer needs it. So a lifecycle without memory gives the same.
+A permit counts until it expires, or its Account has begun or needs it no longer; so a lifecycle without memory gives
+the same. Accounts before Ready precede Ready ones.
 """
 
 from __future__ import annotations

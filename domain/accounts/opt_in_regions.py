@@ -4,10 +4,9 @@
                                              TODO --> ENABLING --> ENABLED
                                               +------------------> MANUAL_ACTION (AWS denies it)
 
-Enabling a region takes minutes to hours, so at most nine accounts of the organization opt in at once, with six regions
-each: the organization's lifecycle gives permits, oldest Account first, and counts by the state, which is written while
-the permit is valid. The deadline of Creating does not run meanwhile. A Ready account opts in when the list grows, and
-stays Ready; its quotas are then expanded again. This requires a `shard-name` in the ConfigMap, like all validation.
+Enabling a region takes minutes to hours, six at once per account; the deadline of Creating does not run meanwhile. A
+Ready account opts in when the list grows, and stays Ready; its quotas are then expanded again. This requires a
+`shard-name` in the ConfigMap, like all validation.
 """
 
 from __future__ import annotations

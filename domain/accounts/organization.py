@@ -1,13 +1,13 @@
 """Scarce resources of the organization, distributed by one workflow in a fixed order.
 
-- Permits to create an account, limited by the configured number of pending requests, `account-limit` (active accounts
-  of the organization plus pending ones) and the create budget (30 an hour by default), counted from AWS's list of
-  create requests. The oldest Account comes first, so a workflow without memory gives the same permits again, and
-  nothing is created twice.
-- One query of all open support cases. Cases younger than an hour are first queried after ten seconds, with pauses
-  growing with the age of the youngest up to `case_poll`; older ones every ten minutes.
-- The organizational units, by legal entity.
-- The permits to opt in to regions (`opt_in_permits.py`).
+| resource | limit |
+|---|---|
+| permits to create an account, oldest first | pending requests, `account-limit`, the create budget |
+| queries of open support cases | for all at once, with pauses growing with the youngest case's age |
+| organizational units | one per legal entity |
+| permits to opt in to regions | `opt_in_permits.py` |
+
+The same input gives the same permits, so a workflow without memory creates nothing twice.
 """
 
 from __future__ import annotations

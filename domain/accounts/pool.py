@@ -1,12 +1,7 @@
-"""The lifecycle of an AccountPool: count, fill, and bind accounts to claims.
+"""The lifecycle of an AccountPool, which alone binds: an account's `spec.claimLink` is authoritative.
 
-It alone binds: it writes an account's `spec.claimLink` with its resourceVersion, and that link is authoritative; after
-a crash between the two writes the next pass completes the claim's link.
-
-Filling: wanted = poolSize - (available + progressing + pending), where opt-in states count as progressing. Limits are
-the configured number without an AWS account and the organization's room. After an Account fails without ever having an
-AWS account, the pool pauses for 1 minute, doubling to 1 hour, until one succeeds. Its workflow reports the failure:
-deletions by people do not count.
+Filling: wanted = poolSize - (available + progressing + pending). After an Account fails without ever having an AWS
+account, the pool pauses for 1 minute, doubling to 1 hour, until one succeeds.
 """
 
 from __future__ import annotations

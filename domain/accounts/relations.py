@@ -5,8 +5,7 @@
                        ▼              ▼
          Organization, validation   the customer's Secret       all ──> the operator's ConfigMap, the payer's Secret
 
-A pool links an Account to a claim first, then the claim to the Account; only the second step wakes both. Links name
-Accounts of the operator's namespace, as with the replaced operator.
+A pool links an Account to a claim first, then the claim to the Account; only the second step wakes both.
 """
 
 from __future__ import annotations

@@ -4,11 +4,9 @@
       |                      +--denied, not approved--> DENIED
       +--------------------- +--no such quota here, an invalid request--> MANUAL_ACTION
 
-The spec's quotas are expanded once into the status, over the enabled regions. AWS allows 20 open requests per account
-and 2 per opt-in region, and is polled: requests are made in the order of regions and codes, so a lifecycle without
-memory finds its own. Open vCPU requests of the initialisation (`quota.vcpu`) count until a query finds them ended. A
-denied quota fails an account that was never Ready; a retry asks again. MANUAL_ACTION does not block: a condition names
-these quotas.
+The spec's quotas are expanded once into the status, over the enabled regions. AWS's limits on open requests include
+the vCPU requests of the initialisation (`quota.vcpu`). A denied quota fails an account that was never Ready; a retry
+asks again. MANUAL_ACTION does not block: a condition names these quotas.
 """
 
 from __future__ import annotations

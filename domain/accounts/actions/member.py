@@ -13,7 +13,7 @@ class Access(Model):
     Attributes:
         support_role: a role in the account that the payer assumes.
         namespace, secret: the Secret with the customer's own key.
-        jump_role, sts_role, external_id: the customer's role, assumed from the payer's jump role with this external id.
+        jump_role, sts_role, external_id: the customer's role, assumed from the payer's jump role.
     """
 
     support_role: str = ""

@@ -22,15 +22,13 @@ class QuotaStatuses(Model):
 
 
 class RaiseQuotas(MemberAction):
-    """Read the quota requests in one region as one list, and create missing ones.
-
-    Polls by the server's retries until a status changes.
+    """Create missing quota requests in one region; polls by the server's retries until a status changes.
 
     Attributes:
         region: empty for account-wide quotas.
-        quotas: those that may have an open request now, with their last statuses; no others are requested.
-        since: earlier refusals by AWS are ignored, because a retry was requested.
-        vcpus_asked: the region's initialisation had an open request, whose end frees a place.
+        quotas: those that may have an open request now, with their last statuses.
+        since: earlier refusals are ignored.
+        vcpus_asked: the region's initialisation had an open request.
     """
 
     activity: ClassVar[str] = "aws.raise_quotas"

@@ -27,9 +27,8 @@ class ListRegions(MemberAction):
 class InitializeRegion(MemberAction):
     """Launch a micro instance, wait until it runs, and terminate it in any case.
 
-    With `search`, running instances with the account's four marks are terminated first, and count as initialisation.
-    The ClientToken derives from `owner.uid`, region and `round`, so a repeated launch is idempotent.
-    PendingVerification and OptInRequired are retried after 2, 4, 8, ... seconds.
+    With `search`, instances with the account's marks are terminated first, and count. A repeated launch of the same
+    `round` is idempotent. PendingVerification and OptInRequired are retried after 2, 4, 8, ... seconds.
     """
 
     activity: ClassVar[str] = "aws.initialize_region"

@@ -5,9 +5,8 @@ r"""The lifecycle of an AWSFederatedAccountAccess.
     Ready --its role or its spec changes--> the same steps, changing only what differs --> Ready
     deleted --> role and policies deleted --> gone
 
-A working access that cannot be updated stays Ready, with the condition `Synced` False. Refusals are retried with
-backoff, and at once when the access or its role changes. A refused deletion (e.g. the customer has revoked its keys) is
-retried for a day or until a person ends it; then remaining objects are left to the customer.
+A working access that cannot be updated stays Ready, with the condition `Synced` False. A refused deletion (e.g. the
+customer has revoked its keys) is retried for a day or until a person ends it; then the rest is left to the customer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """AWSFederatedRole and AWSFederatedAccountAccess, with all fields (group aws.managed.openshift.io, version v1alpha1).
 
-Perdure adds `status.observedGeneration` to the role and `status.granted` to the access: they identify the spec behind
-the state, so that unchanged objects need no call to AWS. Conditions accumulate, like those of claims; `Synced` is added
-to an access when an update is refused.
+Perdure's additions `status.observedGeneration` and `status.granted` identify the spec behind the state, so that
+unchanged objects need no call to AWS.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from aws_lab import Lab
 
-from activities.aws.organization import ensure_organizational_units
-from activities.aws.validation import misplaced, move, tag, tags_of
+from activities.aws.organization import ensure_organizational_units, tags_of
+from activities.aws.validation import misplaced, move, tag
 from domain.accounts.config import parse_config
 from engine.errors import Absent, Denied
 from engine.kube import CONFIG_MAP as CONFIG_MAP_KIND
@@ -56,7 +56,7 @@ def test_tags_are_set_over_others_and_the_rest_stays(lab: Lab) -> None:
     account_id, _ = lab.account()
     tag(lab.sessions, account_id, {"owner": "old", "kept": "1"})
     tag(lab.sessions, account_id, {"owner": "new", "app-code": "A"})
-    assert tags_of(lab.sessions, account_id) == {"owner": "new", "kept": "1", "app-code": "A"}
+    assert tags_of(lab.sessions.payer(), account_id) == {"owner": "new", "kept": "1", "app-code": "A"}
 
 
 def test_the_payer_is_never_moved_nor_tagged(lab: Lab, places: tuple[str, str]) -> None:
