@@ -17,7 +17,7 @@ from domain.accounts.constants import SUPPORT_CASE_SUBJECT
 from engine.errors import Absent, Invalid, Throttled, Unavailable
 
 if TYPE_CHECKING:
-    from mypy_boto3_support.type_defs import CaseDetailsTypeDef
+    from mypy_boto3_support.type_defs import CaseDetailsTypeDef, DescribeCasesRequestPaginateTypeDef
 
 RESOLVED = "resolved"
 
@@ -75,7 +75,7 @@ def describe_cases(sessions: Sessions, ids: Iterable[str]) -> dict[str, str]:
 def _statuses(payer: Payer, ids: list[str]) -> dict[str, str]:
     """One unknown id makes AWS refuse the whole call: halve the list until the unknown one is alone."""
     try:
-        return {case["caseId"]: case["status"] for case in _cases(payer, caseIdList=ids)}
+        return {case["caseId"]: case["status"] for case in _cases(payer, ids)}
     except Absent:
         if len(ids) == 1:
             return {}
@@ -89,10 +89,12 @@ def _of_subject(payer: Payer, subject: str) -> str:
     return oldest["caseId"] if oldest is not None else ""
 
 
-def _cases(payer: Payer, **which: list[str]) -> Iterator[CaseDetailsTypeDef]:
-    """Resolved cases are asked for explicitly: without them a missing case would look resolved."""
-    pages = payer.support().get_paginator("describe_cases")
-    for page in pages.paginate(**which, includeResolvedCases=True, includeCommunications=False):
+def _cases(payer: Payer, ids: list[str] | None = None) -> Iterator[CaseDetailsTypeDef]:
+    """These cases, by default all of the organization. Without resolved cases, a missing one would look resolved."""
+    request: DescribeCasesRequestPaginateTypeDef = {"includeResolvedCases": True, "includeCommunications": False}
+    if ids:
+        request["caseIdList"] = ids
+    for page in payer.support().get_paginator("describe_cases").paginate(**request):
         yield from page["cases"]
 
 
