@@ -179,8 +179,7 @@ class HandOver(Activities):
             await self._forsake(action, account)
             return
         if action.how is Release.FAILED:
-            status = release_failed(account.status, now()).model_dump(mode="json", exclude_none=True)
-            await self._read.write(account, {"status": status}, subresource="status")
+            await self._read.write_status(account, release_failed(account.status, now()))
             return
         await self._remove_key(action, account)
         if action.how is Release.CLOSED:
@@ -191,9 +190,7 @@ class HandOver(Activities):
         account = await self._read.write(
             account, {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: None}}, "spec": links}
         )
-        status = released(account.status, now()).model_dump(mode="json", exclude_none=True)
-        status["regionalServiceQuotas"] = None
-        account = await self._read.write(account, {"status": status}, subresource="status")
+        account = await self._read.write_status(account, released(account.status, now()), regionalServiceQuotas=None)
         await wake(self._client, self._read.key(account))
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
@@ -205,9 +202,7 @@ class HandOver(Activities):
         why = release_reason(account) or "released without a clean-up"
         account = await self._read.write(account, {"metadata": {"annotations": {UNCLEANED: why}}})
         failed = release_failed(account.status, now()).model_copy(update={"claimed": False})
-        account = await self._read.write(
-            account, {"status": failed.model_dump(mode="json", exclude_none=True)}, subresource="status"
-        )
+        account = await self._read.write_status(account, failed)
         annotations: dict[str, object] = {CLAIM_UID_ANNOTATION: None}
         if not account.metadata.deleting:
             annotations[FORCE_RELEASE] = None

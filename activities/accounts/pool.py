@@ -19,6 +19,7 @@ from temporalio.service import RPCError
 
 from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
+from activities.aws.keys import owner_reference
 from activities.defined import Activities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
@@ -263,14 +264,6 @@ def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
     """With the empty fields that existing clients expect."""
-    owner = {
-        "apiVersion": ACCOUNT_POOL.api_version,
-        "kind": ACCOUNT_POOL.name,
-        "name": pool.metadata.name,
-        "uid": pool.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
     quotas = {
         "regionalServiceQuotas": {
             region: {code: quota.model_dump(mode="json") for code, quota in codes.items()}
@@ -286,7 +279,7 @@ def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
             "namespace": OPERATOR_NAMESPACE,
             "labels": {IAM_USER_ID_LABEL: new.iam_user_id},
             "finalizers": [FINALIZER],
-            "ownerReferences": [owner],
+            "ownerReferences": [owner_reference(pool.key)],
         },
         "spec": {
             "awsAccountID": "",

@@ -18,6 +18,7 @@ from domain.accounts.constants import LEADER_LOCK, OPERATOR_NAMESPACE
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account, AccountPool
 from domain.identity import Key, Kind
+from domain.model import Model
 from domain.pause_and_retry import retry_wanted
 from domain.reading import read_all
 from domain.resource import CustomResource, ObjectMeta
@@ -125,6 +126,11 @@ class Reader:
         )
         self.wrote(resource.kind_of, answer)
         return type(resource).model_validate(answer)
+
+    async def write_status(self, resource: R, status: Model, **cleared: None) -> R:
+        """Patch the status, as `write`; `cleared` fields are removed."""
+        shown = {**status.model_dump(mode="json", exclude_none=True), **cleared}
+        return await self.write(resource, {"status": shown}, subresource="status")
 
     async def write_to(self, kind: Kind, key: Key, patch: JsonPatch, *, subresource: str = "") -> JsonObject:
         """Patch the object of this key, even if it has been written since."""

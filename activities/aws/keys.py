@@ -63,7 +63,7 @@ def write(
     """
     if before is not None and before.foreign_to(owner, key.get(USER_NAME, "")):
         raise foreign(owner, name)
-    metadata: dict[str, object] = {"name": name, "ownerReferences": [_owner_reference(owner)]}
+    metadata: dict[str, object] = {"name": name, "ownerReferences": [owner_reference(owner)]}
     annotations = {ROTATED_FOR: rotated_for} if rotated_for else {}
     if before is not None and before.access_key_id not in ("", key.get(ACCESS_KEY_ID)):
         former = [*before.former_keys, before.access_key_id][-MOST_FORMER_KEYS:]
@@ -112,7 +112,7 @@ def _former_keys(annotations: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(each for each in str(annotations.get(FORMER_KEYS, "")).split(",") if each)
 
 
-def _owner_reference(owner: Key) -> dict[str, object]:
+def owner_reference(owner: Key) -> dict[str, object]:
     return {
         "apiVersion": all_kinds()[owner.kind].api_version,
         "kind": owner.kind,

@@ -10,19 +10,24 @@ from domain.identity import Key
 from domain.model import Model
 
 
-class HoldInputSecret(Action):
-    """Add our finalizer to the Secret with the customer's key, so that it exists as long as it is needed."""
+class SecretAction(Action):
+    """On a Secret in the claim's namespace."""
 
-    activity: ClassVar[str] = "accounts.hold_input_secret"
-    title: ClassVar[str] = "protect Secret {secret} from deletion while the claim exists"
-    learns: ClassVar[Mapping[str, object]] = {"secret_held": True}
-    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
 
     claim: Key
     secret: str
 
 
-class DeliverCredentials(Action):
+class HoldInputSecret(SecretAction):
+    """Add our finalizer to the Secret with the customer's key, so that it exists as long as it is needed."""
+
+    activity: ClassVar[str] = "accounts.hold_input_secret"
+    title: ClassVar[str] = "protect Secret {secret} from deletion while the claim exists"
+    learns: ClassVar[Mapping[str, object]] = {"secret_held": True}
+
+
+class DeliverCredentials(SecretAction):
     """Copy the account's key into the claim's Secret, then write the support role into the claim's spec.
 
     If both Secrets are the same, it keeps the customer's key. Denied if the Account does not name this claim as its
@@ -30,12 +35,9 @@ class DeliverCredentials(Action):
     """
 
     activity: ClassVar[str] = "accounts.deliver_credentials"
-    start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
 
-    claim: Key
     account: str
     source_secret: str
-    secret: str
     input_secret: str
     support_role_arn: str
 
@@ -49,54 +51,42 @@ class DeliverCredentials(Action):
         return written.model_copy(update={"delivered": True})
 
 
-class RemoveSecret(Action):
+class RemoveSecret(SecretAction):
     """Only if it is our copy of the Account's key, identified by its mark or the key."""
 
     activity: ClassVar[str] = "accounts.remove_secret"
     title: ClassVar[str] = "delete Secret {secret}"
     learns: ClassVar[Mapping[str, object]] = {"secret_removed": True}
-    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 
-    claim: Key
     account: str
-    secret: str
 
 
-class LetSecretsGo(Action):
+class LetSecretsGo(SecretAction):
     """Remove our finalizer from the customer's Secret, and delete the claim's Secret if it has the claim's mark."""
 
     activity: ClassVar[str] = "accounts.let_secrets_go"
     title: ClassVar[str] = "stop protecting Secret {input_secret}, delete Secret {secret}"
     learns: ClassVar[Mapping[str, object]] = {"secrets_let_go": True}
-    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 
-    claim: Key
     input_secret: str
-    secret: str
 
 
-class DeliverRole(Action):
+class DeliverRole(SecretAction):
     """Also deletes the Account's key Secret, whose user is gone. Denied as for `DeliverCredentials`."""
 
     activity: ClassVar[str] = "accounts.deliver_role"
     title: ClassVar[str] = "write the role's ARN into Secret {secret}"
     learns: ClassVar[Mapping[str, object]] = {"role_delivered": True}
-    start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
 
-    claim: Key
     account: str
-    secret: str
     role_arn: str
 
 
-class FakeSecret(Action):
+class FakeSecret(SecretAction):
     """An existing Secret stays unchanged, and one with other keys is never deleted."""
 
     activity: ClassVar[str] = "accounts.fake_secret"
-    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 
-    claim: Key
-    secret: str
     wanted: bool
 
     @property

@@ -12,32 +12,37 @@ class Cleaned(Model):
     report: str
 
 
-class CleanRegion(MemberAction):
+class CleanAction(MemberAction):
+    result: ClassVar[type[Model] | None] = Cleaned
+
+    region: str
+
+    @property
+    def part(self) -> str:
+        """What it cleans, in the claim's memory of reports."""
+        return self.region
+
+    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
+        assert isinstance(result, Cleaned)  # noqa: S101
+        return world.learn(cleaned={**world.known.cleaned, self.part: result.report})
+
+
+class CleanRegion(CleanAction):
     """Instances, snapshots, volumes, VPC endpoint services."""
 
     activity: ClassVar[str] = "aws.clean_region"
     slot_by: ClassVar[str] = "region"
     title: ClassVar[str] = "clean {region}"
-    result: ClassVar[type[Model] | None] = Cleaned
     start_to_close: ClassVar[timedelta] = timedelta(minutes=30)
 
-    region: str
 
-    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        assert isinstance(result, Cleaned)  # noqa: S101
-        return world.learn(cleaned={**world.known.cleaned, self.region: result.report})
-
-
-class CleanGlobal(MemberAction):
+class CleanGlobal(CleanAction):
     """S3 buckets with all versions, Route 53 hosted zones."""
 
     activity: ClassVar[str] = "aws.clean_global"
     title: ClassVar[str] = "clean S3 and Route 53"
-    result: ClassVar[type[Model] | None] = Cleaned
     start_to_close: ClassVar[timedelta] = timedelta(hours=2)
 
-    region: str
-
-    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        assert isinstance(result, Cleaned)  # noqa: S101
-        return world.learn(cleaned={**world.known.cleaned, "global": result.report})
+    @property
+    def part(self) -> str:
+        return "global"

@@ -108,12 +108,17 @@ class IdentifyCustomer(CustomerAction):
 
 
 class GrantAction(CustomerAction):
-    """`digest` identifies the wanted state; names end with `uid`."""
+    """`digest` identifies the wanted state, and is remembered as `step` on success; names end with `uid`."""
+
+    step: ClassVar[str]
 
     account_id: str
     uid: str
     access_uid: str
     digest: str
+
+    def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
+        return world.learn(**{self.step: self.digest})
 
 
 class EnsureAccessPolicy(GrantAction):
@@ -121,13 +126,11 @@ class EnsureAccessPolicy(GrantAction):
 
     activity: ClassVar[str] = "aws.ensure_access_policy"
     title: ClassVar[str] = "create policy {name} in {account_id}"
+    step: ClassVar[str] = "policy"
 
     name: str
     description: str
     document: str
-
-    def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
-        return world.learn(policy=self.digest)
 
 
 class EnsureAccessRole(GrantAction):
@@ -135,13 +138,11 @@ class EnsureAccessRole(GrantAction):
 
     activity: ClassVar[str] = "aws.ensure_access_role"
     title: ClassVar[str] = "create role {name} in {account_id}"
+    step: ClassVar[str] = "role"
 
     name: str
     description: str
     principal: str
-
-    def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
-        return world.learn(role=self.digest)
 
 
 class AttachAccessPolicies(GrantAction):
@@ -152,14 +153,12 @@ class AttachAccessPolicies(GrantAction):
 
     activity: ClassVar[str] = "aws.attach_access_policies"
     title: ClassVar[str] = "set the policies of {role}"
+    step: ClassVar[str] = "attached"
 
     role: str
     custom: str
     managed: tuple[str, ...]
     exact: bool
-
-    def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
-        return world.learn(attached=self.digest)
 
 
 class RevokeAccess(CustomerAction):
