@@ -84,7 +84,7 @@ class ValidationActivities(Activities):
             known = known.model_copy(update={"measure": measure(config), "swept_at": moment})
         if not checks:
             return _world(
-                look, known, "validation is off: no feature flag of the operator's ConfigMap asks for it", None
+                look, known, "validation is off: a feature.validation_* flag of the ConfigMap turns it on", None
             )
         hold = await self._read.hold(ObjectMeta())
         if hold or look.dry_run:
@@ -158,9 +158,7 @@ class ValidationActivities(Activities):
                 await self._move(run, account, source, wanted[account.spec.aws_account_id])
 
     async def _parents(self, config: OperatorConfig, accounts: Iterable[Account]) -> dict[str, str | ApiError]:
-        lacking = {
-            key: Invalid(f"missing in the operator's ConfigMap: {key}") for key in config.missing("root", "base")
-        }
+        lacking = {key: Invalid(config.fault(key)) for key in config.missing("root", "base")}
         entities = {legal_entity_of(account) for account in accounts} - {ROOT}
         if error := lacking.get("base"):
             units: dict[str, str | ApiError] = dict.fromkeys(entities, error)

@@ -30,6 +30,7 @@ from engine.kube.json import text
 
 log = logging.getLogger(__name__)
 
+UNTAGGED = "AWS account %s stays untagged until feature.validation_tag_account corrects it: %s"
 EMAIL_ALREADY_EXISTS = "EMAIL_ALREADY_EXISTS"
 
 # After 3, 6, 10, 15, 22, 30, 40 s, then every 15 s.
@@ -105,9 +106,9 @@ def tag_account(sessions: Sessions, action: TagAccount) -> None:
     except (Throttled, Unavailable) as error:
         if attempt.number() < _TAGGING_ATTEMPTS:
             raise
-        log.warning("AWS account %s stays untagged: %s", action.account_id, error.message)
+        log.warning(UNTAGGED, action.account_id, error.message)
     except ApiError as error:
-        log.warning("AWS account %s stays untagged: %s", action.account_id, error.message)
+        log.warning(UNTAGGED, action.account_id, error.message)
 
 
 def _left_to_tag(payer: Payer, action: TagAccount) -> dict[str, str]:

@@ -79,7 +79,7 @@ def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
     except Conflict:
         return True  # asked for before
     except ApiError as error:
-        log.warning("no vCPUs are asked for: %s", error.message)
+        log.warning("the request for %d vCPUs failed; the region is initialised without it: %s", wanted, error.message)
         return False
     return True
 

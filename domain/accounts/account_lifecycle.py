@@ -25,6 +25,7 @@ from domain.accounts.constants import (
     FINALIZER,
     IAM_USER_ID_LABEL,
     OWNER_TAG,
+    PAUSE_ANNOTATION,
 )
 from domain.accounts.credentials import admin_user, refused_by_iam, secret_recorded, support_role
 from domain.accounts.naming import iam_user_id
@@ -69,14 +70,12 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
     if account.metadata.deleting:
         return deleting(world, now)
     if account.paused:
-        why = "reconciliation is paused by an annotation of the Account"
+        why = f"Account {account.metadata.name} is paused: remove its annotation {PAUSE_ANNOTATION} to continue"
         return world.waiting(why, "removal of the annotation", phase="Paused")
     if not world.out_of_bounds and (forbidden := world.forbidden(account.spec.aws_account_id)):
         return forbidden
-    if not world.config.present:
-        return world.waiting("the operator's ConfigMap does not exist", "ConfigMap")
-    if world.config.missing("fedramp"):
-        return world.waiting(f"ConfigMap key fedramp: {world.config.problems['fedramp']}", "ConfigMap")
+    if lacking := world.lacking("fedramp"):
+        return lacking
     if retry_wanted(account.metadata):
         return _retry(world)
     if account.failed:
@@ -100,7 +99,7 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
     if world.out_of_bounds and account.status.state in _WITHIN_THE_ACCOUNT:
         step = _only_shown
     if step is None:
-        why = f"state {account.status.state!r} is not served by this version"
+        why = f"status.state {account.status.state!r} is unknown to this version of Perdure: blank it to start again"
         return world.waiting(why, "a change of status.state")
     return step(world, now)
 

@@ -19,6 +19,7 @@ from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import spec_fault
+from domain.accounts.config import key_faults
 from domain.accounts.force_release import release_reason
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.observed import ClaimWorld
@@ -93,7 +94,8 @@ def _unbound(world: ClaimWorld) -> Decision:
     pool = claim.spec.account_pool or world.config.default_pool
     if not pool:
         problem = world.config.problems.get("accountpool") or "marks no pool as default"
-        return world.waiting(f"spec.accountPool is empty, and the ConfigMap key accountpool {problem}", "ConfigMap")
+        why = f"spec.accountPool is empty, and {key_faults({'accountpool': problem})}"
+        return world.waiting(why, "ConfigMap")
     if not world.pool_exists:
         return world.waiting(f"AccountPool {pool} does not exist", f"AccountPool/{pool}")
     why = "can't find a suitable account to claim"
@@ -101,16 +103,17 @@ def _unbound(world: ClaimWorld) -> Decision:
 
 
 def _bound(world: ClaimWorld, now: datetime) -> Decision:
-    claim, account, config = world.claim, world.account, world.config
+    claim, account = world.claim, world.account
     if account is None:
-        return world.waiting(f"Account {claim.spec.account_link} does not exist", f"Account/{claim.spec.account_link}")
+        why = f"Account {claim.spec.account_link} does not exist: blank spec.accountLink to get another account"
+        return world.waiting(why, f"Account/{claim.spec.account_link}")
     if world.held is None:
         why = f"Account {account.metadata.name} does not name this claim in spec.claimLink: it is not handed over"
         return world.waiting(why, "spec.accountLink or the Account's spec.claimLink")
     if stopped := world.forbidden(account.spec.aws_account_id) or world.paused(account):
         return stopped
-    if missing := config.missing("root", "base", "fedramp"):
-        return world.waiting(f"missing or invalid in the operator's ConfigMap: {', '.join(missing)}", "ConfigMap")
+    if lacking := world.lacking("root", "base", "fedramp"):
+        return lacking
     if world.known.fulfilled != account.metadata.name:
         return world.working(f"hand over {account.metadata.name}", _fulfil(world, account))
     if equipping := claim_fleet.equip(world, account):

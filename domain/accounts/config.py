@@ -12,9 +12,11 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from domain.accounts.constants import CONFIG_MAP, OPERATOR_NAMESPACE
 from domain.accounts.resources import ServiceQuota
 from domain.model import Model
 
+_NAME = f"ConfigMap {OPERATOR_NAMESPACE}/{CONFIG_MAP}"
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -81,6 +83,12 @@ class OperatorConfig(Model):
         """Absent or unreadable."""
         return tuple(key for key in keys if key in self.problems or not self._value(key))
 
+    def fault(self, *keys: str) -> str:
+        """What is wrong with the ConfigMap or these keys, and what to do; empty if they are usable."""
+        if not self.present:
+            return f"{_NAME} does not exist: create it"
+        return key_faults({key: self.problems.get(key, "missing") for key in self.missing(*keys)})
+
     def _value(self, key: str) -> object:
         return {
             "account-limit": self.account_limit is not None,
@@ -122,6 +130,12 @@ def parse_config(data: Mapping[str, str] | None) -> OperatorConfig:
         pools=_pools(data, problems),
         problems=problems,
     )
+
+
+def key_faults(faults: Mapping[str, str]) -> str:
+    """By key; empty without faults."""
+    listed = "; ".join(f"key {key}: {fault}" for key, fault in faults.items())
+    return f"{_NAME}: {listed}. Correct the ConfigMap; work continues as soon as it changes." if listed else ""
 
 
 def parse_tags(text: str) -> dict[str, str]:

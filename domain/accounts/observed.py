@@ -93,14 +93,16 @@ class AreaWorld(ObjectWorld):
         """None unless the AWS account is untouchable."""
         if not self.untouchable(account_id):
             return None
-        why = f"AWS account {account_id} is a payer or protected account: nothing is done in it"
+        why = (
+            f"AWS account {account_id} is a payer or protected account: nothing is done in it. To use it, remove it "
+            "from payer-account-ids in the ConfigMap and from PERDURE_ACCOUNTS_PROTECTED"
+        )
         return self.waiting(why, waits_for)
 
     def lacking(self, *keys: str, deadline: datetime | None = None, at: str = "") -> Decision | None:
-        """The wait for missing keys of the ConfigMap; None if none is missing."""
-        missing = self.config.missing(*keys)
-        why = f"missing in the operator's ConfigMap: {', '.join(missing)}"
-        return self.waiting(why, "ConfigMap", deadline=deadline, at=at) if missing else None
+        """The wait for the ConfigMap and these keys; None if all are usable."""
+        fault = self.config.fault(*keys)
+        return self.waiting(fault, "ConfigMap", deadline=deadline, at=at) if fault else None
 
     def member_of(self, account: Account) -> dict[str, str]:
         return {"account_id": account.spec.aws_account_id, "partition": self.config.partition}

@@ -229,7 +229,7 @@ def judge(
         elif limit is None and not config.fedramp:
             permits[name] = Permit(
                 verdict=Verdict.LIMIT_REACHED,
-                message="account-limit is missing or invalid in the operator's ConfigMap: no account is created",
+                message=f"no account is created: {config.fault('account-limit')}",
             )
         elif free <= 0 and not config.fedramp:  # in GovCloud the limit stops pools, not Accounts
             message = f"the organization is at its limit: {census.active} active accounts, account-limit {limit}"

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from domain.accounts.account_matching import Candidates, Rejections, is_free
 from domain.accounts.claim_validation import spec_fault
-from domain.accounts.config import OperatorConfig
+from domain.accounts.config import OperatorConfig, key_faults
 from domain.accounts.constants import AT_LIMIT_CONDITION, AT_LIMIT_REASON
 from domain.accounts.naming import account_name, suffix_of
 from domain.accounts.resources import (
@@ -203,20 +203,18 @@ def _fill(
         # Pools that fill at once use the same room, so surplus Accounts may wait for room.
         stuck = sum(_at_limit(a) for a in members)
         if stuck and view.config.missing("account-limit"):
-            return (), _problem(view.config, "account-limit"), ("ConfigMap",), None
+            return (), view.config.fault("account-limit"), ("ConfigMap",), None
         return (
             (),
             f"{stuck} accounts wait for room in the organization" if stuck else "full",
             ("AccountLimit",) if stuck else (),
             None,
         )
-    if not view.config.present:
-        return (), "the operator's ConfigMap does not exist", ("ConfigMap",), None
-    if missing := view.config.missing("accountpool", "account-limit", "fedramp"):
-        return (), "; ".join(_problem(view.config, key) for key in missing), ("ConfigMap",), None
+    if fault := view.config.fault("accountpool", "account-limit", "fedramp"):
+        return (), fault, ("ConfigMap",), None
     entry = (view.config.pools or {}).get(view.pool.metadata.name)
     if entry is not None and entry.problem:
-        return (), f"ConfigMap key accountpool: {entry.problem}", ("ConfigMap",), None
+        return (), key_faults({"accountpool": entry.problem}), ("ConfigMap",), None
     if view.room is None or view.room.limit is None:  # the latter: counted before the limit was configured
         return (), "the organization's accounts are being counted", ("Organization",), None
     pause = view.deaths.pause_until
@@ -245,11 +243,6 @@ def _unborn(account: Account) -> bool:
 def _at_limit(account: Account) -> bool:
     pending = condition_of(account.status.conditions, AT_LIMIT_CONDITION)
     return _unborn(account) and pending is not None and pending.reason == AT_LIMIT_REASON
-
-
-def _problem(config: OperatorConfig, key: str) -> str:
-    problem = config.problems.get(key)
-    return f"ConfigMap key {key}: {problem}" if problem else f"missing in the operator's ConfigMap: {key}"
 
 
 def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:

@@ -47,7 +47,7 @@ def bound(**fields: Any) -> Any:
         (world(creating(), config=config(fedramp="maybe")), "fedramp"),
         (world(creating(), config=parse_config(None)), "ConfigMap"),
         (bound(config=config(root=None)), "root"),
-        (bound(config=config(base=None, fedramp="x")), "base, fedramp"),
+        (bound(config=config(base=None, fedramp="x")), "key base: missing; key fedramp: 'x'"),
     ],
 )
 def test_a_missing_or_malformed_key_is_named_by_a_condition_which_is_written_once(start: World, key: str) -> None:

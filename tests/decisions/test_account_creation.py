@@ -366,7 +366,7 @@ def test_only_the_dot_com_annotation_with_true_pauses() -> None:
 def test_states_that_nobody_knows_are_shown_and_not_touched(state: str) -> None:
     decision = decide(world(account(spec={"awsAccountID": AWS_ID}, status={"state": state})), NOW)
     assert (decision.actions, decision.outcome) == ((), Outcome.WAITING)
-    assert "not served" in decision.why
+    assert "unknown to this version" in decision.why
 
 
 def test_the_whole_creation_asks_aws_once_and_ends_in_creating() -> None:

@@ -286,15 +286,15 @@ def test_a_spent_budget_says_when_it_has_room_again() -> None:
 @pytest.mark.parametrize(
     ("of_config", "says"),
     [
-        (config(accountpool=None), "operator's ConfigMap: accountpool"),
+        (config(accountpool=None), "key accountpool: missing"),
         (config(accountpool="pool: [1"), "cannot be read"),
         (config(accountpool="pool: {servicequotas: {default: {L-1: many}}}"), "cannot be read"),
-        (config(account_limit=None), "operator's ConfigMap: account-limit"),
+        (config(account_limit=None), "key account-limit: missing"),
         (config(account_limit="many"), "'many' is not a whole number"),
-        (config(fedramp="maybe"), "ConfigMap key fedramp: 'maybe' is neither true nor false"),
+        (config(fedramp="maybe"), "key fedramp: 'maybe' is neither true nor false"),
         (
             config(account_limit="many", accountpool=None),
-            "operator's ConfigMap: accountpool; ConfigMap key account-limit",
+            "key accountpool: missing; key account-limit: 'many'",
         ),
     ],
 )

@@ -181,7 +181,7 @@ async def test_without_a_config_map_accounts_wait_and_go_on_with_it(lab: Lab) ->
         await lab.kube.delete(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME)
         try:
             await lab.blank(account)
-            await lab.says(ACCOUNT, OPERATOR_NAMESPACE, name, "ConfigMap does not exist")
+            await lab.says(ACCOUNT, OPERATOR_NAMESPACE, name, f"{CONFIG_MAP_NAME} does not exist")
         finally:
             kept: JsonObject = {"metadata": {"name": CONFIG_MAP_NAME}, "data": keys}
             await lab.kube.create(CONFIG_MAP, kept, OPERATOR_NAMESPACE)

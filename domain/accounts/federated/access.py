@@ -45,7 +45,7 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
     if not world.exists:
         return world.gone()
     if world.config.missing("fedramp"):
-        why = f"ConfigMap key fedramp: {world.config.problems['fedramp']}"
+        why = world.config.fault("fedramp")
         return world.waiting(why, "ConfigMap")
     if access.metadata.deleting:
         return _ending(world, now)

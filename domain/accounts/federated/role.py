@@ -44,7 +44,7 @@ def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
     if role.metadata.deleting:
         return _ending(world)
     if world.config.missing("fedramp"):
-        return world.waiting(f"ConfigMap key fedramp: {world.config.problems['fedramp']}", "ConfigMap")
+        return world.waiting(world.config.fault("fedramp"), "ConfigMap")
     if world.config.fedramp:
         return world.settled("the ConfigMap says fedramp: federated roles are not reconciled", phase="Skipped")
     if FINALIZER not in role.metadata.finalizers:
