@@ -5,8 +5,8 @@
 | of a customer | by a person, or a day after the deletion was requested | the rest is left to the customer |
 | of a pool | by a person only, as its key may be live | Failed, without a claim, never reused until cleaned |
 
-A person sets `perdure.dev/let-go: "<why>"` (`perdure abandon --skip-cleanup`) on the Account, for a customer's account also on the
-claim. `perdure.dev/uncleaned` on a pool's Account keeps the reason: remove it after a manual clean-up.
+A person sets `perdure.dev/let-go: "<why>"` (`perdure abandon --skip-cleanup`) on the Account, for a customer's account
+also on the claim. `perdure.dev/uncleaned` on a pool's Account keeps the reason: remove it after a manual clean-up.
 """
 
 from __future__ import annotations
