@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from domain.identity import Key
@@ -22,3 +23,11 @@ class Carry(Model):
     seen: dict[str, str] = {}
     runs: int = 0
     world: dict[str, object] | None = None
+
+
+def newest(*seen: Mapping[str, str]) -> dict[str, str]:
+    """The newest resourceVersion of each kind."""
+    found: dict[str, str] = {}
+    for kind, version in (item for versions in seen for item in versions.items()):
+        found[kind] = max(found.get(kind, ""), version, key=lambda each: (len(each), each))
+    return found

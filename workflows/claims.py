@@ -54,7 +54,7 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
             return Serve(key=self.key, dry_run=True)
         asked = self.world.known.asked[:MOST_ASKED]
         self._given = set(asked)
-        return Serve(key=self.key, asked=asked)
+        return Serve(key=self.key, asked=asked, seen=dict(self._seen))
 
     def observed(self) -> None:
         """Drop the batch's claims; continue at once while others wait."""

@@ -33,7 +33,7 @@ from temporalio.exceptions import (
     is_cancelled_exception,
 )
 
-from domain.continue_as_new import Carry
+from domain.continue_as_new import Carry, newest
 from domain.decision import Action, Decision, Earlier, Outcome, World
 from domain.identity import Key, task_queue
 from domain.pause_and_retry import PAUSED, RETRY
@@ -385,8 +385,7 @@ class Entity(Generic[W]):
     @workflow.signal(description="Reconcile now. Harmless at any time.")
     def wake(self, seen: dict[str, str] | None = None) -> None:
         """Observe again, at these resourceVersions or newer, by kind."""
-        for kind, version in (seen or {}).items():
-            self._seen[kind] = max(self._seen.get(kind, ""), version, key=lambda each: (len(each), each))
+        self._seen = newest(self._seen, seen or {})
         self.state = self.state.wake()
 
     def tell(self, world: W) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 
 from activities.claims import metrics
 from activities.claims.asking import Asking
@@ -12,6 +11,7 @@ from activities.claims.binder_queue import BinderQueue
 from activities.claims.binding import Binding
 from activities.claims.cache import ClaimCache
 from activities.claims.claims import ClaimActivities
+from activities.claims.duplicate_bindings import wake_duplicates
 from activities.claims.evaluation import FUNCTIONS, Evaluation
 from activities.claims.evaluator import Evaluator
 from activities.claims.handle_reconciliation import Reconciliation
@@ -31,7 +31,7 @@ from domain.identity import Key
 from engine.kube.discovery import Discovery
 from engine.kube.store import Store
 from engine.settings import present_variables
-from engine.temporal import open_with, tell, tell_open, wake
+from engine.temporal import open_with, tell, tell_open, wake, wake_open
 
 ACTIVITIES = (
     ClaimActivities,
@@ -51,10 +51,15 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         log.info("these variables have no effect in Perdure: %s", ", ".join(ignored))
     settings, client, kube = clients.settings, clients.temporal, clients.kube
     metrics.listen(settings.claims_cluster_domain)
-    wake_up = partial(wake, client)
+
+    async def wake_up(key: Key) -> None:
+        """Starts no lifecycle for an object that is gone."""
+        await (wake if cache.exists(key) else wake_open)(client, key, cache.newest())
+
     evaluation = Evaluation(await stack.enter_async_context(Evaluator(FUNCTIONS)), settings)
     store = await stack.enter_async_context(Store(kube))
     cache = ClaimCache(kube, store, settings, wake_up)
+    wake_duplicates(cache)
     queue = BinderQueue(cache)
     writer = Writer(kube, cache)
     managed = Managed(kube, Discovery(kube), cache)
@@ -67,10 +72,9 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         await tell(client, binder(settings.claims_domain, claims[0].cluster), "serve_all", Asked(claims=tuple(claims)))
 
     async def opened(key: Key, world: ObjectWorld, *, told: str = "") -> None:
-        if cache.may_be_opened(key):
+        if cache.exists(key):
             await open_with(client, key, world, told=told)
-            if not cache.may_be_opened(key):  # it vanished meanwhile, which its open workflow has to observe
-                await wake_up(key)
+            cache.check_later(key, cache.edits)
 
     async def open_claim(key: Key, world: ObjectWorld) -> None:
         if world.exists:

@@ -94,7 +94,7 @@ class BinderActivities(Activities):
 
     @activity.defn(name=Serve.activity)
     async def serve(self, look: Serve) -> BinderWorld:
-        await self._cache.settled()
+        await self._cache.reached(look.seen)
         if look.dry_run:
             return BinderWorld(key=look.key, decision=self._idle(self._queue.ends.next))
         for asked in look.asked:

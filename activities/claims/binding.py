@@ -47,12 +47,13 @@ class Binding(Activities):
         async def observe(fresh: bool) -> Claim:
             return await self._observe(key, fresh=fresh)
 
-        look = PassClaim(key=key, woken=False)
+        look, edits = PassClaim(key=key, woken=False), self._cache.edits
         passed, world = await self._tools.reconciliation.carry_out(look, decide, observe)
         seen = passed.world
         if handle_name(seen.claim) and not handle_name(seen.claim_observed):
             pool = text_at(seen.handle, "spec", "resourcePool", "name")
             metrics.claim_bound(seen.claim or {}, seen.question.now, pool=pool, made=seen.made)
+            self._cache.check_later(key, edits)
         return passed, world
 
     async def _observe(self, key: Key, *, fresh: bool) -> Claim:
@@ -61,8 +62,8 @@ class Binding(Activities):
         That happens if a binding was not completed, or its trace in the status was removed.
         """
         cache, tools, moment = self._cache, self._tools, now()
-        claim = await cache.seen(RESOURCE_CLAIM, key.namespace, key.name, fresh=fresh)
-        if claim is None or text_at(claim, "metadata", "uid") != key.uid:
+        claim = await cache.own(RESOURCE_CLAIM, key, fresh=fresh)
+        if claim is None:
             return Claim.of(key, now=moment, names=cache.names, handle={}, exists=False)
         named = (each for each in cache.handles_of_claim(key.namespace, key.name) if not is_deleting(each))
         handle: JsonObject = next(named, {})
@@ -134,7 +135,7 @@ class Binding(Activities):
 
     async def _bind(self, action: TakeHandle, handle: JsonObject) -> JsonObject:
         cache, claim = self._cache, action.claim
-        providers = await cache.providers_for(action.key, claim, handle)
+        providers = await cache.providers_for(claim, handle)
         question = BindingQuestion(
             now=action.at, names=cache.names, claim=claim, handle=handle, providers=providers, wanted=action.plan.wanted
         )

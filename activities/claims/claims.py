@@ -40,27 +40,26 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=PassClaim.activity)
     async def pass_claim(self, look: PassClaim) -> ObjectWorld:
-        await self._cache.settled()
-        return await self.look(look)
+        return await self.look(look, cached=await self._cache.reached(look.versions))
 
-    async def look(self, look: PassClaim) -> ObjectWorld:
+    async def look(self, look: PassClaim, *, cached: bool = True) -> ObjectWorld:
         async def observe(fresh: bool) -> Claim:
             return await self._observe(look, fresh=fresh)
 
-        _, world = await self._tools.reconciliation.carry_out(look, decide, observe)
+        _, world = await self._tools.reconciliation.carry_out(look, decide, observe, cached=cached)
         return world
 
     async def _observe(self, look: PassClaim, *, fresh: bool) -> Claim:
         """The claim, and the handle in its status if that matters."""
         key, cache, tools, moment = look.key, self._cache, self._tools, now()
-        claim = await cache.seen(RESOURCE_CLAIM, key.namespace, key.name, fresh=fresh)
-        if claim is None or text_at(claim, "metadata", "uid") != key.uid:
+        claim = await cache.own(RESOURCE_CLAIM, key, fresh=fresh)
+        if claim is None:
             return Claim.of(key, now=moment, names=cache.names, handle={}, exists=False)
         handle: JsonObject | None = None
         if needs_its_handle(cache.names, claim, moment):
             place = (RESOURCE_HANDLE, cache.namespace, handle_name(claim))
-            # A new handle may not be cached yet.
-            handle = await cache.seen(*place, fresh=fresh) or (None if fresh else await cache.fresh(*place))
+            handle = None if fresh else cache.get(*place)
+            handle = handle or await cache.fresh(*place)
         hold = tools.hold(claim)
         if not hold and handle is not None and holder_of(handle) == name_of(claim):
             hold = f"its handle is {of_handle}" if (of_handle := tools.hold(handle)) else ""

@@ -9,12 +9,36 @@ it; one that a person bound by hand stays, and `perdure audit claims` reports it
 
 from __future__ import annotations
 
+from typing import cast
+
 from activities.claims.cache import ClaimCache
 from domain.claims import RESOURCE_HANDLE
-from domain.claims.marks import handle_name, is_deleting
+from domain.claims.marks import Name, handle_name, is_deleting, is_unbound, name_of
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at
-from domain.claims.references import holder_of
+from domain.claims.references import holder_of, key_of
 from engine.kube.api import FIELD_MANAGER
+from engine.kube.store import Listener
+
+
+def wake_duplicates(cache: ClaimCache) -> None:
+    """From now on, if several handles name one claim, wake each: its pass checks which one is a duplicate."""
+
+    def check(claim: Name | None) -> None:
+        handles = cache.handles_of_claim(*claim) if claim else []
+        if len(handles) > 1:
+            for handle in handles:
+                cache.wake(key_of(RESOURCE_HANDLE, handle, cache.cluster))
+
+    def claim_changed(before: JsonObject | None, after: JsonObject | None) -> None:
+        if after is not None and is_unbound(cache.names, before or {}) and not is_unbound(cache.names, after):
+            check(name_of(after))
+
+    def handle_changed(before: JsonObject | None, after: JsonObject | None) -> None:
+        if (holder := holder_of(after)) != holder_of(before):
+            check(holder)
+
+    cache.claims.listen(cast(Listener, claim_changed))
+    cache.handles.listen(cast(Listener, handle_changed))
 
 
 async def is_surplus(cache: ClaimCache, handle: JsonObject, claim: JsonObject) -> bool:

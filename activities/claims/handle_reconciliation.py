@@ -20,7 +20,7 @@ from activities.claims.requester import Requesters
 from activities.claims.writing import WriteActivities, Writer
 from activities.defined import Activities
 from activities.inline_driver import Inline, Passed, effects_of
-from domain.claims import RESOURCE_CLAIM
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.assignment import assign
 from domain.claims.claim_validation import VALIDATION_FAILED, Validate, Validated, faulty_plan
 from domain.claims.faults import FAULTS, fault_of
@@ -38,7 +38,7 @@ from domain.claims.handle_reconciliation import (
     decide,
 )
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.passes import ObjectWorld, PassClaim, PassHandle
+from domain.claims.passes import ObjectKnown, ObjectWorld, PassClaim, PassHandle
 from domain.claims.plans import ClaimQuestion, Fault, HandlePlan, HandleQuestion
 from domain.claims.write_backoff import rest_in
 from domain.decision import Decision
@@ -104,17 +104,21 @@ class Reconciliation(Activities):
         look: PassClaim | PassHandle,
         decide: Callable[[H, datetime], Decision],
         observe: Callable[[bool], Awaitable[H]],
+        *,
+        cached: bool = True,
     ) -> tuple[Passed[H], ObjectWorld]:
-        """Make a pass of a lifecycle; also returns the result for its workflow. `observe(True)` reads from the API
-        server.
+        """Make a pass of a lifecycle; also returns the result for its workflow.
+
+        `observe(True)` reads from the API server, at first only if the pass is not `cached`.
         """
-        passed = await Inline(decide, self.effects, observe).carry_out(look, look.memory)
+        passed = await Inline(decide, self.effects, observe, cached=cached).carry_out(look, look.memory)
         world, known = passed.world, look.memory
         if world.answer is not None:
             known = world.memory
             if not (world.hold or look.dry_run):
                 await self.show_around(world)
         rest = rest_in(known.struggle, now(), passed.decision.deadline)
+        known = known_after(world, known)
         return passed, passed.as_world(ObjectWorld, known=known, rest=rest, at=world.question.now)
 
     async def with_references(self, key: Key, handle: JsonObject, now: datetime) -> JsonObject:
@@ -161,7 +165,7 @@ class Reconciliation(Activities):
         except FAULTS as error:
             unassigned = fault_of(error)
         try:
-            providers = await self._cache.providers_for(key, claim, handle, names=assigned)
+            providers = await self._cache.providers_for(claim, handle, names=assigned)
             question = ClaimQuestion(
                 now=action.at,
                 names=self._cache.names,
@@ -197,12 +201,12 @@ class Reconciliation(Activities):
         """
         handle, claim = question.handle, question.claim
         asked = {name: getattr(question, name) for name in HandleQuestion.model_fields}
-        asked["requester"] = await self._requesters.of(key, claim)
+        asked["requester"] = await self._requesters.of(claim)
         if read:
             asked["states"], asked["unreadable"] = await self._managed.states(handle)
             if None in asked["states"]:
                 asked["unserved"], asked["outdated"] = await self._managed.unknown_kinds(handle, asked["states"])
-        asked["providers"] = await self._cache.providers_for(key, handle, claim)
+        asked["providers"] = await self._cache.providers_for(handle, claim)
         return HandleQuestion(**asked)
 
     @activity.defn(name=Evaluate.activity)
@@ -231,6 +235,13 @@ class Reconciliation(Activities):
             claim = self._cache.get(RESOURCE_CLAIM, action.key.namespace, action.key.name)
             metrics.validation_failed(text_at(claim, "spec", "provider", "name"))
         await record_events(action, self._writer.api)
+
+
+def known_after(world: HandleWorld, known: ObjectKnown) -> ObjectKnown:
+    """The memory with the versions of claim and handle that the pass leaves."""
+    objects = {RESOURCE_CLAIM.name: world.claim, RESOURCE_HANDLE.name: world.handle}
+    versions = {kind: text_at(each, "metadata", "resourceVersion") for kind, each in objects.items()}
+    return known.having_written({kind: version for kind, version in versions.items() if version})
 
 
 def _outcome(outcome: JsonObject | Fault) -> ResourceOutcome:

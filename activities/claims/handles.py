@@ -23,7 +23,7 @@ from domain.claims.handle_lifecycle import (
 )
 from domain.claims.handle_reconciliation import HandleEnded
 from domain.claims.marks import is_left_alone
-from domain.claims.objects import JsonObject, text_at
+from domain.claims.objects import JsonObject
 from domain.claims.passes import ObjectWorld, PassHandle
 from domain.claims.references import holder_of, key_of
 from domain.claims.timestamps import end_of_handle
@@ -40,19 +40,19 @@ class HandleActivities(Activities):
 
     @activity.defn(name=PassHandle.activity)
     async def pass_handle(self, look: PassHandle) -> ObjectWorld:
-        await self._cache.settled()
+        cached = await self._cache.reached(look.versions)
 
         async def observe(fresh: bool) -> Handle:
             return await self._observe(look, fresh=fresh)
 
-        _, world = await self._tools.reconciliation.carry_out(look, decide, observe)
+        _, world = await self._tools.reconciliation.carry_out(look, decide, observe, cached=cached)
         return world
 
     async def _observe(self, look: PassHandle, *, fresh: bool) -> Handle:
         key, cache = look.key, self._cache
-        handle = await cache.seen(RESOURCE_HANDLE, key.namespace, key.name, fresh=fresh)
-        if handle is None or text_at(handle, "metadata", "uid") != key.uid:
-            return Handle.of(key, now=now(), names=cache.names, handle=handle or {}, exists=False)
+        handle = await cache.own(RESOURCE_HANDLE, key, fresh=fresh)
+        if handle is None:
+            return Handle.of(key, now=now(), names=cache.names, handle={}, exists=False)
         hold, holder = self._tools.hold(handle), holder_of(handle)
         claim = await cache.fresh(RESOURCE_CLAIM, *holder) if holder and not hold else None
         return Handle.of(

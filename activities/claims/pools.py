@@ -6,10 +6,12 @@ import hashlib
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 from temporalio import activity
 
 from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.handle_reconciliation import known_after
 from activities.claims.tools import Tools
 from activities.defined import Activities
 from activities.gathering import gathered
@@ -61,25 +63,27 @@ class PoolActivities(Activities):
 
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
-        await self._cache.settled()
-        inline = Inline(decide, self._tools.reconciliation.effects, lambda _: self._observe(look.key))
-        passed = await inline.carry_out(look, look.memory)
-        return passed.as_world(PoolWorld, rest=rest(len(passed.world.handles)))
+        cache, effects = self._cache, self._tools.reconciliation.effects
+        cached = await cache.reached(look.versions)
+        passed = await Inline(decide, effects, partial(self._observe, look.key), cached=cached).carry_out(
+            look, look.memory
+        )
+        # The next pass may be another worker's, which must not make the same handles again.
+        known = passed.world.known.having_written(cache.newest(RESOURCE_HANDLE))
+        return passed.as_world(PoolWorld, known=known, rest=rest(len(passed.world.handles)))
 
-    async def _observe(self, key: Key) -> Pool:
-        """The pool from the API server, its handles and scalings from the cache.
+    async def _observe(self, key: Key, fresh: bool) -> Pool:
+        """The pool with its handles and scalings.
 
-        A change that arrives right afterwards wakes it once more. For a deleted pool all handles are listed from the
-        API server: one that is missed then would stay for ever, even if another worker has just made it.
+        For a deleted pool all handles are listed from the API server: one that is missed then would stay for ever, even
+        if another worker has just made it.
         """
         cache, settings = self._cache, self._tools.settings
-        pool = await cache.fresh(RESOURCE_POOL, key.namespace, key.name)
-        if pool is None or text_at(pool, "metadata", "uid") != key.uid:
+        pool = await cache.own(RESOURCE_POOL, key, fresh=fresh)
+        if pool is None:
             return Pool(key=key, exists=False)
         name = text_at(pool, "metadata", "name")
-        cache.read(key, f"pool/{name}")
-        leaves = is_deleting(pool)
-        handles = await cache.fresh_handles() if leaves else cache.handles_of_pool(name)
+        handles = await cache.fresh_handles() if fresh or is_deleting(pool) else cache.handles_of_pool(name)
         free = (pool_handle(cache.names, handle, pool) for handle in handles)
         scalings = (scaling_of(scaling, pool) for scaling in cache.scalings_of_pool(name))
         return Pool(
@@ -147,6 +151,7 @@ class PoolActivities(Activities):
             Conflict: all its names are taken.
             ApiError: it could not be made.
         """
+        edits = self._cache.edits
         try:
             handle, is_new = await self._made(action)
         except Beyond as beyond:
@@ -155,6 +160,7 @@ class PoolActivities(Activities):
         if not is_new:
             return Made(handle=pool_handle(names, handle, pool))
         key = key_of(RESOURCE_HANDLE, handle, self._tools.settings.cluster)
+        self._cache.check_later(key, edits)
         states = tuple(None for _ in objects_at(handle, "spec", "resources"))
         new = HandleWorld.of(key, now=now(), names=names, handle=handle, states=states, states_known=True)
         try:
@@ -170,7 +176,7 @@ class PoolActivities(Activities):
         """The handle on the API server, and whether it is new."""
         moment, names, pool = now(), self._cache.names, action.pool
         key = key_of(RESOURCE_POOL, pool, self._tools.settings.cluster)
-        providers = await self._cache.providers_for(key, pool)
+        providers = await self._cache.providers_for(pool)
         for salt in range(MOST_SALTS):
             name = _name(action, salt)
             question = PoolQuestion(now=moment, names=names, pool=pool, providers=providers, handle_name=name)
@@ -198,7 +204,9 @@ class PoolActivities(Activities):
         decision = status_conditions.settled(
             settled.handle, settled.plan, settled.faults, claimed=False, look_at=self._tools.next_look(settled, now())
         )
-        return ObjectWorld(key=key, decision=decision, known=ObjectKnown(honoured=settled.plan.wish))
+        return ObjectWorld(
+            key=key, decision=decision, known=known_after(settled, ObjectKnown(honoured=settled.plan.wish))
+        )
 
 
 def _name(action: MakeHandle, salt: int) -> str:

@@ -15,7 +15,7 @@ from activities.claims.cache import ClaimCache
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
 from domain.claims.linked_providers import NO_REQUESTER, Requester
 from domain.claims.objects import JsonObject, text_at, value_at
-from domain.identity import Key, Kind
+from domain.identity import Kind
 from engine import kube
 from engine.errors import Absent, Denied
 from engine.kube import KubeApi
@@ -32,12 +32,11 @@ class Requesters:
         self._kept = kept.total_seconds()
         self._users: dict[str, tuple[float, Requester]] = {}
 
-    async def of(self, key: Key, claim: JsonObject | None) -> Requester:
+    async def of(self, claim: JsonObject | None) -> Requester:
         """`NO_REQUESTER` without a claim."""
         if claim is None:
             return NO_REQUESTER
         name = text_at(claim, "metadata", "namespace")
-        self._cache.read(key, f"namespace/{name}")
         namespace = self._cache.get(kube.NAMESPACE, "", name) or await self._cache.fresh(kube.NAMESPACE, "", name)
         user = text_at(namespace, "metadata", "annotations", NAMESPACE_REQUESTER_ANNOTATION)
         return await self._user(user) if user else NO_REQUESTER

@@ -96,7 +96,7 @@ class Writer:
             self._learnt(kind, cast("JsonObject", answer))
 
     def _learnt(self, kind: Kind, answer: JsonObject) -> JsonObject:
-        self._cache.learn(kind, answer)
+        self._cache.learn(kind, cast("kube.JsonObject", answer))
         return answer
 
 

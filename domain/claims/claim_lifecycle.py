@@ -151,6 +151,8 @@ def decide(world: Claim, now: datetime) -> Decision:
     if not handle and not world.has_another:
         gone = DeleteClaim(claim=claim, why="its handle does not exist any more")
         return status_conditions.ending(gone.why).doing(gone)
+    if holder_of(handle) != name_of(claim) and not world.fresh:
+        return RECONCILING.doing(ObserveAgain())
     if holder_of(handle) != name_of(claim):
         # The handle is authoritative: status fields that it does not confirm are dropped, and the binder finds the
         # right one.

@@ -140,6 +140,8 @@ def _held(world: Handle) -> Decision | None:
     carried = status_conditions.carried(handle)
     if world.hold:
         return carried
+    if not world.fresh and (claim is None or is_detached(claim)) and not world.claim_left_alone:
+        return carried.doing(ObserveAgain())
     if claim is None or world.holder is None:
         return _ending(world, "its claim does not exist any more")
     if world.claim_left_alone:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from domain.claims.lifespan import Wish
 from domain.claims.status_conditions import BINDING
 from domain.claims.write_backoff import RevertedWrites
+from domain.continue_as_new import newest
 from domain.decision import Action, Decision, Outcome, Queue, World
 from domain.identity import Key
 from domain.model import Model
@@ -36,7 +38,18 @@ class Cadence(Model):
         return now + (min(interval, self.faulty) if faulty else interval)
 
 
-class ObjectKnown(Model):
+class _Known(Model):
+    """Attributes:
+    wrote: by kind, the version that the last pass left. The next one may be another worker's, and has to see it.
+    """
+
+    wrote: dict[str, str] = {}
+
+    def having_written(self, versions: Mapping[str, str]) -> Self:
+        return self.model_copy(update={"wrote": dict(versions)})
+
+
+class ObjectKnown(_Known):
     """The last settled wish, and repeated changes by others. Losing it costs a pass."""
 
     honoured: Wish | None = None
@@ -65,7 +78,7 @@ class ObjectWorld(PassedWorld):
         return self if stale and self.decision.phase != BINDING else told.recall(self.model_copy(update={"at": None}))
 
 
-class PoolKnown(Model):
+class PoolKnown(_Known):
     """The last deletion of unhealthy handles. Losing it costs a handle."""
 
     gave_up: datetime | None = None
@@ -93,10 +106,18 @@ class BinderWorld(PassedWorld):
 
 
 class _Pass(Pass):
-    """After a wake it reads everything from the API server."""
+    """`seen`: by kind, the version up to which something has woken the lifecycle."""
 
     queue: ClassVar[str] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
+
+    memory: _Known = _Known()
+    seen: dict[str, str] = {}
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """What the cache has to show."""
+        return newest(self.seen, self.memory.wrote)
 
 
 class _ObjectPass(_Pass):
@@ -140,6 +161,7 @@ class Serve(Action):
 
     key: Key
     asked: tuple[Key, ...] = ()
+    seen: dict[str, str] = {}
     dry_run: bool = False
 
 

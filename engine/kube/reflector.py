@@ -143,6 +143,7 @@ class Reflector(Generic[M]):
         self.position = ""  # the resource version up to which everything is known
         self.newest = ""  # that of the newest object or event; a position may be ahead of it by bookmarks
         self._moved = asyncio.Event()
+        self._refreshing = asyncio.Lock()
         self.listed = False
         self.installed = installed
         self.trouble = ""  # why the last attempt failed, empty after a list and while the stream runs
@@ -213,14 +214,15 @@ class Reflector(Generic[M]):
                 await asyncio.sleep(self._backoff(failures))
 
     async def refresh(self, version: str) -> None:
-        """List again unless a version is known; a list that the stream has overtaken is dropped.
+        """List again unless a version is known, once for all who wait; a list that the stream has overtaken is dropped.
 
         Raises:
             ApiError: the list failed; a kind that is not installed has no objects.
         """
-        if version and newer(version, self.position):
-            with suppress(Absent):
-                await self._list()
+        async with self._refreshing:
+            if version and newer(version, self.position):
+                with suppress(Absent):
+                    await self._list()
 
     async def _list(self) -> None:
         seen: dict[Name, M] = {}

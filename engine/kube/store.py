@@ -78,6 +78,7 @@ class Mirror:
         self._entries: Indexer[Entry] = Indexer()
         self._gone: dict[str, None] = {}  # uids, in the order of their going
         self._listeners: list[Listener] = []
+        self._learned = ""
         self._known = asyncio.Event()
         self._read = partial(_entry, without=followed.without)
         self._reflector: Reflector[Entry] = Reflector(api, followed, self._read, self._entries, self, timing=timing)
@@ -90,6 +91,11 @@ class Mirror:
     def trouble(self) -> str:
         """Why it may be empty or stale (not installed, forbidden, unreachable); empty while its stream runs."""
         return self._reflector.trouble
+
+    @property
+    def newest(self) -> str:
+        """The version of the newest change that it shows, own writes included."""
+        return _newest(self._reflector.newest, self._learned)
 
     async def settled(self) -> None:
         """Wait until it is complete, or the kind is known not to be installed."""
@@ -142,6 +148,7 @@ class Mirror:
         before = self._entries.get(seen.name)
         if before is None or newer(seen.resource_version, before.resource_version):
             self._entries[seen.name] = seen
+            self._learned = _newest(self._learned, seen.resource_version)
             self._tell(before, seen)
 
     def listen(self, listener: Listener) -> None:
@@ -182,6 +189,11 @@ class InformerCache:
     def learn(self, kind: Kind, obj: JsonObject) -> None:
         if kind.name in self.mirrors and text(obj, "metadata", "uid"):
             self.mirrors[kind.name].learn(obj)
+
+    def newest(self, *kinds: Kind) -> dict[str, str]:
+        """By kind (all if none is named), the version that shows another process's cache as much as this one."""
+        mirrors = [self.mirrors[kind.name] for kind in kinds] if kinds else self.mirrors.values()
+        return {mirror.followed.kind.name: mirror.newest for mirror in mirrors if mirror.newest}
 
     async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
         """From the API server, None if it does not exist."""
@@ -236,6 +248,10 @@ async def reached(mirrors: Iterable[Mirror], versions: Mapping[str, str]) -> boo
     except TimeoutError:
         return False
     return True
+
+
+def _newest(*versions: str) -> str:
+    return max(versions, key=lambda each: (len(each), each))
 
 
 def _uid(entry: Entry) -> str:

@@ -215,6 +215,12 @@ class WatchedWhileNamed(Watched):
     def missing(self, index: Index) -> set[Key]:
         return missing_referents(self.relations, self.end, index, self._is_missing)
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is the only watch of its kind, and names it."""
+        how = self.relation.watched
+        return how is not None and how.scope is Scope.CLUSTER
+
     def _is_missing(self, _: Place, name: Hashable, index: Index) -> bool:
         path = cast(tuple[str, ...], name)
         selected = path[: len(self.named)] == self.named and bool(path[-1])

@@ -335,10 +335,10 @@ class Mirrors:
     def newest(self, area: str) -> dict[str, str]:
         """The newest resource version of each kind that an area's lifecycles read.
 
-        Declared kinds are left out, since their parts have separate versions.
+        Of declared kinds only those that are watched as a whole are included: parts have separate versions.
         """
-        declared = self._declared_names()
-        names = (name for name, of in self._areas.items() if of == area and name not in declared)
+        apart = {one.entry.name for one in self._declared.values() if not one.entry.whole}
+        names = (name for name, of in self._areas.items() if of == area and name not in apart)
         mirrors = [self._reflectors[name] for name in names]
         return {each.selection.kind.name: each.newest for each in mirrors if each.listed and each.newest}
 

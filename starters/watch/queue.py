@@ -50,14 +50,14 @@ class WakeQueue:
         self._failures: dict[Key, int] = {}
         self._resting: dict[Key, float | None] = {}  # woken just now; value: since when it is wanted again, if it is
         self._held: dict[Key, asyncio.TimerHandle] = {}
-        self._gathered: dict[Key, None] = {}
+        self._gathered: list[Callable[[], Iterable[Key]]] = []
         self._origins: dict[Key, Context] = {}  # the traces that the wakes belong to
         self._arrived = asyncio.Event()
         self._barriers: list[tuple[set[Key], asyncio.Event]] = []
         self._last_turn = clock()
 
     def __len__(self) -> int:
-        return len(self._outstanding()) + len(self._held) + len(self._gathered)
+        return len(self._outstanding()) + len(self._held) + bool(self._gathered)
 
     def put(self, key: Key, *, urgent: bool = False) -> None:
         """Before others if urgent; later if the key is held or rests."""
@@ -95,11 +95,14 @@ class WakeQueue:
         if key not in self._waiting and key not in self._delayed and not self._resting.get(key):
             self.hold(key, seconds)
 
-    def gather(self, keys: Iterable[Key], seconds: float) -> None:
-        """Wakes each key once, this long after the first of them was gathered."""
+    def gather(self, find: Callable[[], Iterable[Key]], seconds: float) -> None:
+        """Wakes each key once, this long after the first call; `find` gives the keys then.
+
+        Meanwhile objects may begin to refer to what has changed, and their work may move to another workflow.
+        """
         if not self._gathered:
             asyncio.get_running_loop().call_later(seconds, self._put_gathered)
-        self._gathered.update(dict.fromkeys(keys))
+        self._gathered.append(find)
 
     def oldest_age(self, kind: str = "") -> float:
         """The watcher's lag: seconds since the longest-waiting key (of a kind) was put, 0 if none waits."""
@@ -201,8 +204,8 @@ class WakeQueue:
         self._arrived.set()
 
     def _put_gathered(self) -> None:
-        gathered, self._gathered = self._gathered, {}
-        self.put_all(gathered)
+        gathered, self._gathered = self._gathered, []
+        self.put_all(dict.fromkeys(key for find in gathered for key in find()))
 
     def _outstanding(self) -> dict[Key, float]:
         wanted_again = {key: since for key, since in self._resting.items() if since is not None}

@@ -229,11 +229,15 @@ class Watcher:
         return bool(entries) and all(known is None or known.key != key or known.deleting for known in found)
 
     def _wake_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
-        keys = self._carriers.of_all(watched.relatives(before, after, self.index))
-        if watched.pacing.gathers and keys:
-            self.queue.gather(keys, watched.pacing.gathers)
+        find = partial(self._relatives, watched, before, after)
+        if watched.pacing.gathers:
+            self.queue.gather(find, watched.pacing.gathers)
         else:
-            self.queue.put_all(keys)
+            self.queue.put_all(find())
+
+    def _relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> Iterable[Key]:
+        """The carriers of other lifecycles that a change concerns."""
+        return self._carriers.of_all(watched.relatives(before, after, self.index))
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
         """Wakes at once, unless another workflow does its work; a restarted watcher cannot know that."""

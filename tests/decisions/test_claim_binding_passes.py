@@ -56,7 +56,8 @@ class Binder(Parts):
 
     def has(self, kind: Kind, obj: Json) -> Json:
         version = str(int(self.there.get(obj["metadata"]["name"], obj)["metadata"].get("resourceVersion", "0")) + 1)
-        made = {**obj, "metadata": {"creationTimestamp": timestamp(NOW), **obj["metadata"], "resourceVersion": version}}
+        metadata = {"creationTimestamp": timestamp(NOW), "uid": "any", **obj["metadata"], "resourceVersion": version}
+        made = {**obj, "metadata": metadata}
         self.there[made["metadata"]["name"]] = made
         self.cache.learn(kind, cast(Any, made))
         return made

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -16,8 +15,7 @@ from told_cache import told_queue
 
 from activities.claims.binder_queue import BinderQueue
 from activities.claims.binding import Binding
-from activities.claims.cache import MAY_HAVE_MISSED
-from activities.claims.duplicate_bindings import is_surplus
+from activities.claims.duplicate_bindings import is_surplus, wake_duplicates
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.tools import Tools
 from activities.claims.writing import Writer
@@ -135,6 +133,7 @@ def know(woken: list[Key]) -> Knower:
 
     def queue(cluster: Cluster) -> BinderQueue:
         found = told_queue(woken, cluster)
+        wake_duplicates(found.cache)
         cluster.mirrored.append(found.cache.handles)
         for handle in cluster.there.values():
             found.cache.learn(RESOURCE_HANDLE, handle)
@@ -240,21 +239,6 @@ async def test_a_handle_that_is_made_without_an_answer_is_found(know: Knower, fa
         with pytest.raises(Unavailable):
             await bound(queue, cluster, **fields)
         assert held(cluster) == []
-
-
-async def test_who_has_read_something_long_ago_is_neither_told_nor_remembered(
-    know: Knower, woken: list[Key], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    queue, clock = know(Cluster()), [1000.0]
-    monkeypatch.setattr("activities.claims.cache.time", SimpleNamespace(monotonic=lambda: clock[0]))
-    keys = [KEY.model_copy(update={"uid": str(number)}) for number in range(100)]
-    for key in (*keys, keys[0]):
-        queue.cache.read(key, "provider/lab")
-        clock[0] += MAY_HAVE_MISSED / 10
-    assert len(queue.cache._readers["provider/lab"]) == 10
-    queue.cache._tell_readers("provider/lab")
-    await asyncio.sleep(0)
-    assert [key.uid for key in woken] == [str(number) for number in range(92, 100)] + ["0"]
 
 
 # --- a second handle ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -44,6 +45,7 @@ class Cluster:
 
     names = NAMES
     namespace = "poolboy"
+    edits = 0
 
     def __init__(self, fault: Fault | None = None) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -60,14 +62,20 @@ class Cluster:
     async def fresh_handles(self) -> list[Json]:
         return [*self.handles.values(), *self.unseen.values()]
 
-    async def settled(self) -> None:
+    async def reached(self, seen: Mapping[str, str]) -> bool:
+        return True
+
+    def newest(self, *kinds: Kind) -> dict[str, str]:
+        return {kind.name: str(len(self.made)) for kind in kinds}
+
+    def check_later(self, key: Key, edits: int) -> None:
         pass
+
+    async def own(self, kind: Kind, key: Key, *, fresh: bool) -> Json | None:
+        return self.pool
 
     async def fresh(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        return self.pool if kind is RESOURCE_POOL else self.handles.get(name) or self.unseen.get(name)
-
-    def read(self, key: Key, topic: str) -> None:
-        pass
+        return self.handles.get(name) or self.unseen.get(name)
 
     def handles_of_pool(self, name: str) -> list[Json]:
         return [*self.handles.values()]
@@ -75,7 +83,7 @@ class Cluster:
     def scalings_of_pool(self, name: str) -> list[Json]:
         return []
 
-    async def providers_for(self, key: Key, pool: Json) -> Json:
+    async def providers_for(self, pool: Json) -> Json:
         return {}
 
     async def pool_handle(self, question: PoolQuestion) -> HandleBody:

@@ -89,7 +89,7 @@ class Scene:
 
     def woken(self) -> set[str]:
         queue = self.watcher.queue
-        keys = {*queue._outstanding(), *queue._gathered}
+        keys = {*queue._outstanding(), *(key for find in queue._gathered for key in find())}
         return {key.kind if key.kind == "ClaimBinder" else f"{key.kind}/{key.name}" for key in keys}
 
 
