@@ -41,6 +41,8 @@ def paused(each: Json, **metadata: str) -> Json:
 class Cluster(Parts):
     """A claim and its handle, and all that a pass over them works with; it notes what is done."""
 
+    edits = 0
+
     def __init__(self, asked: Json, held: Json) -> None:
         self.claim, self.handle = asked, held
         self.done: list[str] = []
@@ -54,8 +56,11 @@ class Cluster(Parts):
     def handles_of_claim(self, namespace: str, name: str) -> list[Json]:
         return [self.handle]
 
-    async def seen(self, kind: Any, namespace: str, name: str, *, fresh: bool) -> Json:
-        return self.get(kind, namespace, name)
+    async def own(self, kind: Any, key: Key, *, fresh: bool) -> Json:
+        return self.get(kind, key.namespace, key.name)
+
+    def check_later(self, key: Key, edits: int) -> None:
+        pass
 
     async def claim_plan(self, *_: object) -> ClaimPlan:
         return ClaimPlan(status=self.claim.get("status", {}))
@@ -95,11 +100,15 @@ class Cluster(Parts):
         return Tools(part, part, reconciliation, releasing, Settings())
 
 
-async def look(cluster: Cluster, *, woken: bool = True) -> ObjectWorld:
+async def look(cluster: Cluster, *, cached: bool = True) -> ObjectWorld:
     tools = cluster.tools()
     HandleActivities(tools, cast(Any, None))
     activities = ClaimActivities(tools)
-    world: ObjectWorld = await ActivityEnvironment().run(activities.look, PassClaim(key=KEY, woken=woken))
+
+    async def pass_claim() -> ObjectWorld:
+        return await activities.look(PassClaim(key=KEY), cached=cached)
+
+    world: ObjectWorld = await ActivityEnvironment().run(pass_claim)
     return world
 
 
@@ -114,22 +123,22 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     [({}, {}), ({"lifespan": {"end": timestamp(NOW)}}, {}), ({}, {"deletionTimestamp": timestamp(NOW)})],
     ids=["as ever", "it has expired", "it is being deleted"],
 )
-@pytest.mark.parametrize("woken", [True, False])
-async def test_nothing_is_done_with_a_paused_handle_and_its_resources(spec: Json, metadata: Json, woken: bool) -> None:
+@pytest.mark.parametrize("cached", [True, False])
+async def test_nothing_is_done_with_a_paused_handle_and_its_resources(spec: Json, metadata: Json, cached: bool) -> None:
     cluster = Cluster(claiming(), paused(handle(**BOUND, **spec), **metadata))
-    world = await look(cluster, woken=woken)
+    world = await look(cluster, cached=cached)
     assert cluster.done == []
     assert world.hold == f"its handle is paused by its annotation {PAUSED}"
     assert world.decision.planned
     assert world.decision.deadline is None or world.decision.deadline > NOW + timedelta(seconds=1)
 
 
-@pytest.mark.parametrize("woken", [True, False])
-async def test_a_handle_that_a_label_leaves_alone_is_not_ended_though_it_is_being_deleted(woken: bool) -> None:
+@pytest.mark.parametrize("cached", [True, False])
+async def test_a_handle_that_a_label_leaves_alone_is_not_ended_though_it_is_being_deleted(cached: bool) -> None:
     held = handle(**BOUND)
     held["metadata"] |= {"deletionTimestamp": timestamp(NOW), "labels": {NAMES.ignore_label: ""}}
     cluster = Cluster(claiming(), held)
-    assert (await look(cluster, woken=woken)).decision.phase == "Ignored"
+    assert (await look(cluster, cached=cached)).decision.phase == "Ignored"
     assert cluster.done == []
 
 

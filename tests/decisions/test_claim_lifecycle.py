@@ -96,6 +96,7 @@ SHOWN = ("ResourceClaim status with its handle",)
         (world(named(), has_another=False), "Deleting", ["delete_claim"]),
         (world(named(), has_another=True), "Binding", ["put_status"]),
         (world(named(), ANOTHERS), "Binding", ["put_status"]),
+        (world(named(), ANOTHERS, fresh=False), "Reconciling", ["observe_again"]),
         (world(named(), held(**GOING)), "Deleting", ["end_handle_and_claim"]),
         (world(named(), held(**GOING, **LEFT_ALONE)), "Ignored", []),
         (world(named(), held(lifespan=OVER), fresh=False), "Reconciling", ["read_claim"]),

@@ -167,6 +167,11 @@ async def test_handles_of_a_provider_that_only_fails_are_not_replaced_without_re
     assert worlds[0].decision.deadline == began + MANAGE_POOLS_INTERVAL
 
 
+async def test_the_next_pass_of_a_pool_sees_the_handles_that_this_one_made(cluster: Cluster) -> None:
+    cluster.healthy = True
+    assert (await cluster.look()).known.wrote == {"ResourceHandle": "2"}
+
+
 async def test_a_pool_that_can_make_no_handle_looks_again_by_itself(cluster: Cluster) -> None:
     cluster.fault = Fault(reason="TemplateLimit", message="more than 1.5 s")
     (world,) = await looks(cluster, timedelta(seconds=1))

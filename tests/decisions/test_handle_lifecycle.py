@@ -103,6 +103,12 @@ def test_whose_a_handle_is_decides_what_is_done(seen: Handle, phase: str, action
     assert (decision.phase, does(decision)) == (phase, actions)
 
 
+@pytest.mark.parametrize("by", [None, DETACHED], ids=["its claim is gone", "detached"])
+def test_a_handle_without_its_claim_ends_only_after_a_fresh_observation(by: Json | None) -> None:
+    assert does(decide(world(HELD, by, fresh=False), NOW)) == ["observe_again"]
+    assert does(decide(world(HELD, by), NOW)) == ["end_handle"]
+
+
 @pytest.mark.parametrize(("fresh", "hold", "actions"), [(False, "", ["observe_again"]), (True, "", ["end_handle"])])
 def test_an_end_that_has_come_is_kept_on_what_the_api_server_says(fresh: bool, hold: str, actions: list[str]) -> None:
     expired = evaluated(FREE, HandlePlan(end=NOW), fresh=fresh, hold=hold)

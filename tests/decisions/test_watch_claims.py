@@ -415,6 +415,18 @@ async def test_a_burst_of_edits_is_one_wake_each_after_it() -> None:
     assert not queue._gathered
 
 
+async def test_edits_wake_what_names_the_provider_when_they_are_gathered() -> None:
+    scene = Scene(claim(provider={"name": "base"}))
+    assert scene.changed(provider(), edited(provider(), "spec.override", {"kind": "Other"})) == {"ClaimBinder"}
+    scene.know(served(provider={"name": "base"}))
+    pooled = edited(handle(entry("base"), **POOLED), "metadata.name", "guid-new")
+    scene.know(edited(pooled, "metadata.uid", "new"))
+    queue = scene.watcher.queue
+    async with asyncio.timeout(5):
+        await queue._arrived.wait()
+    assert {key.name for key in queue._waiting} == {"mine", "guid-new"}
+
+
 # Managed objects.
 
 

@@ -138,15 +138,34 @@ async def test_a_claim_that_the_binder_has_ended_is_told_and_ends_without_a_look
 
 
 @pytest.mark.parametrize("key", PASSES, ids=lambda key: key.kind)
-async def test_what_is_woken_is_read_afresh(claims: Area, key: Key) -> None:
+async def test_a_pass_gets_the_versions_of_the_wake(claims: Area, key: Key) -> None:
     claims.play(PASSES[key], always(until_then(await claims.now() + timedelta(hours=1))))
-    await wake(claims.env.client, key)
+    await wake(claims.env.client, key, {"ResourceClaim": "9", "ResourceHandle": "10"})
     looks = await claims.looks(PASSES[key], 1)
+    assert looks[0].seen == {"ResourceClaim": "9", "ResourceHandle": "10"}
     if key != BINDER:
         assert looks[0].woken is True
     await claims.why(key, lambda why: why.phase == "Ready")
     await claims.env.sleep(timedelta(minutes=10))
     assert len(claims.asked(PASSES[key])) == 1
+
+
+@pytest.mark.parametrize("key", [claim(), HANDLE, POOL], ids=lambda key: key.kind)
+async def test_a_pass_sees_what_the_one_before_wrote(claims: Area, key: Key) -> None:
+    answer = always(until_then(await claims.now() + timedelta(hours=1)))
+
+    async def wrote(look: Any) -> Any:
+        world = await answer(look)
+        return world.model_copy(update={"known": world.known.having_written({"ResourceHandle": "10"})})
+
+    claims.play(PASSES[key], wrote)
+    await wake(claims.env.client, key, {"ResourceHandle": "9"})
+    await claims.looks(PASSES[key], 1)
+    await claims.why(key, lambda why: why.phase == "Ready")
+    await wake(claims.env.client, key)
+    looks = await claims.looks(PASSES[key], 2)
+    assert looks[0].versions == {"ResourceHandle": "9"}
+    assert looks[1].versions == {"ResourceHandle": "10"}
 
 
 @EACH
