@@ -381,6 +381,8 @@ async def test_kinds_that_objects_declare_are_watched_while_they_do(
         await eventually(lambda: recorder.wakes["early"] >= 1)
         await create_gadget(kube, gadget, namespace, "late")
         await eventually(lambda: recorder.wakes["late"] >= 1)
+        late = await kube.get(gadget, namespace, "late")
+        assert int(watcher.seen("")[gadget.name]) >= version(late), "it is watched as a whole, so its versions compare"
         await kube.delete(CONFIG_MAP, namespace, "provider")
         await eventually(lambda: recorder.wakes["provider"] == 2)
         await eventually(lambda: gadget.name not in watcher._mirrors.names())
