@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from claim_scenes import Parts, claim, entry, handle, provider
 from temporalio.testing import ActivityEnvironment
-from told_cache import told_queue
+from told_cache import MOMENT, a_moment, told_queue
 
 from activities.claims.binding import Binding
 from activities.claims.evaluation import Beyond
@@ -41,7 +41,8 @@ class Binder(Parts):
     operator_domain = DEFAULT
 
     def __init__(self) -> None:
-        queue = told_queue([], self)
+        self.woken: list[Key] = []
+        queue = told_queue(self.woken, self)
         self.cache = queue.cache
         self.there: dict[str, Json] = {}
         self.written: list[str] = []
@@ -101,6 +102,15 @@ class Binder(Parts):
 
     async def states(self, *_: object) -> States:
         return States((None,))
+
+
+class Served(Binder):
+    """Evaluates handles as they are; `meanwhile` happens during that."""
+
+    async def handle(self, question: HandleQuestion) -> HandlePlan:
+        if self.meanwhile:
+            self.meanwhile()
+        return HandlePlan(spec=question.handle["spec"])
 
 
 class Shown(Exception):  # noqa: N818 - ends the look
@@ -191,3 +201,27 @@ async def test_a_binding_that_a_second_attempt_finishes_began_with_the_first(
     with pytest.raises(Shown) as shown:
         await binder.look(NOW + timedelta(seconds=later))
     assert shown.value.claim["status"]["lifespan"]["start"] == at(start)
+
+
+@pytest.mark.parametrize("edited", [True, False])
+async def test_a_claim_is_woken_if_a_provider_was_edited_while_it_was_bound(
+    edited: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watcher may have seen the edit before the claim named the provider."""
+    monkeypatch.setattr("activities.claims.cache.LONGEST_BEHIND", MOMENT)
+    binder = Served()
+    for module in ("claims.binding", "inline"):
+        monkeypatch.setattr(f"activities.{module}.now", lambda: binder.now)
+    binder.has(RESOURCE_PROVIDER, provider())
+    binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
+    holder = {"resourceClaim": {"namespace": "user-ada", "name": "mine"}}
+    binder.has(RESOURCE_HANDLE, handle(entry("base"), **holder))
+
+    def edit() -> None:
+        binder.meanwhile = None
+        binder.has(RESOURCE_PROVIDER, provider(vars={"size": 2}))
+
+    binder.meanwhile = edit if edited else None
+    await binder.look()
+    await a_moment()
+    assert [key for key in binder.woken if key.kind == "ResourceClaim"] == [KEY] * edited
