@@ -210,7 +210,7 @@ async def test_a_claim_is_woken_if_a_provider_was_edited_while_it_was_bound(
     """The watcher may have seen the edit before the claim named the provider."""
     monkeypatch.setattr("activities.claims.cache.LONGEST_BEHIND", MOMENT)
     binder = Served()
-    for module in ("claims.binding", "inline"):
+    for module in ("claims.binding", "inline_driver"):
         monkeypatch.setattr(f"activities.{module}.now", lambda: binder.now)
     binder.has(RESOURCE_PROVIDER, provider())
     binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
