@@ -93,6 +93,13 @@ def all_kinds() -> dict[str, Kind]:
 
 
 @cache
+def reported_kinds() -> dict[str, Kind]:
+    """The kinds that Events are about: also those of other products, from the `REPORTED_KINDS` of areas' packages."""
+    others = {kind.name: kind for area in _packages() for kind in getattr(area, "REPORTED_KINDS", ())}
+    return {**others, **all_kinds()}
+
+
+@cache
 def all_areas() -> tuple[str, ...]:
     """Only those that have kinds with lifecycles."""
     return tuple(sorted({kind.area for kind in all_kinds().values() if kind.lifecycle}))

@@ -19,6 +19,7 @@ class Notice(Model):
 
     Attributes:
         about: the object of the Event; None for the lifecycle's own.
+        cluster: the Cluster of Cluster API that the object is in, as `namespace/name`; empty for Perdure's own.
         each_time: each recurrence is another Event. False: the Event is remembered for as long as the API server keeps
             it, also across restarts, and recorded again only after that.
     """
@@ -28,6 +29,7 @@ class Notice(Model):
     message: str
     action: str = ""
     about: Key | None = None
+    cluster: str = ""
     each_time: bool = False
 
     @property

@@ -57,7 +57,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         *LookActivities(kube, cache, checks, policy, observing=observing).all(),
         *MachineActivities(kube, cache, disruptions).all(),
         *AskActivities(served).all(),
-        *NodeActivities(kube, settings, disruptions).all(),
+        *NodeActivities(kube, disruptions).all(),
         *TerminationActivities(kube, served).all(),
         *GroupActivities(kube, cache, served, observing=observing).all(),
         *SweepActivities(client, cache, served, settings.sweep or SWEEP).all(),

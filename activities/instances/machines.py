@@ -17,16 +17,18 @@ from contextlib import suppress
 
 from temporalio import activity
 
+from activities import attempt
 from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
-from activities.instances.reports import COMPONENT
+from domain.identity import Key
 from domain.instances import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
-from domain.instances.actions import Asked, AskReplacement, DeleteOwner, EndReplacement
+from domain.instances.actions import Asked, AskReplacement, DeleteOwner, EndReplacement, Taking
 from domain.instances.constants import DELETE_FIRST_ANNOTATION
 from domain.instances.disruption_budget import Turn
 from domain.instances.names import InstanceKey
+from domain.instances.notices import Reported, about, on_each
 from domain.instances.replacements import (
     REPLACED,
     Mark,
@@ -43,10 +45,10 @@ from domain.instances.replacements import (
     surplus_of,
 )
 from domain.instances.resources import Machine, MachineDeployment, MachineSet
+from domain.notices import Notice, normal, warning
 from engine.clock import now
 from engine.errors import Absent, Conflict, Denied, Invalid, Unavailable
 from engine.kube import KubeApi
-from engine.kube.events import Said, Subject, event, record
 from engine.kube.json import mapping
 
 _ATTEMPTS = 10
@@ -71,55 +73,62 @@ class MachineActivities(Activities):
         machine = await self._standing(wanted)
         if machine is None:
             return Asked(turn=Turn(at=now()))
+        notices: list[Notice] = []
         try:
             async with self._locks[wanted.namespace, deployment_of(machine)]:
-                asked = await self._asked(machine, wanted)
+                asked = await self._asked(machine, wanted, notices)
         except (UnreplaceableError, Denied, Invalid) as error:
             metrics.reacted(_REPLACE, wanted.because, metrics.Outcome.REFUSED)
             said = f"not replaced before it is deleted because of {wanted.cause}: {error}"
-            await self._tell(Subject.with_metadata(MACHINE, machine.metadata), "Warning", "NotReplacedFirst", said)
-            return Asked(turn=Turn(at=now()), unreplaced=Unreplaced(uid=wanted.uid, why=str(error)))
+            why = Unreplaced(uid=wanted.uid, why=str(error))
+            notices.append(warning("NotReplacedFirst", said, about=about(machine)))
+            return Asked(turn=Turn(at=now()), unreplaced=why, notices=tuple(notices))
         if asked.turn.why:
             metrics.reacted(_REPLACE, wanted.because, metrics.Outcome.WAITS)
-        return asked
+        return asked.model_copy(update={"notices": tuple(notices)})
 
     @activity.defn(name=EndReplacement.activity)
-    async def end_replacement(self, end: EndReplacement) -> None:
+    async def end_replacement(self, end: EndReplacement) -> Reported:
         """Lower the replicas again; a Machine that stays is no longer the first to be deleted."""
+        notices: list[Notice] = []
         if end.keep:
             machine = await self._standing(end)
             if machine is not None and is_replaced(machine):
                 await self._annotate(machine, None)
         if end.deployment:
             async with self._locks[end.namespace, end.deployment]:
-                await self._lowered(end, kept=end.keep)
+                await self._lowered(end, notices, kept=end.keep)
         if end.keep:
             await self._disruptions.end(end.key.name)
+        return Reported(notices=tuple(notices))
 
     @activity.defn(name=DeleteOwner.activity)
-    async def delete_machine(self, deletion: DeleteOwner) -> Turn:
+    async def delete_machine(self, deletion: DeleteOwner) -> Taking:
         """Delete the Machine once it is its turn; if it is gone or was recreated under its name, nothing is deleted."""
         machine = await self._standing(deletion)
         if machine is None:
-            return Turn(at=now())  # a previous attempt or another client has done it
+            # Another client has done it, or an earlier attempt, which could not report it.
+            taken = self._taken(deletion) if attempt.repeated() else ()
+            return Taking(turn=Turn(at=now()), notices=taken)
         turn = await self._disruptions.begin(machine, taken=deletion.taken, most=deletion.most, policy=deletion.policy)
         if turn.why:
             metrics.reacted("delete-machine", deletion.because, metrics.Outcome.WAITS)
-            return turn
+            return Taking(turn=turn)
+        notices: list[Notice] = []
         if not deletion.deployment:
-            await self._deleted(deletion)
-            return turn
+            await self._deleted(deletion, notices)
+            return Taking(turn=turn, notices=tuple(notices))
         async with self._locks[deletion.namespace, deletion.deployment]:
             if await self._alone(deletion):
-                await self._replaced(machine, deletion)
-                await self._deleted(deletion)
+                await self._replaced(machine, deletion, notices)
+                await self._deleted(deletion, notices)
             else:
-                await self._deleted(deletion)
-                await self._replaced(machine, deletion)
-        return turn
+                await self._deleted(deletion, notices)
+                await self._replaced(machine, deletion, notices)
+        return Taking(turn=turn, notices=tuple(notices))
 
-    async def _deleted(self, deletion: DeleteOwner) -> None:
-        """Delete the Machine, and tell of it unless it is gone."""
+    async def _deleted(self, deletion: DeleteOwner, notices: list[Notice]) -> None:
+        """Delete the Machine, and report it unless it is gone."""
         try:
             answer = await self._kube.delete(MACHINE, deletion.namespace, deletion.name, uid=deletion.uid)
         except (Absent, Conflict):
@@ -127,9 +136,12 @@ class MachineActivities(Activities):
         if mapping(answer, "metadata").get("uid") == deletion.uid:
             self._cache.learn(MACHINE, answer)
         metrics.reacted("delete-machine", deletion.because, timed=not deletion.deployment)
-        subject = Subject(MACHINE, deletion.namespace, deletion.name, deletion.uid)
+        notices += self._taken(deletion)
+
+    def _taken(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
         said = f"deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
-        await self._tell(subject, "Warning", "InstanceTaken", said)
+        machine = Key(kind=MACHINE.name, namespace=deletion.namespace, name=deletion.name, uid=deletion.uid)
+        return on_each((machine,), warning, "InstanceTaken", said)
 
     async def _alone(self, deletion: DeleteOwner) -> bool:
         """Whether no other Machine of the MachineDeployment is being replaced."""
@@ -139,11 +151,11 @@ class MachineActivities(Activities):
             return True
         return mark is None or len(mark.machines) <= 1
 
-    async def _replaced(self, machine: Machine, deletion: DeleteOwner) -> None:
+    async def _replaced(self, machine: Machine, deletion: DeleteOwner, notices: list[Notice]) -> None:
         """Lower the replicas, so that the Machine is not replaced once more."""
         try:
             await self._annotate(machine, REPLACED)
-            ready = await self._lowered(deletion)
+            ready = await self._lowered(deletion, notices)
         except (Denied, Invalid) as error:
             # AWS takes the instance all the same; the mark is tried again once the Machine goes.
             log.warning("Machine %s is deleted, and its replacement stays: %s", machine.key.path, error)
@@ -157,7 +169,7 @@ class MachineActivities(Activities):
         machine = Machine.model_validate(found) if found else None
         return machine if machine and machine.metadata.uid == which.uid and not machine.metadata.deleting else None
 
-    async def _asked(self, machine: Machine, wanted: AskReplacement) -> Asked:
+    async def _asked(self, machine: Machine, wanted: AskReplacement, notices: list[Notice]) -> Asked:
         """Mark the MachineDeployment and its Machine, unless that is done.
 
         Raises:
@@ -171,7 +183,7 @@ class MachineActivities(Activities):
             deployment = await self._deployment(wanted.namespace, name)
             mark = mark_of(deployment.metadata.annotations) if deployment else None
             if mark is not None and (one := mark.of(wanted.uid)):
-                await self._annotated(machine, wanted, name)
+                await self._annotated(machine, wanted, name, notices)
                 named = {"deployment": name, "namespace": wanted.namespace, "name": wanted.name, "uid": wanted.uid}
                 marked = Replacement.model_validate({**named, "asked_at": one.at})
                 return Asked(turn=turn or Turn(at=now()), replacement=marked)
@@ -190,20 +202,22 @@ class MachineActivities(Activities):
                 said = (
                     f"scaled from {mark.expected} to {mark.expected + 1}: Machine {wanted.name} is replaced before it "
                 )
-                about = Subject.with_metadata(MACHINE_DEPLOYMENT, deployment.metadata)
-                await self._tell(about, "Normal", "ReplacementAsked", f"{said}is deleted because of {wanted.cause}")
+                said += f"is deleted because of {wanted.cause}"
+                notices.append(normal("ReplacementAsked", said, about=about(deployment)))
         raise Unavailable(f"MachineDeployment {wanted.namespace}/{name} is written by others all the time")
 
-    async def _annotated(self, machine: Machine, wanted: AskReplacement, deployment: str) -> None:
+    async def _annotated(
+        self, machine: Machine, wanted: AskReplacement, deployment: str, notices: list[Notice]
+    ) -> None:
         """Have the Machine be the first to be deleted; where that is refused no replacement is wanted."""
         try:
             await self._annotate(machine, REPLACED)
         except (Denied, Invalid):
             named = {"namespace": wanted.namespace, "name": wanted.name, "uid": wanted.uid, "deployment": deployment}
-            await self._lowered(EndReplacement.model_validate({"key": wanted.key, **named}), kept=True)
+            await self._lowered(EndReplacement.model_validate({"key": wanted.key, **named}), notices, kept=True)
             raise
 
-    async def _lowered(self, which: EndReplacement | DeleteOwner, *, kept: bool = False) -> bool:
+    async def _lowered(self, which: EndReplacement | DeleteOwner, notices: list[Notice], *, kept: bool = False) -> bool:
         """Lower the replicas and remove the mark, unless that is done; returns whether the replacement is ready."""
         for _ in range(_ATTEMPTS):
             deployment = await self._deployment(which.namespace, which.deployment)
@@ -225,8 +239,7 @@ class MachineActivities(Activities):
             else:
                 because = f"Machine {which.name} goes, "
                 because += f"replaced by {young.metadata.name}" if young else "its replacement is not ready"
-            about = Subject.with_metadata(MACHINE_DEPLOYMENT, deployment.metadata)
-            await self._tell(about, "Normal", "ReplacementEnded", f"{scaled}: {because}")
+            notices.append(normal("ReplacementEnded", f"{scaled}: {because}", about=about(deployment)))
             return young is not None
         raise Unavailable(f"MachineDeployment {which.namespace}/{which.deployment} is written by others all the time")
 
@@ -279,9 +292,6 @@ class MachineActivities(Activities):
             return False
         self._cache.learn(MACHINE_DEPLOYMENT, answer)
         return True
-
-    async def _tell(self, about: Subject, severity: str, reason: str, said: str) -> None:
-        await record(self._kube, event(about, Said(severity, reason, said, COMPONENT), now()))
 
 
 def _readable(deployment: MachineDeployment | None) -> Mark | None:

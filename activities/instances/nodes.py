@@ -3,54 +3,48 @@
 With private DNS names a Node's name comes back for another instance, and a Machine's annotation may name any Node. So a
 Node is changed only while its providerID names the instance.
 
-The workload cluster is accessed with the kubeconfig that Cluster API keeps in the Secret `<cluster>-kubeconfig` of the
-cluster's namespace (key `value`). It is read for each action, as it is rotated, and is never disclosed. Entries that
-would run a program or read a file of this machine are refused: otherwise everyone who may write that Secret could do so
-here.
-
 Draining evicts the same Pods as kubectl's drain: all of the Node except those of DaemonSets, static ones, and completed
 ones. An eviction that a disruption budget delays (429), or that is refused for another reason, which is logged, does
 not stop the eviction of other Pods, and is retried every five seconds until the time is over. Then the remaining Pods
 stay, since AWS takes the instance anyway. An InterruptionPolicy may have these deleted then, or have Pods deleted from
-the start, and what delayed a drain is reported by Events on the AWSMachine.
+the start. What delays a drain is reported by Events: the activity ends with it, and begins again once it is recorded.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 
-import yaml
 from temporalio import activity
 
+from activities import attempt
 from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.disruption_budget import Disruptions, is_ready
 from activities.instances.metrics import Outcome
-from activities.instances.reports import COMPONENT, node_subject, report
 from domain.built_in_kinds import NODE, POD
 from domain.decision import earliest
 from domain.instances import MACHINE
-from domain.instances.actions import CordonNode, Done, EmptyNode, FindNode, ReleaseNode
+from domain.instances.actions import CordonNode, Emptied, EmptyNode, FindNode, ReleaseNode, Taking
 from domain.instances.constants import CORDONED_ANNOTATION, DO_NOT_DISRUPT, TAINTED_ANNOTATION
 from domain.instances.disruption_budget import Turn
 from domain.instances.names import instance_of_node
-from domain.instances.observed import KnownNode
+from domain.instances.notices import on_each
+from domain.instances.observed import Emptying, KnownNode
 from domain.instances.policy import Budgets, Draining, Reaction
 from domain.instances.resources import Machine, Node
+from domain.notices import Notice, normal, warning
+from domain.refusal import without_request
 from engine.clock import now
-from engine.errors import Absent, ApiError, Conflict, Invalid
-from engine.kube import SECRET, KubeApi
-from engine.kube.connection import Connection
-from engine.kube.events import Said, Subject, event, record
+from engine.errors import Absent, ApiError, Conflict
+from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping, sequence, text
 from engine.kube.sharing import SharedReading
-from engine.settings import Settings
+from engine.kube.workload import workload
 
 EVICT_AGAIN = 5.0
 _ATTEMPTS = 5
@@ -58,17 +52,16 @@ _ATTEMPTS = 5
 _POD_GRACE = timedelta(seconds=30)
 _MIRROR_POD = "kubernetes.io/config.mirror"
 _ENDED = ("Succeeded", "Failed")
-# A kubeconfig may only contain certificates and tokens inline; these fields refer to programs and files.
-_FOREIGN = ("exec", "auth-provider", "tokenFile", "client-certificate", "client-key")
+# Further causes of a delay are logged: each that is reported ends the activity once.
+_MOST_REPORTED = 20
 
 
 class NodeActivities(Activities):
     """The actions on Nodes."""
 
-    def __init__(self, kube: KubeApi, settings: Settings, disruptions: Disruptions) -> None:
+    def __init__(self, kube: KubeApi, disruptions: Disruptions) -> None:
         self._kube = kube
         self._disruptions = disruptions
-        self._settings = settings
         # By namespace and cluster. Searches share a list: an event may concern all Nodes of a large cluster.
         self._lists: dict[tuple[str, str], SharedReading[dict[str, KnownNode]]] = {}
 
@@ -103,7 +96,7 @@ class NodeActivities(Activities):
         return found
 
     @activity.defn(name=CordonNode.activity)
-    async def cordon(self, node: CordonNode) -> Turn:
+    async def cordon(self, node: CordonNode) -> Taking:
         """Cordon or taint it once it is its turn; one that is gone or already cordoned needs nothing."""
         machine = await self._machine(node) if node.namespace else await self._own(node)
         turn = Turn(at=now())
@@ -112,64 +105,56 @@ class NodeActivities(Activities):
         did = "taint" if node.reaction is Reaction.TAINT else "cordon"
         if turn.why:
             metrics.reacted(did, node.because, Outcome.WAITS)
-            return turn
+            return Taking(turn=turn)
         async with self._workload(node.namespace, node.cluster) as api:
-            if await _changed(api, node, lambda found: _marking(found, node)):
+            changed = await _changed(api, node, lambda found: _marking(found, node))
+            if changed:
                 metrics.reacted(did, node.because)
-                said = Said("Normal", *_marked(node), COMPONENT)
-                await self._tell(api, node, said)
-                if isinstance(machine, Machine) and node.about:
-                    about = Subject.with_metadata(MACHINE, machine.metadata)
-                    await record(self._kube, event(about, said, now()))
-        return turn
+            ours = changed or (attempt.repeated() and await _marked(api, node))
+        reason, done = ("NodeTainted", "tainted") if node.reaction is Reaction.TAINT else ("NodeCordoned", "cordoned")
+        said = f"{node.node} is {done} because of {node.cause} of instance {node.key.name}"
+        return Taking(turn=turn, notices=_on_each(node, normal, reason, said) if ours else ())
 
     @activity.defn(name=EmptyNode.activity)
-    async def drain(self, node: EmptyNode) -> Done:
-        """Evict until no Pod is left to evict, or the time is over."""
-        told, until, outcome = set[str](), _end_of(node), Outcome.DONE
+    async def drain(self, node: EmptyNode) -> Emptied:
+        """Evict until no Pod is left to evict, the time is over, or something delays it that is not reported yet."""
+        begun = node.begun or Emptying(node=node.node, cause=node.cause, since=_since(node))
+        logged, until, evicted = set(begun.reported), _end_of(node, begun.since), False
         async with self._workload(node.namespace, node.cluster) as api:
             while left := await _evictable(api, node):
                 if until is not None and until <= now():
-                    outcome = await self._end(api, node, left)
-                    break
+                    return await self._end(api, node, left)
                 activity.heartbeat(len(left))
+                evicted, refusals = True, dict[str, None]()
                 for pod in left:
-                    if node.how.spares and spared(pod):
-                        continue
-                    refused = await _evict(api, pod, node.how)
-                    if refused and refused not in told:
-                        told.add(refused)
-                        activity.logger.warning("node %s: %s", node.node, refused)
-                        said = f"{node.node} is not empty yet: {refused}"
-                        await self._tell(api, node, Said("Warning", "DrainHeldUp", said, COMPONENT))
+                    if not (node.how.spares and spared(pod)):
+                        refusals |= dict.fromkeys(filter(None, [without_request(await _evict(api, pod, node.how))]))
+                new = tuple(each for each in refusals if each not in logged)
+                for each in new:
+                    activity.logger.warning("node %s: %s", node.node, each)
+                logged |= refusals.keys()
+                if node.about and new and len(begun.reported) < _MOST_REPORTED:
+                    return _delayed(node, begun, new)
                 await asyncio.sleep(EVICT_AGAIN)
-            if left == []:
-                said = f"{node.node} is drained because of {node.cause}"
-                await self._tell(api, node, Said("Normal", "NodeDrained", said, COMPONENT))
-        metrics.reacted("drain", node.because, outcome)
-        return Done(at=now())
+        if evicted or not attempt.repeated():
+            # An earlier attempt that emptied it has counted it.
+            metrics.reacted("drain", node.because, Outcome.DONE)
+        said = f"{node.node} is drained because of {node.cause}"
+        return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", said) if left == [] else ())
 
-    async def _end(self, api: KubeApi, node: EmptyNode, left: Sequence[JsonObject]) -> Outcome:
+    async def _end(self, api: KubeApi, node: EmptyNode, left: Sequence[JsonObject]) -> Emptied:
         """When the time is over, leave the remaining Pods, or delete them if a policy says so."""
         activity.logger.warning("node %s: time is over, %d pods are left on it", node.node, len(left))
         names = ", ".join(sorted(_name(pod) for pod in left))
-        if node.how.budgets is not Budgets.FORCE:
-            said = f"time is over, and on {node.node} are left: {names}"
-            await self._tell(api, node, Said("Warning", "DrainIncomplete", said, COMPONENT))
-            return Outcome.INCOMPLETE
-        for pod in left:
-            await _delete(api, pod, node.how)
-        said = f"time is over, and of {node.node} were deleted: {names}"
-        await self._tell(api, node, Said("Warning", "DrainForced", said, COMPONENT))
-        return Outcome.FORCED
-
-    async def _tell(self, api: KubeApi, node: CordonNode | EmptyNode, said: Said) -> None:
-        """Report on AWSMachine and Node what is done to the Node; without a policy nothing is reported."""
-        if node.about is None:
-            return
-        if node.about.kind != NODE.name:
-            await report(self._kube, node.about, said)
-        await record(api, event(node_subject(node.node), said, now()))
+        reason, outcome = "DrainIncomplete", Outcome.INCOMPLETE
+        said = f"time is over, and on {node.node} are left: {names}"
+        if node.how.budgets is Budgets.FORCE:
+            for pod in left:
+                await _delete(api, pod, node.how)
+            reason, outcome = "DrainForced", Outcome.FORCED
+            said = f"time is over, and of {node.node} were deleted: {names}"
+        metrics.reacted("drain", node.because, outcome)
+        return Emptied(at=now(), notices=_on_each(node, warning, reason, said))
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
@@ -196,43 +181,8 @@ class NodeActivities(Activities):
     @asynccontextmanager
     async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
         """The workload cluster; without a namespace Perdure's own."""
-        if not namespace:
-            yield self._kube
-            return
-        name = f"{cluster}-kubeconfig"
-        secret = await self._kube.get(SECRET, namespace, name)
-        connection = Connection(content=kubeconfig(secret, f"Secret {namespace}/{name}"))
-        await connection.load()
-        settings = self._settings
-        async with KubeApi(
-            connection,
-            process="worker",
-            operator_domain=settings.claims_domain,
-            connections=4,
-            observing=settings.observing,
-        ) as api:
+        async with workload(self._kube, namespace, cluster) as api:
             yield api
-
-
-def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
-    """The kubeconfig of a Secret of Cluster API.
-
-    Raises:
-        Invalid: it is not a kubeconfig, or names programs or files of the machine that uses it.
-    """
-    try:
-        content = yaml.safe_load(base64.b64decode(text(secret, "data", "value"), validate=True))
-    except (binascii.Error, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Invalid(f"{where} has no kubeconfig under `value`", code="Kubeconfig") from error
-    if not isinstance(content, dict):
-        raise Invalid(f"{where} has no kubeconfig under `value`", code="Kubeconfig")
-    users = [mapping(each, "user") for each in sequence(content, "users")]
-    clusters = [mapping(each, "cluster") for each in sequence(content, "clusters")]
-    foreign = {name for user in users for name in _FOREIGN if name in user}
-    foreign |= {name for cluster in clusters for name in ("certificate-authority",) if name in cluster}
-    if foreign:
-        raise Invalid(f"{where} names what is not in it: {', '.join(sorted(foreign))}", code="Kubeconfig")
-    return content
 
 
 def instance_of(node: JsonObject) -> str:
@@ -274,10 +224,23 @@ async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callabl
     return False
 
 
-def _marked(node: CordonNode) -> tuple[str, str]:
-    """The reason and the message of what was done to a Node."""
-    reason, did = ("NodeTainted", "tainted") if node.reaction is Reaction.TAINT else ("NodeCordoned", "cordoned")
-    return reason, f"{node.node} is {did} because of {node.cause} of instance {node.key.name}"
+async def _marked(api: KubeApi, node: CordonNode) -> bool:
+    """Whether an annotation shows that an earlier attempt cordoned or tainted it."""
+    marks = mapping(await _node_of_instance(api, node) or {}, "metadata", "annotations")
+    return (TAINTED_ANNOTATION if node.reaction is Reaction.TAINT else CORDONED_ANNOTATION) in marks
+
+
+def _delayed(node: EmptyNode, begun: Emptying, why: Sequence[str]) -> Emptied:
+    """The drain goes on once this is reported."""
+    told = (_on_each(node, warning, "DrainHeldUp", f"{node.node} is not empty yet: {each}") for each in why)
+    after = begun.model_copy(update={"reported": (*begun.reported, *why)})
+    return Emptied(at=now(), delayed=after, notices=tuple(chain.from_iterable(told)))
+
+
+def _on_each(
+    node: CordonNode | EmptyNode, make: Callable[..., Notice], reason: str, message: str
+) -> tuple[Notice, ...]:
+    return on_each(node.about, make, reason, message, cluster=node.of_cluster)
 
 
 def _marking(found: JsonObject, node: CordonNode) -> JsonObject:
@@ -309,9 +272,13 @@ def _same_taint(taint: object, key: str, effect: str) -> bool:
     return (text(taint, "key"), text(taint, "effect")) == (key, effect)
 
 
-def _end_of(node: EmptyNode) -> datetime | None:
+def _since(node: EmptyNode) -> datetime:
+    return node.earlier.since if node.earlier else activity.info().scheduled_time
+
+
+def _end_of(node: EmptyNode, since: datetime) -> datetime | None:
     """When the time of a drain is over; Pods deleted then have their grace period before AWS takes the instance."""
-    how, since = node.how, node.earlier.since if node.earlier else activity.info().scheduled_time
+    how = node.how
     forced = how.budgets is Budgets.FORCE and node.until is not None
     until = node.until - (how.pod_grace or _POD_GRACE) if forced and node.until else node.until
     return earliest([until, since + how.node_grace if how.node_grace is not None else None])

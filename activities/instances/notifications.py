@@ -20,19 +20,17 @@ from temporalio import activity
 from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.cache import InstanceCache
-from activities.instances.reports import COMPONENT, report
-from domain.instances import INTERRUPTION_POLICY
 from domain.instances.actions import Done, Notify
 from domain.instances.names import InstanceKey
+from domain.instances.notices import about, on_each
 from domain.instances.notifications import json_body, sentence, slack_body, teams_body, templated_body
-from domain.instances.resources import InterruptionPolicy
 from domain.instances.resources.interruption_policy import Notification, NotificationFormat
+from domain.notices import warning
 from domain.refusal import RETRIED_BY_SERVER
 from domain.resource import timestamp
 from engine.clock import now
 from engine.errors import ApiError, Invalid, Throttled, Unavailable
 from engine.kube import SECRET, KubeApi
-from engine.kube.events import Said, Subject, event, record
 from engine.kube.secrets import secret_content
 
 KEPT_IN = "perdure-notifications"
@@ -70,9 +68,10 @@ class NotificationActivities(Activities):
                 metrics.NOTIFICATIONS.labels("retried").inc()
                 raise
             metrics.NOTIFICATIONS.labels("failed").inc()
-            await self._report_failure(policy, notice, error)
-        else:
-            metrics.NOTIFICATIONS.labels("sent").inc()
+            said = f"not sent for {notice.key.name}: {error.message}"
+            where = (about(policy), *notice.about)
+            return Done(at=now(), notices=on_each(where, warning, "NotificationFailed", said))
+        metrics.NOTIFICATIONS.labels("sent").inc()
         return Done(at=now())
 
     async def close(self) -> None:
@@ -128,12 +127,6 @@ class NotificationActivities(Activities):
             context = await asyncio.to_thread(ssl.create_default_context)
             self._clients.setdefault(name, httpx.AsyncClient(proxy=proxy, verify=context, timeout=TIMEOUT))
         return self._clients[name]
-
-    async def _report_failure(self, policy: InterruptionPolicy, notice: Notify, error: ApiError) -> None:
-        said = Said("Warning", "NotificationFailed", f"not sent for {notice.key.name}: {error.message}", COMPONENT)
-        await record(self._kube, event(Subject.with_metadata(INTERRUPTION_POLICY, policy.metadata), said, now()))
-        if notice.about:
-            await report(self._kube, notice.about, said)
 
 
 def _body(channel: Notification, notice: Notify) -> str:

@@ -20,23 +20,20 @@ from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.cache import InstanceCache
 from activities.instances.event_verification import Checks
-from activities.instances.reports import COMPONENT, report
-from domain.instances import EC2_INSTANCE, NODE
-from domain.instances.actions import LookAtInstance, TellImpossible, TellRefuted
-from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances import EC2_INSTANCE
+from domain.instances.actions import CountRefuted, LookAtInstance
+from domain.instances.constants import STATE_LABEL
 from domain.instances.instance_lifecycle import patch_for
 from domain.instances.labels import recalled
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.observed import InstanceMemory, InstanceWorld
-from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.policy import ReactionPolicy
 from domain.instances.policy_selection import selected
-from domain.instances.reactions import about
 from domain.instances.resources import AWSMachine, AWSMachinePool, Node
 from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent
 from engine.kube import KubeApi
-from engine.kube.events import Said
 from engine.kube.json import mapping
 from engine.pauses import paused_area
 
@@ -83,30 +80,10 @@ class LookActivities(Activities):
             self._checks.expect(told.key, told.state, now())
         return seen.model_copy(update={"machine" if machine else "own_node": await self._patched(labelled, patch)})
 
-    @activity.defn(name=TellRefuted.activity)
-    async def tell_refuted(self, claim: TellRefuted) -> None:
-        """Count the refuted event, and report it on the AWSMachine or Node."""
+    @activity.defn(name=CountRefuted.activity)
+    async def count_refuted(self, claim: CountRefuted) -> None:
+        """A claim that AWS does not confirm."""
         metrics.REFUTED.inc()
-        if self._observing or claim.about is None:
-            return
-        said = f"AWS does not confirm {claim.cause} of instance {claim.key.name}: nothing is done"
-        await report(self._kube, claim.about, Said("Warning", "EventRefuted", said, COMPONENT))
-
-    @activity.defn(name=TellImpossible.activity)
-    async def tell_impossible(self, claim: TellImpossible) -> None:
-        """Report on the AWSMachine, AWSMachinePool or Node that the reaction is not possible."""
-        if self._observing:
-            return
-        asker = f"InterruptionPolicy {claim.policy}" if claim.policy else "PERDURE_INSTANCES_REACTIONS"
-        if claim.reaction is Reaction.TERMINATE_INSTANCE:
-            reason, is_not = "NotTerminated", f"is Cluster API's, and is not terminated because of {claim.cause}"
-            advice = "for machines of Cluster API ask for delete-machine or drain"
-        else:
-            reason, is_not = "NoMachine", f"has no Machine that could be deleted because of {claim.cause}"
-            alone = " or terminate-instance" if claim.about.kind == NODE.name else ""
-            advice = f"for instances without a Machine ask for drain{alone}"
-        said = f"instance {claim.key.name} {is_not}: nothing is done. {asker} asks for {claim.reaction}; {advice}"
-        await report(self._kube, claim.about, Said("Warning", reason, said, COMPONENT))
 
     def _seen(
         self, look: LookAtInstance, machine: AWSMachine | None, pool: AWSMachinePool | None, node: Node | None
@@ -148,7 +125,4 @@ class LookActivities(Activities):
         labels = mapping(patch, "metadata", "labels")
         for label in labels:
             metrics.LABELS.labels(label).inc()
-        if taken := labels.get(INTERRUPTION_LABEL):
-            announced = f"AWS announced {taken} for {labelled.instance_id}"
-            await report(self._kube, about(labelled), Said("Warning", "InstanceInterruption", announced, COMPONENT))
         return type(labelled).model_validate(answer)

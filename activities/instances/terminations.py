@@ -11,20 +11,21 @@ import asyncio
 
 from temporalio import activity
 
+from activities import attempt
 from activities.aws.instances import terminate
 from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.aws_queries import ServedPlaces
-from activities.instances.reports import COMPONENT, report
 from domain.instances import NODE
 from domain.instances.actions import Done, TerminateInstance
 from domain.instances.names import InstanceKey, region_of_provider_id
+from domain.instances.notices import on_each
 from domain.instances.resources import Node
+from domain.notices import warning
 from domain.pause_and_retry import paused
 from engine.clock import now
 from engine.errors import Invalid
 from engine.kube import KubeApi
-from engine.kube.events import Said
 
 
 class TerminationActivities(Activities):
@@ -49,10 +50,10 @@ class TerminationActivities(Activities):
         caller = self._served.caller(key.account, key.region)
         if await asyncio.to_thread(terminate, caller, key.region, key.account, key.instance_id):
             metrics.reacted("terminate-instance", termination.because)
-            if termination.about:
-                said = f"instance {key.instance_id} is terminated because of {termination.cause}"
-                await report(self._kube, termination.about, Said("Warning", "InstanceTerminated", said, COMPONENT))
-        return Done(at=now())
+        elif not attempt.repeated():
+            return Done(at=now())
+        said = f"instance {key.instance_id} is terminated because of {termination.cause}"
+        return Done(at=now(), notices=on_each(termination.about, warning, "InstanceTerminated", said))
 
 
 def _unlike(node: Node, key: InstanceKey, uid: str) -> str:

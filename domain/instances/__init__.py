@@ -78,9 +78,12 @@ AWS_MANAGED_CONTROL_PLANE = _kind("AWSManagedControlPlane", CONTROL_PLANE_GROUP,
 INTERRUPTION_POLICY = _kind("InterruptionPolicy", POLICY_GROUP, POLICY_VERSION, "interruptionpolicies")
 
 EXTERNAL_KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, NODE)
+REPORTED_KINDS = (*EXTERNAL_KINDS, MACHINE_DEPLOYMENT)
 
 # No custom resources stand behind these.
-EC2_INSTANCE = Kind(name=INSTANCE_WORKFLOW, group="", version="", plural="", area=_AREA, of_cluster=False)
+EC2_INSTANCE = Kind(
+    name=INSTANCE_WORKFLOW, group="", version="", plural="", area=_AREA, of_cluster=False, reporter="perdure"
+)
 AUTO_SCALING_GROUP = Kind(name=GROUP_WORKFLOW, group="", version="", plural="", area=_AREA, of_cluster=False)
 INSTANCE_SWEEP = Kind(name=SWEEP_WORKFLOW, group="", version="", plural="", area=_AREA)
 THE_SWEEP = Key(kind=INSTANCE_SWEEP.name, namespace="", name="all", uid="0")

@@ -14,7 +14,8 @@ from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import Facts, HookTiming, Question
-from domain.instances.observed import FIND_NODE, InstanceWorld, KnownNode
+from domain.instances.notices import Reported, on_each
+from domain.instances.observed import FIND_NODE, Emptying, InstanceWorld, KnownNode
 from domain.instances.policy import CauseSort, Draining, Reaction, Taint
 from domain.instances.record import (
     InstanceRecord,
@@ -29,7 +30,9 @@ from domain.instances.record import (
 )
 from domain.instances.replacements import Replacement, Unreplaced
 from domain.model import Model
+from domain.notices import warning
 from domain.refusal import Refusal
+from domain.writes import RecordEvents
 
 
 class _InstanceAction(Action):
@@ -100,7 +103,7 @@ class Answer(Model):
     timings: dict[str, HookTiming] = {}
 
 
-class Done(Model):
+class Done(Reported):
     """When something was done."""
 
     at: datetime
@@ -211,7 +214,7 @@ class _Disrupting(_MachineAction):
     because: Because | None = None
 
 
-class Asked(Model):
+class Asked(Reported):
     """What came of asking for a replacement: its turn, and the replacement, or why there can be none."""
 
     turn: Turn
@@ -241,7 +244,9 @@ class AskReplacement(_Disrupting):
         """Asked for; or its node group has no room for it yet, or it is deleted without a replacement."""
         if not isinstance(result, Asked):
             return world
-        return world.learn(turn=result.turn, asked=result.replacement, unreplaced=result.unreplaced)
+        return world.with_news(*result.notices).learn(
+            turn=result.turn, asked=result.replacement, unreplaced=result.unreplaced
+        )
 
 
 class EndReplacement(_MachineAction):
@@ -253,6 +258,7 @@ class EndReplacement(_MachineAction):
     """
 
     activity: ClassVar[str] = "instances.end_replacement"
+    result: ClassVar[type[Model] | None] = Reported
     finishes: ClassVar[bool] = True
 
     deployment: str = ""
@@ -265,14 +271,21 @@ class EndReplacement(_MachineAction):
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """Another cause may ask for one again."""
-        return world.learn(asked=None, unreplaced=None)
+        news = result.notices if isinstance(result, Reported) else ()
+        return world.with_news(*news).learn(asked=None, unreplaced=None)
+
+
+class Taking(Reported):
+    """What came of a machine's turn to be disrupted."""
+
+    turn: Turn
 
 
 class DeleteOwner(_Disrupting):
     """Have Cluster API replace the Machine; `deployment` was asked for a replacement of it, if any was."""
 
     activity: ClassVar[str] = "instances.delete_machine"
-    result: ClassVar[type[Model] | None] = Turn
+    result: ClassVar[type[Model] | None] = Taking
 
     deployment: str = ""
 
@@ -283,9 +296,10 @@ class DeleteOwner(_Disrupting):
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """Asked for, or its node group has no room for it yet."""
-        if not isinstance(result, Turn):
+        if not isinstance(result, Taking):
             return world
-        return world.learn(turn=result) if result.why else world.learn(turn=result, asked=None)
+        world = world.with_news(*result.notices).learn(turn=result.turn)
+        return world if result.turn.why else world.learn(asked=None)
 
 
 class _NodeAction(_InstanceAction):
@@ -302,6 +316,11 @@ class _NodeAction(_InstanceAction):
     def slot(self) -> str:
         """One thing at a time."""
         return "instances.node"
+
+    @property
+    def of_cluster(self) -> str:
+        """The Node's cluster in notices."""
+        return f"{self.namespace}/{self.cluster}" if self.namespace else ""
 
 
 class FindNode(_NodeAction):
@@ -333,15 +352,6 @@ class FindNode(_NodeAction):
         return world.learn(node=result) if isinstance(result, KnownNode) else world
 
 
-class About(Model):
-    """The object that Events are about: an AWSMachine or AWSMachinePool, or a Node that has neither."""
-
-    kind: str
-    namespace: str = ""
-    name: str
-    uid: str
-
-
 class CordonNode(_NodeAction):
     """Have nothing new placed on the Node, or taint it.
 
@@ -353,12 +363,11 @@ class CordonNode(_NodeAction):
         taint: the taint that it gets.
         most: how many machines of its node group may be disrupted at once; None for as many as the settings say.
         policy: the InterruptionPolicy that applies, empty for the settings.
-        about: its AWSMachine, where Events tell of it as on Node and Machine, or the Node itself; None where no policy
-            applies, and nothing is told.
+        about: the objects whose Events report it; none if no policy applies.
     """
 
     activity: ClassVar[str] = "instances.cordon"
-    result: ClassVar[type[Model] | None] = Turn
+    result: ClassVar[type[Model] | None] = Taking
 
     cause: str
     machine: str = ""
@@ -367,7 +376,7 @@ class CordonNode(_NodeAction):
     taint: Taint | None = None
     most: int | None = None
     policy: str = ""
-    about: About | None = None
+    about: tuple[Key, ...] = ()
     because: Because | None = None
 
     @property
@@ -377,12 +386,19 @@ class CordonNode(_NodeAction):
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """We did that, and why; or its node group has no room for it yet."""
-        if isinstance(result, Turn):
-            world = world.learn(turn=result)
-            if result.why:
-                return world
-        done_at = result.at if isinstance(result, Turn) and self.reaction is not Reaction.DRAIN else None
+        if not isinstance(result, Taking):
+            return world
+        world, turn = world.with_news(*result.notices).learn(turn=result.turn), result.turn
+        if turn.why:
+            return world
+        done_at = turn.at if self.reaction is not Reaction.DRAIN else None
         return world.with_record(cordoned(world.record, self.cause, self.node, done_at, self.reaction))
+
+
+class Emptied(Done):
+    """A drain at its end, or `delayed` by something that is to be reported before it goes on."""
+
+    delayed: Emptying | None = None
 
 
 class EmptyNode(_NodeAction):
@@ -392,17 +408,19 @@ class EmptyNode(_NodeAction):
         cause: why.
         until: when the time is over; None for never.
         how: what is done about Pods that cannot be evicted.
-        about: where Events tell of those, and of the end, as on the Node; None where no policy applies.
+        begun: as it was reported last; None at its beginning.
+        about: the objects whose Events report what delays it, and its end; none if no policy applies.
     """
 
     activity: ClassVar[str] = "instances.drain"
-    result: ClassVar[type[Model] | None] = Done
+    result: ClassVar[type[Model] | None] = Emptied
     start_to_close: ClassVar[timedelta] = timedelta(hours=49)
 
     cause: str
     until: datetime | None = None
     how: Draining = Draining()
-    about: About | None = None
+    begun: Emptying | None = None
+    about: tuple[Key, ...] = ()
     because: Because | None = None
 
     @property
@@ -411,8 +429,11 @@ class EmptyNode(_NodeAction):
         return f"drain node {self.node} because of {self.cause}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """Drained."""
-        if not isinstance(result, Done):
+        """Drained; or something delays it that is not reported yet, and it goes on after that."""
+        if not isinstance(result, Emptied):
+            return world
+        world = world.with_news(*result.notices).learn(emptying=result.delayed)
+        if result.delayed is not None:
             return world
         return world.with_record(cordoned(world.record, self.cause, self.node, result.at))
 
@@ -423,7 +444,7 @@ class TerminateInstance(_NodeAction):
     Attributes:
         uid: the Node's.
         cause: why.
-        about: where an Event tells of it; None where no policy applies.
+        about: the objects whose Events report it; none if no policy applies.
     """
 
     activity: ClassVar[str] = "instances.terminate"
@@ -432,7 +453,7 @@ class TerminateInstance(_NodeAction):
 
     uid: str
     cause: str
-    about: About | None = None
+    about: tuple[Key, ...] = ()
     because: Because | None = None
 
     @property
@@ -444,6 +465,7 @@ class TerminateInstance(_NodeAction):
         """Asked for; EC2 tells how far it is."""
         if not isinstance(result, Done):
             return world
+        world = world.with_news(*result.notices)
         return world.with_record(terminated(world.record, self.cause, self.node, result.at))
 
 
@@ -479,7 +501,7 @@ class Notify(_InstanceAction):
         cluster: the Cluster of Cluster API.
         machine: the Machine, empty if it has none.
         node: the Node, empty until it has joined.
-        about: the AWSMachine or Node on which a failure is reported; None if it has none.
+        about: the AWSMachine or Node whose Events report a failure; none if it has none.
     """
 
     activity: ClassVar[str] = "instances.notify"
@@ -501,7 +523,7 @@ class Notify(_InstanceAction):
     cluster: str = ""
     machine: str = ""
     node: str = ""
-    about: About | None = None
+    about: tuple[Key, ...] = ()
 
     @property
     def id(self) -> str:
@@ -525,6 +547,7 @@ class Notify(_InstanceAction):
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """It is not sent again."""
+        world = world.with_news(*result.notices) if isinstance(result, Reported) else world
         return world.with_record(notified(world.record, self.id))
 
     def refuse(self, world: InstanceWorld, refusal: Refusal) -> InstanceWorld:  # type: ignore[override]
@@ -532,21 +555,21 @@ class Notify(_InstanceAction):
         return world.with_record(notified(world.record, self.id))
 
 
-class TellRefuted(_InstanceAction):
-    """Count and tell that AWS does not bear out a claim: it is a mistake, or somebody forges events.
+class CountRefuted(_InstanceAction):
+    """Count that AWS does not confirm a claim: it is a mistake, or a forged event.
 
     Attributes:
         cause: the claim.
-        about: the object that the Event is about; None if a machine pool alone has the instance.
+        about: the object whose Events report it; none if only a machine pool has the instance.
     """
 
-    activity: ClassVar[str] = "instances.tell_refuted"
+    activity: ClassVar[str] = "instances.count_refuted"
     cause: str
-    about: About | None = None
+    about: tuple[Key, ...] = ()
 
     @property
     def slot(self) -> str:
-        """Each claim is told of once."""
+        """Each claim is counted once."""
         return f"{self.activity}/{self.cause}"
 
     @property
@@ -555,25 +578,22 @@ class TellRefuted(_InstanceAction):
         return f"AWS does not confirm {self.cause}: nothing is done"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """It is not reacted to, however often it is told again."""
+        """It is not reacted to, however often it is received."""
+        said = f"AWS does not confirm {self.cause} of instance {self.key.name}: nothing is done"
+        world = world.with_news(*on_each(self.about, warning, "EventRefuted", said))
         return world.with_record(refuted(world.record, self.cause))
 
 
-class TellImpossible(_InstanceAction):
+class TellImpossible(RecordEvents):
     """Report a reaction that is not possible: no Machine can be deleted, or Cluster API has the instance.
 
     Attributes:
         cause: the reason for the reaction.
-        about: the object that the Event is about.
         reaction: to delete a Machine, or to terminate an instance.
-        policy: the InterruptionPolicy that asks for it, empty for the settings.
     """
 
-    activity: ClassVar[str] = "instances.tell_impossible"
     cause: str
-    about: About
     reaction: Reaction = Reaction.DELETE_MACHINE
-    policy: str = ""
 
     @property
     def slot(self) -> str:
@@ -587,4 +607,5 @@ class TellImpossible(_InstanceAction):
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """It is not reported again."""
+        world = super().fold(world, result)
         return world.with_record(impossible(world.record, self.cause))

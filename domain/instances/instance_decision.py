@@ -31,6 +31,7 @@ def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
         outcome=_outcome(work, actions),
         why=(work.why or "its label is true") + (f"; InterruptionPolicy {name} applies" if name else ""),
         actions=tuple(actions),
+        notices=work.notices,
         waits_for=(work.why,) if work.why and not actions else (),
         deadline=earliest([work.deadline, find_at if find_at and find_at > now else None]),
         at_deadline="decide again" if work.deadline else "",

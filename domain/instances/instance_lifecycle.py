@@ -20,7 +20,7 @@ from datetime import datetime
 
 from domain.decision import Action, earliest
 from domain.instances.actions import AskInstance
-from domain.instances.constants import LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
+from domain.instances.constants import INTERRUPTION_LABEL, LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
 from domain.instances.disruption_budget import ASK_FOR_TURN_AGAIN
 from domain.instances.event_verification import ASK_AGAIN, Question, askable
 from domain.instances.events import EventKind, InstanceState
@@ -34,6 +34,7 @@ from domain.instances.interruption_causes import (
 )
 from domain.instances.labels import label_patch
 from domain.instances.lifecycle_hooks import HookWork
+from domain.instances.notices import about, on_each
 from domain.instances.observed import InstanceWorld
 from domain.instances.phases import InstancePhase, phase_of
 from domain.instances.policy import Reaction
@@ -50,6 +51,7 @@ from domain.instances.reactions import (
 )
 from domain.instances.record import InstanceRecord
 from domain.model import Model
+from domain.notices import Notice, warning
 from domain.pause_and_retry import paused
 from domain.writes import JsonPatch
 
@@ -62,6 +64,7 @@ class InstanceWork(Model):
         why: what is waited for, in words.
         patch: the merge patch of its AWSMachine or Node; before anything else.
         steps: what to do now, in this order.
+        notices: what is reported as Events while it is so.
         deadline: the nearest moment at which deciding again may give something else.
         close: nothing is left to do or to look after: the workflow ends.
     """
@@ -70,6 +73,7 @@ class InstanceWork(Model):
     why: str = ""
     patch: JsonPatch = {}
     steps: tuple[Action, ...] = ()
+    notices: tuple[Notice, ...] = ()
     deadline: datetime | None = None
     close: bool = False
 
@@ -112,8 +116,19 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
         why=world.hindrance or _told(world, found, hooks, now),
         patch=patch,
         steps=steps,
+        notices=_interruption(world),
         deadline=deadline,
     )
+
+
+def _interruption(world: InstanceWorld) -> tuple[Notice, ...]:
+    """The report that the label says why AWS takes the instance."""
+    labelled = world.labelled
+    value = labelled.metadata.labels.get(INTERRUPTION_LABEL) if labelled else None
+    if labelled is None or not value:
+        return ()
+    said = f"AWS announced {value} for {labelled.instance_id}"
+    return on_each((about(labelled),), warning, "InstanceInterruption", said)
 
 
 def patch_for(world: InstanceWorld, now: datetime) -> JsonPatch:

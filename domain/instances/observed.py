@@ -39,6 +39,22 @@ class KnownNode(Model):
     ready: bool = False
 
 
+class Emptying(Model):
+    """A drain under way, as it was reported last.
+
+    Attributes:
+        node: the Node.
+        cause: why it is drained.
+        since: when the drain began.
+        reported: what delays it, as far as that is reported.
+    """
+
+    node: str
+    cause: str
+    since: datetime
+    reported: tuple[str, ...] = ()
+
+
 class InstanceMemory(Model):
     """What a lifecycle knows that no look shows.
 
@@ -53,6 +69,7 @@ class InstanceMemory(Model):
         left_with: the policy of its Node in Perdure's own cluster, if that was deleted while lifecycle actions wait.
         asked: the replacement of its Machine, from asking for it to its end: the cache may not show its mark yet.
         unreplaced: its Machine, once that cannot be replaced before it is deleted.
+        emptying: the drain of its Node, once something delays it.
     """
 
     record: InstanceRecord | None = None
@@ -65,6 +82,7 @@ class InstanceMemory(Model):
     left_with: ReactionPolicy | None = None
     asked: Replacement | None = None
     unreplaced: Unreplaced | None = None
+    emptying: Emptying | None = None
 
 
 class InstanceWorld(World):

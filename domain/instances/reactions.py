@@ -12,28 +12,30 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from domain.decision import Action, earliest
+from domain.identity import Key
 from domain.instances.actions import (
-    About,
     AskReplacement,
     Because,
     CordonNode,
+    CountRefuted,
     DeleteOwner,
     EmptyNode,
     EndReplacement,
     Notify,
     ReleaseNode,
     TellImpossible,
-    TellRefuted,
     TerminateInstance,
 )
 from domain.instances.event_verification import Question, Verdict, may_be_late
 from domain.instances.events import InstanceState
 from domain.instances.interruption_causes import OF_STATES, Cause, unlisted_plans
 from domain.instances.lifecycle_hooks import HookWork, served, work_for_hook
+from domain.instances.notices import about, about_node, on_each
 from domain.instances.observed import InstanceWorld
 from domain.instances.policy import Reaction, Taint, Tainting
 from domain.instances.replacements import deployment_of, is_replaced
-from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
+from domain.instances.resources import Machine, Node
+from domain.notices import warning
 
 _OPEN_VERDICTS = (Verdict.UNASKED, Verdict.NOT_YET)
 
@@ -203,10 +205,10 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
     room = {"taken": cause.taken, "most": policy.most, "policy": policy.name}
     terminates = cause.reaction is Reaction.TERMINATE_INSTANCE
     if terminates and world.own_node is None:
-        return _impossible(world, cause)
+        return _impossible(world, cause, now)
     if cause.reaction is Reaction.DELETE_MACHINE:
         if owner is None:
-            return _impossible(world, cause)
+            return _impossible(world, cause, now)
         named = owner.metadata.model_dump(include={"namespace", "name", "uid"})
         if awaits_replacement(world, cause, now):
             return None
@@ -218,7 +220,7 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
     done = drain is not None and drain.covers(cause.reaction)
     if done or not node or record.state is InstanceState.TERMINATED:
         return None
-    which = {**told, "node": node, "about": _about(world), **world.workload}
+    which = {**told, "node": node, "about": _about(world, about_node(node)), **world.workload}
     # An annotation alone may say that the Node is drained: it is made sure of.
     if terminates and world.own_node and drain and drain.covers(Reaction.DRAIN) and not drain.recalled:
         ends = record.state is not None and record.state.final
@@ -227,8 +229,12 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
     # The cordon is remembered: a drain that has begun goes on without asking AWS again.
     begun = drain is not None and (drain.node, drain.cause, drain.done_at) == (node, cause.name, None)
     if begun and reaction is Reaction.DRAIN:
-        return EmptyNode.model_validate({**which, "until": cause.deadline, "how": policy.draining})
+        last = world.known.emptying
+        same = last is not None and (last.node, last.cause) == (node, cause.name)
+        how = {"until": cause.deadline, "how": policy.draining, "begun": last if same else None}
+        return EmptyNode.model_validate({**which, **how})
     marking = {
+        "about": _about(world, *([about(owner)] if owner else []), about_node(node)),
         "machine": owner.metadata.name if owner else "",
         "reaction": reaction,
         "taint": _taint(policy.tainting, cause),
@@ -273,25 +279,31 @@ def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:
     return tuple(notice for notice in notices if notice.id not in world.record.notified)
 
 
-def _impossible(world: InstanceWorld, cause: Cause) -> TellImpossible | None:
+def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImpossible | None:
     """The report that the reaction is not possible, once for each cause; none if the Machine it had is gone already."""
-    record, held, reaction = world.record, world.labelled or world.pool, cause.reaction
+    record, held, reaction, policy = world.record, world.labelled or world.pool, cause.reaction, world.policy.name
     gone = (world.machine is not None and world.machine.machine) or (world.turn is not None and not world.turn.why)
     gone = gone and reaction is Reaction.DELETE_MACHINE
     if held is None or gone or cause.name in record.impossible or (record.state and record.state.final):
         return None
-    return TellImpossible(
-        key=world.key, cause=cause.name, about=about(held), reaction=reaction, policy=world.policy.name
-    )
+    asker = f"InterruptionPolicy {policy}" if policy else "PERDURE_INSTANCES_REACTIONS"
+    if reaction is Reaction.TERMINATE_INSTANCE:
+        reason, is_not = "NotTerminated", f"is Cluster API's, and is not terminated because of {cause.name}"
+        advice = "for machines of Cluster API ask for delete-machine or drain"
+    else:
+        reason, is_not = "NoMachine", f"has no Machine that could be deleted because of {cause.name}"
+        alone = " or terminate-instance" if isinstance(held, Node) else ""
+        advice = f"for instances without a Machine ask for drain{alone}"
+    said = f"instance {world.key.name} {is_not}: nothing is done. {asker} asks for {reaction}; {advice}"
+    notices = on_each((about(held),), warning, reason, said)
+    return TellImpossible(key=world.key, cause=cause.name, reaction=reaction, notices=notices, at=now)
 
 
-def about(held: AWSMachine | AWSMachinePool | Node) -> About:
-    """The object for an Event."""
-    return About(kind=held.kind_of.name, **held.metadata.model_dump(include={"namespace", "name", "uid"}))
-
-
-def _about(world: InstanceWorld) -> About | None:
-    return about(world.labelled) if world.labelled and world.policy.name else None
+def _about(world: InstanceWorld, *others: Key) -> tuple[Key, ...]:
+    """The objects whose Events report what a policy has done, each once."""
+    if not (world.labelled and world.policy.name):
+        return ()
+    return tuple(dict.fromkeys((about(world.labelled), *others)))
 
 
 def _taint(tainting: Tainting, cause: Cause) -> Taint | None:
@@ -299,8 +311,8 @@ def _taint(tainting: Tainting, cause: Cause) -> Taint | None:
 
 
 def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:
-    told = about(world.labelled) if world.labelled else None
-    return tuple(TellRefuted(key=world.key, cause=name, about=told) for name in dict.fromkeys(names))
+    told = (about(world.labelled),) if world.labelled else ()
+    return tuple(CountRefuted(key=world.key, cause=name, about=told) for name in dict.fromkeys(names))
 
 
 def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN) -> bool:

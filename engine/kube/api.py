@@ -75,6 +75,7 @@ class KubeApi:
     ) -> None:
         """`operator_domain` is the group of kinds that OPERATOR_DOMAIN names."""
         self._connection = connection
+        self._process = process
         self.operator_domain = operator_domain
         self._timeout = request_timeout
         self._observing = observing
@@ -114,6 +115,16 @@ class KubeApi:
             operator_domain=settings.claims_domain,
             connections=connections,
             observing=settings.observing,
+        )
+
+    def beside(self, connection: Connection, *, connections: int) -> KubeApi:
+        """The client of another cluster for the same process and mode."""
+        return KubeApi(
+            connection,
+            process=self._process,
+            operator_domain=self.operator_domain,
+            connections=connections,
+            observing=self._observing,
         )
 
     async def close(self) -> None:

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from domain.built_in_kinds import EVENT
-from domain.identity import Kind, all_kinds
+from domain.identity import Kind, all_kinds, reported_kinds
+from domain.notices import Notice
 from domain.refusal import without_request
 from domain.resource import EVENTS_KEPT, ObjectMeta, timestamp
 from domain.writes import RecordEvents
 from engine.errors import ApiError, Conflict
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, text
+from engine.kube.workload import workload
 
 # The API server's limits: 1024 characters of a message, 253 of a name.
 LONGEST_MESSAGE = 1024
@@ -111,10 +115,25 @@ async def record(api: KubeApi, told: JsonObject) -> bool:
 
 async def record_events(action: RecordEvents, kube: KubeApi, served: KubeApi | None = None) -> None:
     """Record each notice, in the cluster of the object that it is about; what fails is only logged."""
-    reporter = all_kinds()[action.key.kind].reporter or action.key.kind
+    by_cluster: defaultdict[str, list[Notice]] = defaultdict(list)
     for notice in action.notices:
+        by_cluster[notice.cluster].append(notice)
+    for cluster, notices in by_cluster.items():
+        namespace, _, name = cluster.partition("/")
+        try:
+            async with workload(kube, namespace, name) as api:
+                await _record_each(action, notices, api, served if api is kube else None)
+        except ApiError as error:
+            log.info("no Events in the cluster %s: %s", cluster, error.message)
+
+
+async def _record_each(
+    action: RecordEvents, notices: Sequence[Notice], kube: KubeApi, served: KubeApi | None = None
+) -> None:
+    reporter = all_kinds()[action.key.kind].reporter or action.key.kind
+    for notice in notices:
         about = notice.about or action.key
-        kind = all_kinds()[about.kind]
+        kind = reported_kinds()[about.kind]
         api = served if kind.served and served is not None else kube
         subject = Subject(kind.under(api.operator_domain), about.namespace, about.name, about.uid)
         said = Said(notice.type.value, notice.reason, notice.message, reporter, notice.action)

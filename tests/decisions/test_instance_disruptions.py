@@ -17,10 +17,9 @@ from activities.instances.disruption_budget import Disruptions
 from activities.instances.event_verification import Checks
 from activities.instances.machines import MachineActivities
 from activities.instances.observation import LookActivities
-from domain.built_in_kinds import EVENT
 from domain.identity import Kind
 from domain.instances import MACHINE
-from domain.instances.actions import About, CordonNode, DeleteOwner, TellImpossible
+from domain.instances.actions import CordonNode, DeleteOwner, Taking
 from domain.instances.constants import CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
 from domain.instances.disruption_budget import Disruption, Limit, Turn, lasts, waits_for
 from domain.instances.event_verification import ScheduledEvent
@@ -197,8 +196,8 @@ def machines(kube: MemoryKube) -> MachineActivities:
 async def deleted(by: MachineActivities, name: str, uid: str, *, taken: bool = False) -> Turn:
     key = InstanceKey(account=ACCOUNT, region=REGION, instance_id=f"i-{name}").lifecycle
     deletion = DeleteOwner(key=key, cause="x", namespace="c", name=name, uid=uid, taken=taken)
-    turn: Turn = await ActivityEnvironment().run(by.delete_machine, deletion)
-    return turn
+    done: Taking = await ActivityEnvironment().run(by.delete_machine, deletion)
+    return done.turn
 
 
 @pytest.mark.parametrize("labels", [CONTROL_PLANE, WORKERS], ids=["control plane", "workers"])
@@ -211,20 +210,6 @@ async def test_of_three_machines_named_by_one_event_one_is_deleted(labels: dict[
     waiting = [turn.why for turn in turns if turn.why]
     assert len(waiting) == 2
     assert all(going[0]["metadata"]["name"] in why for why in waiting)
-
-
-@pytest.mark.parametrize("kind", ["AWSMachine", "AWSMachinePool", "Node"])
-@pytest.mark.parametrize(("policy", "asker"), [("web", "InterruptionPolicy web"), ("", "PERDURE_INSTANCES_REACTIONS")])
-async def test_an_event_names_who_asks_for_a_deletion_without_a_machine(kind: str, policy: str, asker: str) -> None:
-    kube = MemoryKube()
-    key = InstanceKey(account=ACCOUNT, region=REGION, instance_id="i-a").lifecycle
-    about = About(kind=kind, namespace="" if kind == "Node" else "c", name="mp", uid="u")
-    claim = TellImpossible(key=key, cause="x", about=about, policy=policy)
-    await ActivityEnvironment().run(worker(kube).tell_impossible, claim)
-    (told,) = (await kube.list(EVENT)).items
-    found = told["involvedObject"]
-    assert (found["kind"], found["name"], told["reason"]) == (kind, "mp", "NoMachine")
-    assert asker in told["message"]
 
 
 async def test_workers_that_aws_takes_right_now_do_not_wait_for_each_other() -> None:
@@ -276,5 +261,5 @@ def test_a_node_counts_as_cordoned_only_once_it_had_its_turn(why: str) -> None:
     world = observed(record(scheduled(5, at(DAY))), policy=ReactionPolicy(ending=Reaction.DRAIN), facts=answer)
     (action,) = work_for_instance(world, at(10)).steps
     assert isinstance(action, CordonNode)
-    after = action.fold(world, Turn(at=T0, why=why))
+    after = action.fold(world, Taking(turn=Turn(at=T0, why=why)))
     assert (after.record.drain is None) == bool(why)

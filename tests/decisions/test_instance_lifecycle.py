@@ -27,16 +27,15 @@ from instance_scenes import (
 )
 
 from domain.instances.actions import (
-    About,
     AskInstance,
     BeatHook,
     Because,
     CordonNode,
+    CountRefuted,
     DeleteOwner,
     EmptyNode,
     EndHook,
     ReleaseNode,
-    TellRefuted,
 )
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
@@ -44,6 +43,7 @@ from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.instance_lifecycle import InstanceWork, work_for_instance
 from domain.instances.interruption_causes import interruption_label
 from domain.instances.labels import label_patch, recalled
+from domain.instances.notices import about
 from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.phases import InstancePhase
 from domain.instances.policy import Reaction, ReactionPolicy
@@ -73,9 +73,8 @@ def asked(done: InstanceWork) -> tuple[Question, ...]:
     return next((each.questions for each in done.steps if isinstance(each, AskInstance)), ())
 
 
-def refutation(cause: str) -> TellRefuted:
-    told = About(kind="AWSMachine", namespace="clusters", name="am-0", uid="u-am")
-    return TellRefuted(key=KEY.lifecycle, cause=cause, about=told)
+def refutation(cause: str) -> CountRefuted:
+    return CountRefuted(key=KEY.lifecycle, cause=cause, about=(about(machine()),))
 
 
 def labels(done: InstanceWork) -> dict[str, Any]:
@@ -411,10 +410,10 @@ def test_a_scheduled_event_is_acted_upon_a_day_before_its_date() -> None:
     ("scheduled_events", "expected"),
     [
         ((STOP,), ["delete_machine"]),
-        ((), ["tell_refuted"]),
-        ((REBOOT,), ["tell_refuted"]),
-        ((ScheduledEvent(code="instance-stop", description="[Canceled] stop"),), ["tell_refuted"]),
-        ((ScheduledEvent(code="instance-stop", description="[Completed] stop"),), ["tell_refuted"]),
+        ((), ["count_refuted"]),
+        ((REBOOT,), ["count_refuted"]),
+        ((ScheduledEvent(code="instance-stop", description="[Canceled] stop"),), ["count_refuted"]),
+        ((ScheduledEvent(code="instance-stop", description="[Completed] stop"),), ["count_refuted"]),
     ],
 )
 def test_a_scheduled_event_is_borne_out_by_ec2s_own_list(
@@ -427,7 +426,7 @@ def test_a_scheduled_event_is_borne_out_by_ec2s_own_list(
 
 @pytest.mark.parametrize(
     ("seconds", "listed", "expected"),
-    [(905, (), ["tell_refuted"]), (905, (STOP,), []), (600, (), [])],
+    [(905, (), ["count_refuted"]), (905, (STOP,), []), (600, (), [])],
     ids=["not listed", "listed", "EC2 may be late"],
 )
 @pytest.mark.parametrize("paused", [False, True])
@@ -441,7 +440,7 @@ def test_a_scheduled_event_that_ec2_does_not_list_is_not_labelled_for_long(
     assert effects(done) == expected
     if expected:
         (step,) = done.steps
-        assert isinstance(step, TellRefuted)
+        assert isinstance(step, CountRefuted)
         after = refuted(known, step.cause)
         assert INTERRUPTION_LABEL not in labels(work(after, seconds + 2, machine=held, facts=answer))
         world = InstanceWorld(key=KEY.lifecycle, known=InstanceMemory(record=after), machine=held)
@@ -460,7 +459,7 @@ def test_an_event_that_was_refuted_is_believed_again_with_another_date() -> None
     first = scheduled(5, at(2 * DAY))
     known = record(first)
     step = work(known, DAY + 11, policy=deleting_all(), facts=facts(DAY + 10)).steps[0]
-    assert isinstance(step, TellRefuted)
+    assert isinstance(step, CountRefuted)
     moved = fold(refuted(known, step.cause), scheduled(DAY + 20, at(3 * DAY)))
     assert effects(work(moved, 2 * DAY + 9, policy=deleting_all(), facts=facts(2 * DAY + 8, scheduled=(STOP,)))) == [
         "delete_machine"
@@ -616,7 +615,7 @@ def test_a_forged_hook_drains_nothing() -> None:
     assert forged.steps == (refutation(hook(5).key),)
     assert hooked(refuted(known, hook(5).key), 400).steps == ()
     assert effects(hooked(known, 90, facts=facts(89, group="another", lifecycle="Terminating:Wait"))) == [
-        "tell_refuted"
+        "count_refuted"
     ]
 
 
@@ -681,7 +680,7 @@ def test_a_failed_launch_is_abandoned_only_where_that_is_wanted_and_true() -> No
     assert done.steps == (EndHook(**HOOK, outcome="ABANDON", because=Because(sort="hook", since=at(0))),)
     assert effects(hooked(known, 900, policy=policy, owner=owner(ready=True))) == ["complete_hook"]
     assert effects(hooked(known, 900, policy=policy, facts=facts(899, group=GROUP, lifecycle="InService"))) == [
-        "tell_refuted"
+        "count_refuted"
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from instance_scenes import ACCOUNT, ID, REGION, at, facts, hook, machine, observed, record, scheduled, spot, state
 
-from domain.instances.actions import AskInstance, Notify, TellRefuted
+from domain.instances.actions import AskInstance, CountRefuted, Notify
 from domain.instances.event_verification import Facts
 from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import work_for_instance
@@ -67,7 +67,7 @@ def test_no_notification_is_sent_before_aws_confirms_the_event() -> None:
     assert work_for_instance(observed(known, policy=ReactionPolicy(name="p")), at(10)).steps == ()
     assert sent(observed(known, policy=policy(), facts=facts(6, spot=True))) == []
     refuted = work_for_instance(observed(known, policy=policy(), facts=facts(6)), at(10)).steps
-    assert [type(step) for step in refuted] == [TellRefuted]
+    assert [type(step) for step in refuted] == [CountRefuted]
     assert len(sent(observed(known, policy=policy(), facts=taken(6)))) == 1
 
 

@@ -17,21 +17,22 @@ from activities.instances import nodes
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
 from activities.instances.nodes import NodeActivities
-from domain.built_in_kinds import EVENT, NODE, POD
+from domain.built_in_kinds import NODE, POD
 from domain.decision import Action
 from domain.identity import Key, Kind
 from domain.instances import AWS_MACHINE, INTERRUPTION_POLICY, MACHINE
 from domain.instances.actions import (
-    About,
     AskInstance,
     BeatHook,
     Because,
     CordonNode,
     DeleteOwner,
+    Emptied,
     EmptyNode,
     EndHook,
     LookAtInstance,
     ReleaseNode,
+    Taking,
     TellImpossible,
 )
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
@@ -39,11 +40,13 @@ from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import HookTiming, Question
 from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import work_for_instance
+from domain.instances.notices import about_node
 from domain.instances.observed import InstanceWorld
 from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, Taint, TaintEffect, Tainting
 from domain.instances.policy_selection import Selected, choose, selected
 from domain.instances.record import InstanceRecord, answered, cordoned, impossible
 from domain.instances.resources import AWSMachinePool, InterruptionPolicy
+from domain.notices import Notice
 from engine import clock
 from engine.errors import ApiError, Conflict, Throttled
 from engine.kube import KubeApi
@@ -201,7 +204,7 @@ def test_a_node_is_tainted_or_cordoned_once(reaction: Reaction, always: bool, ta
     first = step(record(spot(4)), 7, policy=wished, facts=marked(6))
     assert isinstance(first, CordonNode)
     assert (first.reaction, first.taint is not None) == (reaction, tainted)
-    after = first.fold(observed(record(spot(4)), policy=wished, facts=marked(6)), Turn(at=at(7)))
+    after = first.fold(observed(record(spot(4)), policy=wished, facts=marked(6)), Taking(turn=Turn(at=at(7))))
     then = [each for each in work_for_instance(after, at(8)).steps if not isinstance(each, AskInstance)]
     assert [type(each) for each in then] == ([EmptyNode] if reaction is Reaction.DRAIN else [])
 
@@ -230,7 +233,10 @@ def test_a_deletion_without_a_machine_is_reported_once(held: dict[str, Any], kin
     world = observed(record(spot(4)), policy=chosen, facts=marked(6), **held)
     (told,) = (each for each in work_for_instance(world, at(7)).steps if not isinstance(each, AskInstance))
     assert isinstance(told, TellImpossible)
-    assert (told.about.kind, told.about.name, told.policy) == (kind, name, "fleet")
+    (said,) = told.notices
+    assert said.about is not None
+    assert (said.about.kind, said.about.name, said.reason) == (kind, name, "NoMachine")
+    assert "InterruptionPolicy fleet asks for delete-machine" in said.message
     after = work_for_instance(told.fold(world, None), at(8))
     assert [each for each in after.steps if not isinstance(each, AskInstance)] == []
     assert after.why == f"has no Machine to delete because of {spot(4).key}: nothing is done"
@@ -363,7 +369,7 @@ class Workload(NodeActivities):
     def __init__(self) -> None:
         self.kube = MemoryKube()
         kube = cast("KubeApi", self)
-        super().__init__(kube, Settings(), Disruptions(kube, "perdure", 1))
+        super().__init__(kube, Disruptions(kube, "perdure", 1))
         self.refusals: dict[str, list[ApiError]] = {}
         self.evicted: list[JsonObject] = []
         self.deleted: list[tuple[str, int | None]] = []
@@ -398,9 +404,15 @@ class Workload(NodeActivities):
         found = await self.kube.get(NODE, "", "node")
         return bool(mapping(found, "spec").get("unschedulable")), list(sequence(found, "spec", "taints"))
 
-    async def reasons(self, kind: str = AWS_MACHINE.name) -> list[str]:
-        told = (await self.kube.list(EVENT)).items
-        return [each["reason"] for each in told if each["involvedObject"]["kind"] == kind]
+    async def drained(self, node: EmptyNode) -> list[Notice]:
+        """What is reported until it is drained; each time that something delays it is another activity."""
+        notices: list[Notice] = []
+        while True:
+            done: Emptied = await run(self.drain, node)
+            notices += done.notices
+            if done.delayed is None:
+                return notices
+            node = node.model_copy(update={"begun": done.delayed})
 
 
 def _spelt(name: str) -> str:
@@ -477,38 +489,49 @@ async def test_what_is_done_to_a_node_is_told_on_node_machine_and_awsmachine_onc
         taken=True,
         reaction=reaction,
         taint=OURS,
-        about=About(kind="AWSMachine", namespace="c", name="am-0", uid="u"),
+        about=(AM_0, M_0, about_node("node")),
     )
-    for _ in range(2):
-        await run(workload.cordon, marking)
-    for kind in (NODE.name, MACHINE.name, AWS_MACHINE.name):
-        assert await workload.reasons(kind) == [reason]
+    notices = (await run(workload.cordon, marking)).notices
+    assert (await run(workload.cordon, marking)).notices == ()
+    assert [(each.reason, each.about, each.cluster) for each in notices] == [
+        (reason, AM_0, ""),
+        (reason, M_0, ""),
+        (reason, about_node("node"), "c/c1"),
+    ]
+
+
+AM_0 = Key(kind=AWS_MACHINE.name, namespace="c", name="am-0", uid="u")
+M_0 = Key(kind=MACHINE.name, namespace="c", name="m-0", uid="u")
 
 
 def emptying(**changes: Any) -> EmptyNode:
-    return EmptyNode(**(WHERE | {"about": About(kind="AWSMachine", namespace="c", name="am-0", uid="u")} | changes))
+    return EmptyNode(**(WHERE | {"about": (AM_0, about_node("node"))} | changes))
+
+
+def reasons(notices: list[Notice], about: Key = AM_0) -> list[str]:
+    return [each.reason for each in notices if each.about == about]
 
 
 async def test_pods_are_evicted_with_the_grace_period_that_is_wished_for() -> None:
     workload = Workload()
     await workload.pod("a")
-    await run(workload.drain, emptying(how=Draining(pod_grace=timedelta(seconds=7))))
+    told = await workload.drained(emptying(how=Draining(pod_grace=timedelta(seconds=7))))
     assert workload.evicted[0]["deleteOptions"] == {"gracePeriodSeconds": 7}
-    assert await workload.reasons() == await workload.reasons("Node") == ["NodeDrained"]
+    assert reasons(told) == reasons(told, about_node("node")) == ["NodeDrained"]
 
 
 async def test_a_budget_that_holds_a_drain_up_is_told_once_on_the_awsmachine() -> None:
     workload = Workload()
     await workload.pod("a")
     workload.refusals = {"a": [Throttled("a budget"), Throttled("a budget")]}
-    await run(workload.drain, emptying())
-    assert await workload.reasons() == ["DrainHeldUp", "NodeDrained"]
-    assert "a budget" in (await workload.list(EVENT)).items[0]["message"]
+    told = await workload.drained(emptying())
+    assert reasons(told) == ["DrainHeldUp", "NodeDrained"]
+    assert "a budget" in told[0].message
     silent = Workload()
     await silent.pod("a")
     silent.refusals = {"a": [Throttled("a budget")]}
-    await run(silent.drain, EmptyNode(**WHERE))
-    assert (await silent.list(EVENT)).items == [], "without a policy nothing is told"
+    done = await run(silent.drain, EmptyNode(**WHERE))
+    assert (done.notices, done.delayed) == ((), None), "without a policy nothing is told"
 
 
 @pytest.mark.parametrize(
@@ -521,9 +544,9 @@ async def test_what_is_left_when_the_time_is_over_is_deleted_only_where_that_is_
     await workload.pod("a")
     await workload.pod("b", perdure_dev__do_not_disrupt="true")
     over = BEGUN - timedelta(seconds=1)
-    await run(workload.drain, emptying(until=over, how=Draining(budgets=budgets, spares=True)))
+    notices = await workload.drained(emptying(until=over, how=Draining(budgets=budgets, spares=True)))
     assert len((await workload.list(POD)).items) == left
-    assert await workload.reasons() == [told]
+    assert reasons(notices) == [told]
 
 
 @pytest.mark.parametrize(
@@ -551,8 +574,8 @@ async def test_a_reaction_that_waits_for_its_node_group_is_counted_and_not_timed
         await workload.kube.create(MACHINE, machine_of(name, labels, ready), "c")
     because = Because(sort="scheduled, waits", since=BEGUN)
     marking = CordonNode(**WHERE, machine="m-0", reaction=Reaction.CORDON, because=because)
-    turn = await run(workload.cordon, marking)
-    assert "Machine m-1 is not ready" in turn.why
+    taking = await run(workload.cordon, marking)
+    assert "Machine m-1 is not ready" in taking.turn.why
     assert measured("reactions_total", because, "cordon", outcome="waits") == 1
     assert measured("reaction_seconds_count", because, "cordon") == 0
 
@@ -573,7 +596,7 @@ async def test_what_is_forced_has_its_grace_period_before_the_instance_is_taken(
     await workload.pod("a")
     workload.refusals = {"a": [Throttled("a budget")] * 10_000}
     soon = BEGUN + timedelta(seconds=20)
-    await run(workload.drain, emptying(until=soon, how=Draining(budgets=Budgets.FORCE)))
+    await workload.drained(emptying(until=soon, how=Draining(budgets=Budgets.FORCE)))
     assert workload.deleted == [("a", None)], "thirty seconds are its own"
 
 
@@ -581,8 +604,8 @@ async def test_a_drain_ends_with_the_nodes_grace_period() -> None:
     workload = Workload()
     await workload.pod("a")
     workload.refusals = {"a": [Throttled("a budget")] * 10_000}
-    await run(workload.drain, emptying(how=Draining(node_grace=timedelta(0))))
-    assert await workload.reasons() == ["DrainIncomplete"]
+    told = await workload.drained(emptying(how=Draining(node_grace=timedelta(0))))
+    assert reasons(told) == ["DrainIncomplete"]
 
 
 async def test_budgets_that_are_ignored_are_not_asked() -> None:

@@ -23,7 +23,7 @@ from domain.built_in_kinds import EVENT, LEASE
 from domain.decision import Action
 from domain.identity import Key, Kind
 from domain.instances import INTERRUPTION_POLICY, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
-from domain.instances.actions import Asked, AskInstance, AskReplacement, DeleteOwner, EndReplacement
+from domain.instances.actions import Asked, AskInstance, AskReplacement, DeleteOwner, EndReplacement, Taking
 from domain.instances.constants import (
     AUTOSCALER_ANNOTATIONS,
     CLUSTER_LABEL,
@@ -52,6 +52,7 @@ from domain.instances.replacements import (
     replaced_by,
 )
 from domain.instances.resources import InterruptionPolicy, Machine, MachineDeployment, MachineSet
+from domain.notices import Notice
 from engine.errors import Absent, Denied, Unavailable
 from engine.kube.json import JsonObject, mapping, text
 from engine.settings import Settings
@@ -230,7 +231,7 @@ def test_a_replacement_is_waited_for_before_the_cache_shows_its_mark() -> None:
     (deletion,) = work_for_instance(world.told(confirmed(66), {}), at(67)).steps
     assert isinstance(deletion, DeleteOwner)
     assert deletion.deployment == "md-0"
-    assert deletion.fold(world, Turn(at=at(68))).asked is None
+    assert deletion.fold(world, Taking(turn=Turn(at=at(68)))).asked is None
 
 
 def test_what_was_asked_for_runs_to_its_end() -> None:
@@ -372,6 +373,7 @@ class Clusters(MemoryKube):
         self._fails_at, self._done = fails_at, done
         self.refused: tuple[str, ...] = ()
         self._names = itertools.count()
+        self.notices: list[Notice] = []
 
     async def begin(self, machines: int = 3, **meta: Any) -> None:
         spec = {"replicas": machines}
@@ -419,8 +421,8 @@ class Clusters(MemoryKube):
     async def deployment(self) -> JsonObject:
         return await self.get(MACHINE_DEPLOYMENT, "clusters", "md-0")
 
-    async def told(self, reason: str) -> list[str]:
-        return [text(each, "message") for each in (await self.list(EVENT)).items if text(each, "reason") == reason]
+    def told(self, reason: str) -> list[str]:
+        return [each.message for each in self.notices if each.reason == reason]
 
     async def _write(self, kind: Kind, write: Callable[[], Awaitable[Any]]) -> Any:
         if kind.name in self.refused:
@@ -486,6 +488,7 @@ class Life:
                 self.known = InstanceMemory()  # the workflow is lost as well
                 return
             world = step.fold(world, result)
+        self.kube.notices += world.news
         self.known = world.known.model_copy(update={"turn": None})
 
 
@@ -635,7 +638,7 @@ async def test_without_the_right_to_scale_the_machine_is_deleted_and_that_is_tol
     kube.refused = refused
     await lived(kube, Life(kube), turns=5)
     assert "m-0" not in await kube.names()
-    (said,) = await kube.told("NotReplacedFirst")
+    (said,) = kube.told("NotReplacedFirst")
     assert "MachineDeployment is forbidden" in said
 
 
@@ -645,7 +648,7 @@ async def test_an_autoscaled_deployment_is_not_scaled_and_its_machine_deleted() 
     await lived(kube, Life(kube), turns=5)
     assert "m-0" not in await kube.names()
     assert (await kube.deployment())["spec"]["replicas"] == 3
-    (said,) = await kube.told("NotReplacedFirst")
+    (said,) = kube.told("NotReplacedFirst")
     assert "the cluster autoscaler sets the replicas of MachineDeployment md-0" in said
 
 
@@ -656,14 +659,14 @@ async def test_a_machine_that_may_not_be_annotated_leaves_no_replica_too_many() 
     await Life(kube).turn()
     found = await kube.deployment()
     assert (found["spec"]["replicas"], found["metadata"].get("annotations", {})) == (3, {})
-    assert await kube.told("NotReplacedFirst")
+    assert kube.told("NotReplacedFirst")
 
 
 async def test_what_is_done_to_a_deployment_is_told_on_it() -> None:
     kube = Clusters()
     await kube.begin()
     await lived(kube, Life(kube))
-    (begun,), (ended,) = await kube.told("ReplacementAsked"), await kube.told("ReplacementEnded")
+    (begun,), (ended,) = kube.told("ReplacementAsked"), kube.told("ReplacementEnded")
     assert begun.startswith("scaled from 3 to 4: Machine m-0 is replaced before it is deleted because of ")
     assert ended == "scaled from 4 to 3: Machine m-0 goes, replaced by m-3"
 

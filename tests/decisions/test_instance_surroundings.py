@@ -10,7 +10,7 @@ import pytest
 import yaml
 from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, facts, hook, observed, record, spot, state
 
-from activities.instances.nodes import evictable, kubeconfig
+from activities.instances.nodes import evictable
 from domain.decision import Action, Outcome
 from domain.identity import Key
 from domain.instances import (
@@ -21,7 +21,7 @@ from domain.instances import (
     MACHINE_DEPLOYMENT,
     THE_SWEEP,
 )
-from domain.instances.actions import AskInstance, BeatHook, CordonNode, EmptyNode, EndHook, FindNode
+from domain.instances.actions import AskInstance, BeatHook, CordonNode, EmptyNode, EndHook, FindNode, Taking
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import HookTiming, ScheduledEvent
@@ -39,6 +39,7 @@ from domain.refusal import ErrorType, Refusal
 from domain.writes import merge
 from engine.errors import Invalid
 from engine.kube.json import JsonObject
+from engine.kube.workload import kubeconfig
 from engine.settings import Settings
 from starters.cli.output import CommandError
 from starters.cli.processes import execute
@@ -191,7 +192,7 @@ def test_a_node_is_cordoned_before_it_is_emptied_and_that_is_remembered() -> Non
     world = observed(record(notice), facts=marked, policy=ReactionPolicy(spot=Reaction.DRAIN))
     (first,) = work_for_instance(world, at(7)).steps
     assert isinstance(first, CordonNode)
-    (second,) = work_for_instance(first.fold(world, Turn(at=at(7))), at(8)).steps
+    (second,) = work_for_instance(first.fold(world, Taking(turn=Turn(at=at(7)))), at(8)).steps
     assert isinstance(second, EmptyNode)
     other = world.with_record(cordoned(record(notice), "another", "node-0"))
     assert isinstance(work_for_instance(other, at(8)).steps[0], CordonNode)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -13,6 +14,7 @@ from memory_kube import MemoryKube
 from prometheus_client import REGISTRY
 from temporalio.testing import ActivityEnvironment
 
+from activities import attempt
 from activities.instances import nodes
 from activities.instances.disruption_budget import Disruptions
 from activities.instances.nodes import NodeActivities
@@ -25,7 +27,6 @@ from engine.errors import ApiError, Denied, Invalid, Throttled, Unavailable
 from engine.kube import KubeApi
 from engine.kube.api import Listing
 from engine.kube.json import JsonObject, mapping
-from engine.settings import Settings
 
 WHICH: Any = {"key": KEY.lifecycle, "namespace": "c", "cluster": "c1", "node": "node", "cause": "c"}
 NODE = EmptyNode(**WHICH)
@@ -37,7 +38,7 @@ class Workload(NodeActivities):
 
     def __init__(self, **refusals: list[ApiError]) -> None:
         kube = cast("KubeApi", self)
-        super().__init__(kube, Settings(), Disruptions(kube, "perdure", 1))
+        super().__init__(kube, Disruptions(kube, "perdure", 1))
         self.refusals = refusals
         self.pods = list(refusals)
         self.asked: list[str] = []
@@ -88,7 +89,7 @@ class Nodes(NodeActivities):
     def __init__(self) -> None:
         self.kube = MemoryKube()
         kube = cast("KubeApi", self.kube)
-        super().__init__(kube, Settings(), Disruptions(kube, "perdure", 1))
+        super().__init__(kube, Disruptions(kube, "perdure", 1))
 
     @asynccontextmanager
     async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
@@ -112,6 +113,20 @@ async def test_a_reaction_whose_answer_was_lost_is_counted_once() -> None:
     for _ in range(2):
         await ActivityEnvironment().run(nodes.uncordon, ReleaseNode(**WHICH))
     assert {each: counted(each) - before[each] for each in before} == {"cordon": 1, "uncordon": 1}
+
+
+@pytest.mark.parametrize("left", [True, False])
+async def test_a_drain_that_is_made_again_is_counted_by_the_attempt_that_empties_the_node(*, left: bool) -> None:
+    many, before = Workload(**({"a": []} if left else {})), counted("drain")
+    again = ActivityEnvironment()
+    again.info = replace(again.info, attempt=2)
+
+    async def begun() -> Any:
+        attempt.begin(NODE)
+        return await many.drain(NODE)
+
+    await again.run(begun)
+    assert counted("drain") - before == left
 
 
 @pytest.mark.parametrize("by_a_person", [True, False])

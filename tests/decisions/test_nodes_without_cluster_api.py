@@ -7,7 +7,22 @@ from datetime import timedelta
 from typing import Any, cast
 
 import pytest
-from instance_scenes import ACCOUNT, EVERYTHING, ID, KEY, REGION, at, facts, hook, node, observed, record, spot, state
+from instance_scenes import (
+    ACCOUNT,
+    EVERYTHING,
+    ID,
+    KEY,
+    REGION,
+    at,
+    facts,
+    hook,
+    machine,
+    node,
+    observed,
+    record,
+    spot,
+    state,
+)
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
@@ -19,20 +34,21 @@ from activities.instances.nodes import NodeActivities
 from activities.instances.observation import LookActivities
 from activities.instances.terminations import TerminationActivities
 from domain import built_in_kinds
-from domain.built_in_kinds import EVENT, POD
+from domain.built_in_kinds import POD
 from domain.identity import Key
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, NODE, THE_SWEEP
 from domain.instances.actions import (
-    About,
     AskInstance,
     CordonNode,
+    CountRefuted,
     Done,
+    Emptied,
     EmptyNode,
     EndHook,
     LookAtInstance,
     ReleaseNode,
+    Taking,
     TellImpossible,
-    TellRefuted,
     TerminateInstance,
 )
 from domain.instances.constants import (
@@ -47,6 +63,7 @@ from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import patch_for, work_for_instance
 from domain.instances.names import InstanceKey
+from domain.instances.notices import about, about_node
 from domain.instances.observed import InstanceWorld
 from domain.instances.phases import InstancePhase
 from domain.instances.policy import Reaction, ReactionPolicy
@@ -70,7 +87,7 @@ DRAINS = ReactionPolicy(name="p", spot=Reaction.DRAIN, terminating_hook=Reaction
 TAKEN = {"spot": True, "spot_code": "marked-for-termination"}
 PAUSED = {"perdure.dev/paused": "true"}
 GOING: dict[str, Any] = {"deletionTimestamp": "2026-05-04T10:00:00Z", "finalizers": ["x"]}
-THE_NODE = About(kind="Node", name="node-0", uid="u-n")
+THE_NODE = about_node("node-0")
 
 
 def alone(known: InstanceRecord, found: Node | None = None, **changes: Any) -> InstanceWorld:
@@ -104,15 +121,18 @@ def test_a_confirmed_spot_notice_cordons_and_then_drains_the_node_in_its_own_clu
     (first,) = work_for_instance(world, at(6)).steps
     assert isinstance(first, CordonNode)
     assert (first.namespace, first.cluster, first.node, first.machine) == ("", "", "node-0", "")
-    assert (first.taken, first.about) == (True, THE_NODE)
-    (second,) = work_for_instance(first.fold(world, Turn(at=at(6))), at(7)).steps
+    assert (first.taken, first.about) == (True, (THE_NODE,))
+    (second,) = work_for_instance(first.fold(world, Taking(turn=Turn(at=at(6)))), at(7)).steps
     assert isinstance(second, EmptyNode)
-    assert (second.namespace, second.node, second.about) == ("", "node-0", THE_NODE)
+    assert (second.namespace, second.node, second.about) == ("", "node-0", (THE_NODE,))
 
 
 def test_a_notice_that_aws_does_not_confirm_touches_no_node_and_is_told_on_it() -> None:
     world = alone(record(spot(4)), policy=DRAINS, facts=facts(5, spot=False))
-    assert work_for_instance(world, at(6)).steps == (TellRefuted(key=KEY.lifecycle, cause=spot(4).key, about=THE_NODE),)
+    (step,) = work_for_instance(world, at(6)).steps
+    assert step == CountRefuted(key=KEY.lifecycle, cause=spot(4).key, about=(THE_NODE,))
+    (told,) = step.fold(world, None).news
+    assert (told.reason, told.about) == ("EventRefuted", THE_NODE)
 
 
 def test_a_node_that_is_used_again_is_released_in_its_own_cluster() -> None:
@@ -125,7 +145,10 @@ def test_a_node_that_is_used_again_is_released_in_its_own_cluster() -> None:
 def test_a_deletion_of_a_machine_is_not_possible_and_told_on_the_node() -> None:
     policy = ReactionPolicy(name="p", spot=Reaction.DELETE_MACHINE)
     (step,) = work_for_instance(alone(record(spot(4)), policy=policy, facts=facts(5, **TAKEN)), at(6)).steps
-    assert step == TellImpossible(key=KEY.lifecycle, cause=spot(4).key, about=THE_NODE, policy="p")
+    assert isinstance(step, TellImpossible)
+    (told,) = step.notices
+    assert (step.cause, told.reason, told.about) == (spot(4).key, "NoMachine", THE_NODE)
+    assert "InterruptionPolicy p asks for delete-machine; for instances without a Machine ask for drain" in told.message
 
 
 @pytest.mark.parametrize(
@@ -169,13 +192,13 @@ def test_an_instance_is_terminated_after_its_node_is_cordoned_and_drained() -> N
     (first,) = work_for_instance(world, at(6)).steps
     assert isinstance(first, CordonNode)
     assert first.reaction is Reaction.DRAIN
-    world = first.fold(world, Turn(at=at(6)))
+    world = first.fold(world, Taking(turn=Turn(at=at(6))))
     (second,) = work_for_instance(world, at(7)).steps
     assert isinstance(second, EmptyNode)
-    world = second.fold(world, Done(at=at(8)))
+    world = second.fold(world, Emptied(at=at(8)))
     (third,) = work_for_instance(world, at(9)).steps
     assert isinstance(third, TerminateInstance)
-    assert (third.node, third.uid, third.cause, third.about) == ("node-0", "u-n", spot(4).key, THE_NODE)
+    assert (third.node, third.uid, third.cause, third.about) == ("node-0", "u-n", spot(4).key, (THE_NODE,))
     # EC2 is asked how it goes on, and it is terminated once.
     world = third.fold(world, Done(at=at(10)))
     (asked,) = work_for_instance(world, at(11)).steps
@@ -220,10 +243,10 @@ def test_an_instance_that_ends_by_itself_is_not_terminated(state: InstanceState)
 def test_an_instance_of_cluster_api_is_not_terminated_and_that_is_told_once() -> None:
     world = observed(record(spot(4)), policy=ENDS, facts=facts(5, **TAKEN))
     (told,) = work_for_instance(world, at(6)).steps
-    machine = About(kind="AWSMachine", namespace="clusters", name="am-0", uid="u-am")
-    assert told == TellImpossible(
-        key=KEY.lifecycle, cause=spot(4).key, about=machine, reaction=Reaction.TERMINATE_INSTANCE, policy="p"
-    )
+    assert isinstance(told, TellImpossible)
+    (said,) = told.notices
+    assert (told.cause, said.reason, said.about) == (spot(4).key, "NotTerminated", about(machine()))
+    assert "InterruptionPolicy p asks for terminate-instance" in said.message
     after = work_for_instance(told.fold(world, None), at(7))
     assert after.steps == ()
     assert after.why == f"belongs to Cluster API, and is not terminated because of {spot(4).key}: nothing is done"
@@ -269,22 +292,22 @@ class Ec2:
         return self
 
 
-async def terminated(kube: MemoryKube, ec2: Ec2, uid: str = "") -> list[str]:
+async def terminated(kube: MemoryKube, ec2: Ec2, uid: str = "") -> Done:
     uid = uid or str((await kube.get(NODE, "", "node-0"))["metadata"]["uid"])
     action = TerminateInstance(
-        key=KEY.lifecycle, namespace="", cluster="", node="node-0", uid=uid, cause="c", about=THE_NODE
+        key=KEY.lifecycle, namespace="", cluster="", node="node-0", uid=uid, cause="c", about=(THE_NODE,)
     )
     activities = TerminationActivities(cast("KubeApi", kube), cast("ServedPlaces", ec2))
-    await ActivityEnvironment().run(activities.terminate, action)
-    return ec2.terminated
+    done: Done = await ActivityEnvironment().run(activities.terminate, action)
+    return done
 
 
 async def test_the_instance_of_the_node_is_terminated_and_told_of_on_it() -> None:
     kube = MemoryKube()
     await kube.create(NODE, NODE_TO_END)
-    assert await terminated(kube, Ec2()) == [ID]
-    (told,) = (await kube.list(EVENT)).items
-    assert (told["reason"], told["involvedObject"]["name"]) == ("InstanceTerminated", "node-0")
+    ec2 = Ec2()
+    (told,) = (await terminated(kube, ec2)).notices
+    assert (ec2.terminated, told.reason, told.about) == ([ID], "InstanceTerminated", THE_NODE)
 
 
 @pytest.mark.parametrize(
@@ -329,8 +352,8 @@ async def test_an_instance_of_another_account_or_region_is_left_alone(elsewhere:
 async def test_an_instance_that_ends_or_is_gone_is_not_terminated_again(found: dict[str, str]) -> None:
     kube, ec2 = MemoryKube(), Ec2(**found)
     await kube.create(NODE, NODE_TO_END)
-    assert await terminated(kube, ec2) == []
-    assert (await kube.list(EVENT)).items == []
+    assert (await terminated(kube, ec2)).notices == ()
+    assert ec2.terminated == []
 
 
 # --- lifecycle hooks ---
@@ -487,12 +510,12 @@ async def test_of_three_nodes_of_a_group_one_is_cordoned_at_a_time(labels: dict[
         await kube.create(NODE, {"metadata": {"name": name, "labels": found}, "spec": spec, "status": ready})
 
     async def cordon(name: str) -> Turn:
-        activities = NodeActivities(api, Settings(), Disruptions(api, "perdure", 1))
+        activities = NodeActivities(api, Disruptions(api, "perdure", 1))
         key = InstanceKey(account=ACCOUNT, region=REGION, instance_id=f"i-{name}").lifecycle
-        turn: Turn = await ActivityEnvironment().run(
+        taking: Taking = await ActivityEnvironment().run(
             activities.cordon, CordonNode(key=key, namespace="", cluster="", node=name, cause="c")
         )
-        return turn
+        return taking.turn
 
     turns = await asyncio.gather(*(cordon(name) for name in names))
     listed = (await kube.list(NODE)).items
@@ -558,14 +581,10 @@ async def test_an_observation_labels_the_node_and_tells_of_the_interruption_on_i
     assert world.own_node is not None
     assert world.own_node.metadata.labels[STATE_LABEL] == "running"
     assert (await labels_of(kube))[INTERRUPTION_LABEL] == "spot-terminate"
-    (told,) = (await kube.list(EVENT)).items
-    involved = told["involvedObject"]
-    assert (told["reason"], involved["kind"], involved["name"], involved["uid"]) == (
-        "InstanceInterruption",
-        "Node",
-        "node-0",
-        "node-0",
-    )
+    known = world.with_record(record(spot(4)))
+    (told,) = decide_instance(known, at(5)).notices
+    assert (told.reason, told.about) == ("InstanceInterruption", THE_NODE)
+    assert decide_instance(known.model_copy(update={"observing": True}), at(5)).notices == ()
 
 
 async def test_nodes_are_left_alone_unless_they_are_served() -> None:
@@ -630,19 +649,19 @@ async def test_the_sweep_compares_nodes_that_nothing_else_names() -> None:
 async def test_a_node_of_our_own_cluster_is_drained_and_released_without_a_kubeconfig() -> None:
     kube = _Evicting()
     api = cast("KubeApi", kube)
-    activities = NodeActivities(api, Settings(), Disruptions(api, "perdure", 1))
+    activities = NodeActivities(api, Disruptions(api, "perdure", 1))
     await joined(kube)
     await kube.create(POD, {"metadata": {"name": "web"}, "spec": {"nodeName": "node-0"}}, "n")
-    which: Any = {"key": KEY.lifecycle, "namespace": "", "cluster": "", "node": "node-0", "about": THE_NODE}
-    await ActivityEnvironment().run(activities.cordon, CordonNode(cause="c", **which))
+    which: Any = {"key": KEY.lifecycle, "namespace": "", "cluster": "", "node": "node-0", "about": (THE_NODE,)}
+    marked = await ActivityEnvironment().run(activities.cordon, CordonNode(cause="c", **which))
     assert mapping(await kube.get(NODE, "", "node-0"), "metadata", "annotations")[CORDONED_ANNOTATION] == "c"
-    await ActivityEnvironment().run(activities.drain, EmptyNode(cause="c", **which))
+    emptied = await ActivityEnvironment().run(activities.drain, EmptyNode(cause="c", **which))
     assert (await kube.list(POD)).items == []
     del which["about"]
     await ActivityEnvironment().run(activities.uncordon, ReleaseNode(**which))
     assert "unschedulable" not in mapping(await kube.get(NODE, "", "node-0"), "spec")
-    told = [(each["reason"], each["involvedObject"]["kind"]) for each in (await kube.list(EVENT)).items]
-    assert told == [("NodeCordoned", "Node"), ("NodeDrained", "Node")]
+    told = [(each.reason, each.about) for each in (*marked.notices, *emptied.notices)]
+    assert told == [("NodeCordoned", THE_NODE), ("NodeDrained", THE_NODE)]
 
 
 class _Evicting(MemoryKube):

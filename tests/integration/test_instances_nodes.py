@@ -26,7 +26,6 @@ from domain.instances.resources import InterruptionPolicy
 from engine.errors import Absent, Invalid
 from engine.kube import NODE, POD, SECRET, KubeApi
 from engine.kube.json import JsonObject, at, sequence, text
-from engine.settings import Settings
 from localcloud.deployment import Deployment
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -65,7 +64,7 @@ class Workload:
         self.node = f"node-{uuid4().hex[:8]}"
         instance = InstanceKey(account="123456789012", region="us-east-1", instance_id=f"i-{uuid4().hex[:17]}")
         self.key: Key = instance.lifecycle
-        self.activities = NodeActivities(kube, Settings(), Disruptions(kube, "default", 1))
+        self.activities = NodeActivities(kube, Disruptions(kube, "default", 1))
         self.where = {"key": self.key, "namespace": namespace, "cluster": "c1", "node": self.node}
 
     async def begin(self, kubeconfig: bytes) -> None:

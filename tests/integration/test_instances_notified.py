@@ -20,13 +20,14 @@ from webhook import CONFIDENTIAL, Webhook, serving
 from activities.instances import notifications
 from activities.instances.cache import InstanceCache
 from activities.instances.notifications import KEPT_IN, NotificationActivities
+from domain.identity import Key
 from domain.instances import AWS_MACHINE, INTERRUPTION_POLICY
-from domain.instances.actions import About, Notify
+from domain.instances.actions import Done, Notify
 from domain.instances.names import InstanceKey
 from domain.instances.policy import CauseSort, Reaction
+from domain.notices import Notice
 from engine.errors import ApiError, Invalid, Throttled, Unavailable
-from engine.kube import EVENT, SECRET, KubeApi
-from engine.kube.json import text
+from engine.kube import SECRET, KubeApi
 from engine.kube.store import Store
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
@@ -46,8 +47,9 @@ class Lab:
     def __init__(self, kube: KubeApi, namespace: str, cache: InstanceCache) -> None:
         self.kube, self.namespace, self.cache = kube, namespace, cache
         self.activities = NotificationActivities(kube, cache, namespace)
+        self.notices: list[Notice] = []
         self.policy = f"p-{uuid4().hex[:8]}"
-        self.machine = About(kind=AWS_MACHINE.name, namespace=namespace, name=f"am-{uuid4().hex[:8]}", uid="u-am")
+        self.machine = Key(kind=AWS_MACHINE.name, namespace=namespace, name=f"am-{uuid4().hex[:8]}", uid="u-am")
 
     async def channel(self, **channel: Any) -> None:
         spec = {"notify": [{"name": "chat", **channel}]}
@@ -70,16 +72,16 @@ class Lab:
             namespace=self.namespace,
             cluster="c1",
             node="node-0",
-            about=self.machine,
+            about=(self.machine,),
         )
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, attempt=attempt, started_time=datetime.now(UTC))
-        await environment.run(self.activities.notify, notice)
+        done: Done = await environment.run(self.activities.notify, notice)
+        self.notices += done.notices
 
-    async def reported(self) -> list[str]:
-        events = (await self.kube.list(EVENT, self.namespace)).items + (await self.kube.list(EVENT, "default")).items
+    def reported(self) -> list[str]:
         about = {self.policy, self.machine.name}
-        return [text(each, "message") for each in events if text(each, "involvedObject", "name") in about]
+        return [each.message for each in self.notices if each.about and each.about.name in about]
 
 
 @pytest.fixture
@@ -146,11 +148,11 @@ async def test_a_webhook_that_fails_for_now_is_tried_again_and_then_given_up(
     webhook.answers = [answer, web.Response(status=answer.status)]
     with pytest.raises(error) as caught:
         await lab.send()
-    assert await lab.reported() == []
+    assert lab.reported() == []
     delay = caught.value.delay
     assert (delay.total_seconds() if delay else None) == (7 if "Retry-After" in answer.headers else None)
     await lab.send(attempt=8)
-    assert len(await lab.reported()) == 2, "on the policy and on the AWSMachine"
+    assert len(lab.reported()) == 2, "on the policy and on the AWSMachine"
     await lab.send()
     assert len(webhook.bodies) == 3
 
@@ -163,7 +165,7 @@ async def test_a_webhook_that_refuses_is_not_tried_again_and_a_redirect_is_not_f
     await lab.send()
     await lab.send()
     assert len(webhook.bodies) == 2
-    assert sorted(message[-3:] for message in await lab.reported()) == ["302", "302", "403", "403"]
+    assert sorted(message[-3:] for message in lab.reported()) == ["302", "302", "403", "403"]
 
 
 async def test_a_webhook_that_hangs_or_is_away_is_given_up_without_naming_its_address(
@@ -183,7 +185,7 @@ async def test_a_webhook_that_hangs_or_is_away_is_given_up_without_naming_its_ad
             await lab.send()
         assert CONFIDENTIAL not in f"{caught.value!r} {caught.value.__cause__!r}"
         await lab.send(attempt=8)
-    reported = await lab.reported()
+    reported = lab.reported()
     assert len(reported) == 6
     assert not any(CONFIDENTIAL in message or "127.0.0.1" in message for message in reported)
 

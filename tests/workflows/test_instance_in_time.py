@@ -32,15 +32,17 @@ from domain.instances.actions import (
     AskReplacement,
     BeatHook,
     CordonNode,
+    CountRefuted,
     DeleteOwner,
     Done,
+    Emptied,
     EmptyNode,
     EndHook,
     FindNode,
     LookAtInstance,
     Notify,
     ReleaseNode,
-    TellRefuted,
+    Taking,
     TerminateInstance,
 )
 from domain.instances.constants import DEPLOYMENT_LABEL, INTERRUPTION_LABEL, STATE_LABEL
@@ -52,12 +54,13 @@ from domain.instances.instance_lifecycle import patch_for
 from domain.instances.labels import recalled
 from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import InstanceKey
-from domain.instances.observed import InstanceMemory, InstanceWorld, KnownNode
+from domain.instances.observed import Emptying, InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.replacements import Replacement
 from domain.instances.resources import AWSMachine, Machine, Node
+from domain.notices import warning
 from domain.why import Why
-from domain.writes import patched
+from domain.writes import RecordEvents, patched
 from engine.clock import now
 from engine.errors import Unavailable
 from engine.temporal import wake
@@ -88,6 +91,8 @@ class OneInstance:
         self.replacement: Replacement | None = None
         self.kubernetes_down = self.workload_down = self.webhook_down = False
         self.node = KnownNode(at=datetime.now(UTC))
+        self.delays: list[str] = []  # what delays a drain, one after the other
+        self.reasons: list[str] = []  # of Events
         self.done: list[tuple[str, datetime]] = []
 
     def new_machine(self) -> AWSMachine:
@@ -167,12 +172,13 @@ class OneInstance:
         return Asked(turn=Turn(at=now()))
 
     @activity.defn(name=DeleteOwner.activity)
-    async def delete(self, deletion: DeleteOwner) -> None:
+    async def delete(self, deletion: DeleteOwner) -> Taking:
         self._note("delete")
         self.replacement = None
         if self.owner is not None and self.owner.metadata.uid == deletion.uid:
             going = self.owner.metadata.model_copy(update={"deletion_timestamp": now()})
             self.owner = self.owner.model_copy(update={"metadata": going})
+        return Taking(turn=Turn(at=now()))
 
     @activity.defn(name=FindNode.activity)
     async def find(self, search: FindNode) -> KnownNode:
@@ -182,14 +188,18 @@ class OneInstance:
         return self.node.model_copy(update={"at": now()})
 
     @activity.defn(name=CordonNode.activity)
-    async def cordon(self, node: CordonNode) -> Turn:
+    async def cordon(self, node: CordonNode) -> Taking:
         self._note("cordon")
-        return Turn(at=now())
+        return Taking(turn=Turn(at=now()))
 
     @activity.defn(name=EmptyNode.activity)
-    async def drain(self, node: EmptyNode) -> Done:
+    async def drain(self, node: EmptyNode) -> Emptied:
         self._note("drain")
-        return Done(at=now())
+        if not self.delays:
+            return Emptied(at=now())
+        begun = node.begun or Emptying(node=node.node, cause=node.cause, since=now())
+        after = begun.model_copy(update={"reported": (*begun.reported, self.delays.pop(0))})
+        return Emptied(at=now(), delayed=after, notices=(warning("DrainHeldUp", after.reported[-1]),))
 
     @activity.defn(name=TerminateInstance.activity)
     async def terminate(self, termination: TerminateInstance) -> Done:
@@ -209,8 +219,12 @@ class OneInstance:
         self._note(f"notify {notice.channel}")
         return Done(at=now())
 
-    @activity.defn(name=TellRefuted.activity)
-    async def refuted(self, claim: TellRefuted) -> None:
+    @activity.defn(name=RecordEvents.activity)
+    async def record(self, action: RecordEvents) -> None:
+        self.reasons += [each.reason for each in action.notices]
+
+    @activity.defn(name=CountRefuted.activity)
+    async def refuted(self, claim: CountRefuted) -> None:
         self._note("refuted")
 
     # --- what a test does ---
@@ -264,7 +278,7 @@ class OneInstance:
 async def instance(env: WorkflowEnvironment, case: str = "", **policy: Any) -> AsyncIterator[OneInstance]:
     """An instance with workers of its own; its history is kept under the name of the `case`, where there is one."""
     one = OneInstance(env, ReactionPolicy(**policy))
-    looks = [one.ask_replacement, one.delete, one.find, one.cordon, one.drain, one.uncordon, one.refuted]
+    looks = [one.ask_replacement, one.delete, one.find, one.cordon, one.drain, one.uncordon, one.refuted, one.record]
     calls = [one.ask, one.heartbeat, one.complete, one.terminate]
     async with (
         Worker(
@@ -362,6 +376,19 @@ async def test_ec2s_answer_outranks_an_event_and_is_requested_only_if_unverified
         await one.hand_over(doubtful)
         await one.until(lambda: one.label() == "running", "the answer's label")
         assert len(one.did("ask")) == 1
+
+
+async def test_what_delays_a_drain_is_recorded_as_an_event_before_the_drain_goes_on(env: WorkflowEnvironment) -> None:
+    async with instance(env, name="p", spot=Reaction.DRAIN) as one:
+        one.join_alone()
+        one.facts |= {"spot": True, "spot_code": "marked-for-termination"}
+        one.delays = ["a budget", "another budget"]
+        await one.hand_over(await one.event(EventKind.SPOT, action="terminate"))
+        await one.until(lambda: len(one.did("drain")) == 3, "the drain")
+        await one.until(lambda: one.reasons.count("DrainHeldUp") == 2, "the Events")
+        assert sorted({*one.reasons}) == ["DrainHeldUp", "InstanceInterruption"]
+        await env.sleep(timedelta(minutes=3))
+        assert len(one.did("drain")) == 3
 
 
 async def test_the_instance_of_a_node_is_drained_and_terminated_once(env: WorkflowEnvironment) -> None:

@@ -1,0 +1,42 @@
+"""What is reported about instances as Kubernetes Events: on their objects, and on Nodes in the clusters of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from domain.identity import Key
+from domain.instances import NODE
+from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, MachineDeployment, Node
+from domain.model import Model
+from domain.notices import Notice
+
+
+class Reported(Model):
+    """A result that people see as Events."""
+
+    notices: tuple[Notice, ...] = ()
+
+
+Reportable = AWSMachine | AWSMachinePool | InterruptionPolicy | Machine | MachineDeployment | Node
+
+
+def about(found: Reportable) -> Key:
+    """The object of an Event."""
+    if isinstance(found, Node):
+        return about_node(found.metadata.name)
+    meta = found.metadata
+    return Key(kind=found.kind_of.name, namespace=meta.namespace, name=meta.name, uid=meta.uid)
+
+
+def about_node(name: str) -> Key:
+    """A Node: the kubelet's Events use its name as its uid, and `kubectl describe` searches for that."""
+    return Key(kind=NODE.name, namespace="", name=name, uid=name)
+
+
+def on_each(
+    objects: Iterable[Key], make: Callable[..., Notice], reason: str, message: str, *, cluster: str = ""
+) -> tuple[Notice, ...]:
+    """The notice on each object; `cluster` is the one that its Node is in, as `namespace/name`."""
+    return tuple(
+        make(reason, message, about=each, cluster=cluster if each.kind == NODE.name else "") for each in objects
+    )

@@ -1,0 +1,64 @@
+"""Workload clusters of Cluster API, accessed with the kubeconfig in the Secret `<cluster>-kubeconfig`, key `value`.
+
+The kubeconfig is read each time, as it is rotated, and is never disclosed. Entries that would run a program or read a
+file of this machine are refused: otherwise everyone who may write that Secret could do so here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import yaml
+
+from domain.built_in_kinds import SECRET
+from engine.errors import Invalid
+from engine.kube.api import KubeApi
+from engine.kube.connection import Connection
+from engine.kube.json import JsonObject, mapping, sequence, text
+
+# A kubeconfig may only contain certificates and tokens inline; these fields refer to programs and files.
+_FOREIGN = ("exec", "auth-provider", "tokenFile", "client-certificate", "client-key")
+_CONNECTIONS = 4
+
+
+@asynccontextmanager
+async def workload(kube: KubeApi, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
+    """The workload cluster of a Cluster; `kube` itself without a namespace.
+
+    Raises:
+        Absent: it has no kubeconfig yet.
+        Invalid: its kubeconfig cannot be used.
+    """
+    if not namespace:
+        yield kube
+        return
+    name = f"{cluster}-kubeconfig"
+    secret = await kube.get(SECRET, namespace, name)
+    connection = Connection(content=kubeconfig(secret, f"Secret {namespace}/{name}"))
+    await connection.load()
+    async with kube.beside(connection, connections=_CONNECTIONS) as api:
+        yield api
+
+
+def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
+    """The kubeconfig of a Secret of Cluster API.
+
+    Raises:
+        Invalid: it is not a kubeconfig, or names programs or files of the machine that uses it.
+    """
+    try:
+        content = yaml.safe_load(base64.b64decode(text(secret, "data", "value"), validate=True))
+    except (binascii.Error, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Invalid(f"{where} has no kubeconfig under `value`", code="Kubeconfig") from error
+    if not isinstance(content, dict):
+        raise Invalid(f"{where} has no kubeconfig under `value`", code="Kubeconfig")
+    users = [mapping(each, "user") for each in sequence(content, "users")]
+    clusters = [mapping(each, "cluster") for each in sequence(content, "clusters")]
+    foreign = {name for user in users for name in _FOREIGN if name in user}
+    foreign |= {name for cluster in clusters for name in ("certificate-authority",) if name in cluster}
+    if foreign:
+        raise Invalid(f"{where} names what is not in it: {', '.join(sorted(foreign))}", code="Kubeconfig")
+    return content
