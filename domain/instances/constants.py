@@ -90,6 +90,8 @@ CLOCKS_DIFFER = timedelta(minutes=5)
 
 # How long an event of an instance that nobody knows yet is kept, for its AWSMachine to appear.
 UNMATCHED_AFTER = timedelta(minutes=10)
+# The longest timeout of a lifecycle hook. It ends then if its instance is unknown, as no heartbeats are sent.
+LONGEST_HOOK_TIMEOUT = timedelta(hours=2)
 # AWS gives a Spot instance two minutes from the warning on.
 SPOT_LEAD = timedelta(seconds=120)
 # AWS may take the instance some minutes after the two that it announces.

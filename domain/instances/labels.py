@@ -33,6 +33,7 @@ from domain.writes import JsonPatch
 class Story(Model):
     """The annotation's content."""
 
+    account: str = ""
     last: LastEvent | None = None
     deadline: datetime | None = None
     interruptions: dict[EventKind, Interruption] = {}
@@ -118,6 +119,7 @@ def _later(heard: LastState | None, kept: LastState | None) -> LastState | None:
 
 def _story(record: InstanceRecord, now: datetime) -> Story:
     return Story(
+        account=record.key.account,
         last=record.last,
         deadline=nearest_end(record, now),
         interruptions=dict(standing_interruptions(record)),

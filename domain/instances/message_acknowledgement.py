@@ -5,7 +5,8 @@ proven needless; long reactions live in the workflow, never in SQS's visibility 
 message's events decides:
 
     unavailable          keep, 2^receives seconds, at most 900
-    unknown instance     keep for 15 to 30 s while its AWSMachine may still appear, ten minutes at most
+    unknown instance     keep for 15 to 30 s while its AWSMachine or Node may still appear, ten minutes at most
+    the same, launching  keep for longer and longer after that, while the lifecycle hook may still wait
     part unreadable      dead letter with the reason, then delete
     all the rest         delete
 
@@ -18,9 +19,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from domain.instances.constants import UNMATCHED_AFTER
+from domain.instances.constants import LONGEST_HOOK_TIMEOUT, UNMATCHED_AFTER
 from domain.instances.event_parser import Ignored, Invalid, Parsed
-from domain.instances.events import InstanceEvent
+from domain.instances.events import EventKind, InstanceEvent
 from domain.model import Model
 
 _LONGEST_DELAY = timedelta(seconds=900)
@@ -84,8 +85,9 @@ def acknowledge(parsed: Parsed, handled: Sequence[Handled], receives: int, now: 
         return Acknowledgement(
             verdict=Verdict.KEEP, reason="unavailable", delay=back_off(receives), counts=("unavailable",)
         )
-    if any(waits_for_machine(each, now) for each in handled):
-        delay = _FIRST_LOOK if receives <= 1 else _LATER_LOOK
+    waiting = [each for each in handled if waits_for_machine(each, now)]
+    if waiting:
+        delay = _FIRST_LOOK if receives <= 1 else max(_LATER_LOOK, *(_late_look(each, now) for each in waiting))
         return Acknowledgement(verdict=Verdict.KEEP, reason="unknown", delay=delay, counts=("unknown",))
     counts = (*parsed.ignored, *(_counted(each) for each in handled))
     if parsed.invalid:
@@ -95,8 +97,16 @@ def acknowledge(parsed: Parsed, handled: Sequence[Handled], receives: int, now: 
 
 def waits_for_machine(handled: Handled, now: datetime) -> bool:
     """True while an event of an unknown instance is kept: events come before the AWSMachine has the instance's id."""
-    young = now - handled.event.received_at < UNMATCHED_AFTER
-    return handled.outcome is Outcome.UNKNOWN and young and (handled.may_appear or handled.event.urgent)
+    event = handled.event
+    longest = LONGEST_HOOK_TIMEOUT if event.kind is EventKind.LAUNCHING else UNMATCHED_AFTER
+    young = now - event.received_at < longest
+    return handled.outcome is Outcome.UNKNOWN and young and (handled.may_appear or event.urgent)
+
+
+def _late_look(handled: Handled, now: datetime) -> timedelta:
+    """A quarter of its age for what is older than ten minutes: SQS counts each receipt, and 50 make a dead letter."""
+    age = now - handled.event.received_at
+    return age / 4 if age >= UNMATCHED_AFTER else timedelta(0)
 
 
 def back_off(receives: int) -> timedelta:

@@ -11,8 +11,8 @@
 | InterruptionPolicy | the instances of the clusters, else of the namespaces, else all, that it selects |
 
 None of the kinds has a workflow by its own name, and what Perdure writes there itself wakes no lifecycle. AWSMachine
-and Node do not say their account: where instances of several accounts are served in the region they wake none, and the
-instance is found by its events and the sweep.
+and Node do not say their account: where instances of several accounts are served in the region, the annotation that
+Perdure has written does. Without one they wake none, and the instance is found by its events and the sweep.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from domain.instances.constants import (
     REPLACING_ANNOTATION,
     STATE_LABEL,
 )
+from domain.instances.labels import story_of
 from domain.instances.names import InstanceKey, region_of_provider_id
 from domain.instances.replacements import deployment_of, marked
 from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, MachineDeployment, Node
@@ -59,9 +60,10 @@ def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> 
 
     def instance(machine: AWSMachine | Node) -> Iterable[Key]:
         region, instance_id = region_of_provider_id(machine.spec.provider_id), machine.instance_id
-        if region not in only or not instance_id:
+        account = only.get(region) or story_of(machine.metadata).account
+        if account not in accounts.get(region, ()) or not instance_id:
             return []
-        return [InstanceKey(account=only[region], region=region, instance_id=instance_id).lifecycle]
+        return [InstanceKey(account=account, region=region, instance_id=instance_id).lifecycle]
 
     def group(pool: AWSMachinePool) -> Iterable[Key]:
         return [pool.group.lifecycle] if pool.group is not None else []

@@ -94,8 +94,23 @@ URGENT = [
 @pytest.mark.parametrize("of", URGENT, ids=lambda each: each.event_id)
 def test_an_urgent_event_of_an_unknown_instance_waits_for_its_machine(of: InstanceEvent) -> None:
     assert verdict(came(Outcome.UNKNOWN, of)) == (Verdict.KEEP, "unknown")
-    assert verdict(came(Outcome.UNKNOWN, of), seconds=599) == (Verdict.KEEP, "unknown")
-    assert verdict(came(Outcome.UNKNOWN, of), seconds=600) == (Verdict.DELETE, "unmatched")
+    longest = 7200 if of.kind is EventKind.LAUNCHING else 600
+    assert verdict(came(Outcome.UNKNOWN, of), seconds=longest - 1) == (Verdict.KEEP, "unknown")
+    assert verdict(came(Outcome.UNKNOWN, of), seconds=longest) == (Verdict.DELETE, "unmatched")
+
+
+def test_a_launch_is_received_again_fewer_times_than_make_a_dead_letter() -> None:
+    launch, at_, receives = hook(0, "launching"), 0.0, 0
+    parsed = Events(events=(launch,))
+    while True:
+        receives += 1
+        moment = launch.received_at + timedelta(seconds=at_)
+        told = acknowledge(parsed, (came(Outcome.UNKNOWN, launch),), receives, moment)
+        if told.verdict is Verdict.DELETE:
+            break
+        assert told.delay <= max(timedelta(seconds=30), timedelta(seconds=at_ / 4))
+        at_ += told.delay.total_seconds()
+    assert receives < 50
 
 
 @pytest.mark.parametrize("of", [ONE, event(EventKind.REBALANCE, 0), event(EventKind.HEALTH_SCHEDULED, 0)])

@@ -22,7 +22,13 @@ from domain.instances import (
     THE_SWEEP,
 )
 from domain.instances.actions import AskInstance, BeatHook, CordonNode, EmptyNode, EndHook, FindNode, Taking
-from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.constants import (
+    EVENTS_ANNOTATION,
+    GROUP_STATE_LABEL,
+    INTERRUPTION_LABEL,
+    PAUSED_ANNOTATION,
+    STATE_LABEL,
+)
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import HookTiming, ScheduledEvent
 from domain.instances.events import InstanceState
@@ -352,6 +358,18 @@ def test_an_awsmachine_wakes_its_instance_on_its_id_and_on_label_edits() -> None
     assert woken(named, edited) == {KEY.lifecycle}
     assert woken(named, seen(machine())) == set()
     assert woken(edited, None) == {KEY.lifecycle}
+
+
+@pytest.mark.parametrize(
+    ("account", "wakes"), [(ACCOUNT, [KEY]), ("111111111111", []), ("", [])], ids=["its own", "not served", "none"]
+)
+def test_of_several_accounts_in_a_region_the_one_in_the_annotation_is_woken(
+    account: str, wakes: list[InstanceKey]
+) -> None:
+    told = {EVENTS_ANNOTATION: Story(account=account).model_dump_json()}
+    before, held = machine(annotations=told), machine(annotations={**told, PAUSED_ANNOTATION: ""})
+    found = woken(seen(before, settings=TWO), seen(held, settings=TWO), settings=TWO)
+    assert found == {each.lifecycle for each in wakes}
 
 
 def test_an_instance_and_a_group_run_on_workers_of_the_cluster_with_their_objects() -> None:
