@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -21,10 +21,14 @@ from domain.identity import Key, Kind
 from domain.instances import INTERRUPTION_POLICY
 from domain.instances.actions import CordonNode, EmptyNode, FindNode, ReleaseNode
 from domain.instances.names import InstanceKey
+from domain.instances.notices import about_node, on_each
 from domain.instances.policy import Budgets, Draining, Reaction, Taint, TaintEffect
 from domain.instances.resources import InterruptionPolicy
+from domain.notices import normal
+from domain.writes import RecordEvents
 from engine.errors import Absent, Invalid
-from engine.kube import NODE, POD, SECRET, KubeApi
+from engine.kube import EVENT, NODE, POD, SECRET, KubeApi
+from engine.kube.events import record_events
 from engine.kube.json import JsonObject, at, sequence, text
 from localcloud.deployment import Deployment
 
@@ -214,3 +218,21 @@ async def test_a_disruption_budget_is_respected_forced_or_ignored(
     how = Draining(budgets=budgets, node_grace=timedelta(0) if budgets is not Budgets.IGNORE else None)
     await workload.run(workload.activities.drain, EmptyNode(cause="c", how=how, **workload.where))
     assert await workload.exists("web") is left
+
+
+async def test_an_event_about_a_node_is_recorded_once_in_its_own_cluster(workload: Workload) -> None:
+    notices = on_each(
+        (about_node(workload.node),), normal, "NodeDrained", "it is empty", cluster=f"{workload.namespace}/c1"
+    )
+    unknown = on_each((about_node("elsewhere"),), normal, "NodeDrained", "it is empty", cluster="nowhere/c1")
+    events = RecordEvents(key=workload.key, notices=(*unknown, *notices), at=datetime.now(UTC))
+    for _ in range(2):
+        await record_events(events, workload.kube)
+    found = [each for each in (await workload.kube.list(EVENT, "default")).items if _names(each, workload.node)]
+    assert [text(each, "reason") for each in found] == ["NodeDrained"]
+    assert text(found[0], "source", "component") == "perdure"
+
+
+def _names(event: JsonObject, node: str) -> bool:
+    """As `kubectl describe node` finds them."""
+    return text(event, "involvedObject", "uid") == node
