@@ -107,10 +107,12 @@ class PassContext:
         return answer
 
     async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
-        """None if the name exists already."""
+        """None if the name exists already; `Conflict` if it was refused for another reason, as by a changed quota."""
         try:
             made = await self.kube.create(kind, body, namespace)
         except Conflict as error:
+            if error.code != "AlreadyExists":
+                raise
             log.info("%s", error.message)
             return None
         self.cache.learn(kind, made)
