@@ -27,6 +27,7 @@ from localcloud.bench.claims_things import (
     make,
     path,
     scene,
+    settled,
     thing,
 )
 from localcloud.bench.figures import Figure, Found
@@ -83,7 +84,7 @@ async def _product(
         else:
             await make(on, names)
             await all_ready(on, names)
-        await on.lab.quiet()
+        await settled(on)
         cpu = beyond_idle(meter.read().cpu, idle, time.monotonic() - began)
         things = {name: thing(on, name) for name in names}
     kube = on.lab.kube

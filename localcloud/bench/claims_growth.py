@@ -17,7 +17,7 @@ from temporalio.client import Client, WorkflowExecution
 from domain.claims import CLAIM_BINDER, RESOURCE_CLAIM
 from localcloud.bench.claims_sightings import READY
 from localcloud.bench.claims_telling import Meter, beyond_idle, each_of, idle_cpu, step, told
-from localcloud.bench.claims_things import Scene, Sizes, all_ready, make, scene
+from localcloud.bench.claims_things import Scene, Sizes, all_ready, make, scene, settled
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.laboratory import PATIENCE_SECONDS, event_of, memory_mib
 from localcloud.services import API_SERVER, ETCD, POSTGRES, TEMPORAL, WATCH, WORKER
@@ -64,7 +64,7 @@ async def _at_once(on: Scene, count: int) -> Found:
         async with asyncio.timeout(PATIENCE_SECONDS + count * _PATIENCE):
             await on.seen.until(lambda: on.seen.count(RESOURCE_CLAIM, READY) >= count)
         ready = await all_ready(on, names) - min(sent.values())
-        await lab.quiet()
+        await settled(on)
         seconds, cost = time.time() - began, meter.read()
     cpu = beyond_idle(cost.cpu, idle, seconds)
     each = 1000 * sum(cpu.values()) / count

@@ -13,11 +13,15 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
 from domain.built_in_kinds import CONFIG_MAP, NAMESPACE
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_PROVIDER
+from domain.identity import Key
 from domain.model import Model
 from domain.resource import timestamp
-from engine.kube.json import JsonObject
+from engine.kube.json import JsonObject, text
 from localcloud.bench.claims_sightings import GONE, READY, Sightings
 from localcloud.bench.claims_telling import step
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory
@@ -28,6 +32,8 @@ USERS, THINGS = "users", "things"
 AT_ONCE, SAID, APPROVED, CLOCK = "at-once", "said", "approved", "clock"
 POSTS_AT_ONCE = 20
 PAUSE_SECONDS = 0.15
+# The start, and its first task scheduled and started.
+_EVENTS_BEFORE_ITS_TASK = 3
 # More concurrent claims would only wait for each other, and for the sightings.
 BATCH = 250
 
@@ -113,6 +119,34 @@ async def moment(scene: Scene, name: str, word: str) -> float:
     """Waits for the word."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         return await scene.seen.moment(RESOURCE_CLAIM, path(name), word)
+
+
+async def settled(scene: Scene) -> None:
+    """Wait until each claim's own workflow has had its first task, and nothing is left to do.
+
+    Each workflow is described for that, about a millisecond of Temporal's CPU: on a busy machine an idle worker alone
+    may wait for Temporal.
+    """
+    await scene.lab.quiet()
+    for each in (await scene.lab.kube.list(RESOURCE_CLAIM)).items:
+        key = Key(kind=RESOURCE_CLAIM.name, namespace=USERS, name=text(each, "metadata", "name"), uid=_uid(each))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await _had_its_task(scene.lab.temporal, key.workflow_id):  # noqa: ASYNC110 - sends no event
+                await asyncio.sleep(0.5)
+    await scene.lab.quiet()
+
+
+def _uid(obj: JsonObject) -> str:
+    return text(obj, "metadata", "uid")
+
+
+async def _had_its_task(temporal: Client, workflow_id: str) -> bool:
+    try:
+        return (await temporal.get_workflow_handle(workflow_id).describe()).history_length > _EVENTS_BEFORE_ITS_TASK
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
 
 
 async def delete(scene: Scene, names: Iterable[str]) -> None:
