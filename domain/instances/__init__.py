@@ -18,6 +18,7 @@
 | `places.py` | the accounts, regions and queues that are served |
 | `topology.py`, `takeover.py`, `permissions.py` | queues, rules, policies and IAM documents, as content |
 | `topology_upkeep.py` | what of them differs from what stands in AWS, and the lifecycle that keeps them |
+| `notices.py` | what is reported as Events, and on which objects |
 | `replacements.py` | a replacement that is asked for before a Machine is deleted |
 | `policy_selection.py` | which InterruptionPolicy applies to an instance |
 | `migration.py` | values of another handler's chart as an InterruptionPolicy |
