@@ -53,19 +53,19 @@ def _subject(record: logging.LogRecord) -> Mapping[str, object]:
         info = activity.info()
         told: dict[str, object] = {"activity": info.activity_type, "attempt": info.attempt}
         if info.workflow_id:
-            told |= {"object": _path(info.workflow_id, info.workflow_type or "")}
+            told |= {"object": path(info.workflow_id, info.workflow_type or "")}
             told |= {"workflow_id": info.workflow_id, "run_id": info.workflow_run_id}
     elif workflow.in_workflow():
         running = workflow.info()
         told = {"workflow_id": running.workflow_id, "run_id": running.run_id}
-        told["object"] = _path(running.workflow_id, running.workflow_type)
+        told["object"] = path(running.workflow_id, running.workflow_type)
     else:
         named = [each for each in record.args or () if isinstance(each, Key)] if isinstance(record.args, tuple) else []
         told = {"object": named[0].path, "workflow_id": named[0].workflow_id} if named else {}
     return {**told, **ids()}
 
 
-def _path(workflow_id: str, kind: str) -> str:
+def path(workflow_id: str, kind: str) -> str:
     """`Kind/namespace/name` of an id: without the cluster before it, and the uid behind it."""
     before, found, rest = workflow_id.rpartition(f"{kind}/")
     if not found or (before and not before.endswith("/")):

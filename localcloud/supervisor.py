@@ -35,7 +35,7 @@ from localcloud.temporal import control_plane as production
 ALREADY_RUNNING = 3  # exit code: another supervisor holds the state directory
 
 _POLL_SECONDS = 0.05
-_PROBE_SECONDS = 10.0
+PROBE_SECONDS = 10.0
 _FIRST_DELAY_SECONDS = 0.5
 _LONGEST_DELAY_SECONDS = 15.0
 _FORGIVEN_AFTER_SECONDS = 5.0
@@ -164,7 +164,7 @@ class Supervisor:
                 return
             self._note_health(service, failure)
             settled = self._status(service.name).state is ServiceState.READY
-            await asyncio.wait([exited], timeout=_PROBE_SECONDS if settled else _POLL_SECONDS)
+            await asyncio.wait([exited], timeout=PROBE_SECONDS if settled else _POLL_SECONDS)
 
     def _note_health(self, service: Service, failure: str | None) -> None:
         before = self._status(service.name)
@@ -194,7 +194,7 @@ class Supervisor:
     async def _bound_logs(self) -> None:
         """Keeps one predecessor, if the disk has room for it; writers append, so truncating is safe."""
         while True:
-            await asyncio.sleep(_PROBE_SECONDS)
+            await asyncio.sleep(PROBE_SECONDS)
             if self._unpublished:
                 self._publish()
             for service in self._table:

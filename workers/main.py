@@ -100,7 +100,7 @@ async def run_worker(
         workers += await _workers(settings, client, kube, chosen, stack)
         for worker in workers:
             await stack.enter_async_context(worker)
-        _follow(client, workers)
+        follow(client, workers)
         stage.clear()
         log.info("executing %s", ", ".join(chosen))
         await stopped.wait()
@@ -124,7 +124,7 @@ def _ended(workers: Iterable[Worker]) -> Iterable[str]:
     return (f"the worker of task queue {worker.task_queue} has ended" for worker in workers if not worker.is_running)
 
 
-def _follow(client: Client, workers: Sequence[Worker]) -> None:
+def follow(client: Client, workers: Sequence[Worker]) -> None:
     """Move the workers to each new connection of the client."""
 
     def over() -> None:

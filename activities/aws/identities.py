@@ -46,7 +46,7 @@ OWNER_TAGS = ("clusterAccountName", "clusterNamespace")
 def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
     """Create the role, or correct an existing one."""
     lets_in = (sessions.payer().identity().arn, action.jump_role)
-    with _settling(young=action.access is None):
+    with settling(young=action.access is None):
         member = entered(sessions, action, settle=attempt.SETTLING)
         iam, name = member.iam(), f"{SUPPORT_ROLE_PREFIX}{action.iam_user_id}"
         policy = _administrator(action.partition)
@@ -95,7 +95,7 @@ def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
 
 def ensure_admin_user(sessions: Sessions, action: EnsureAdminUser) -> AdminSecret:
     kube = sessions.kube
-    with _settling():
+    with settling():
         member = entered(sessions, action, settle=attempt.SETTLING)
         iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
         created = _ensure_user(iam, user, action.tags)
@@ -210,7 +210,7 @@ def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
     _delete_keys(iam, user, [key for key in living if key != held])
     if secret is not None and secret.complete and secret.rotated_for == lifecycle and held in living:
         return
-    with _settling():
+    with settling():
         key = _new_key(iam, user)
     keys.write(kube, action.owner, action.secret, key, before=secret, rotated_for=lifecycle)
     _delete_keys(iam, user, [key for key in living if key == held])
@@ -218,7 +218,7 @@ def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
 
 def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
     marks = {OWNER_TAGS[0]: action.owner.name, OWNER_TAGS[1]: action.owner.namespace}
-    with _settling():
+    with settling():
         _ensure_user(iam, user, marks)
         iam.attach_user_policy(UserName=user, PolicyArn=_administrator(action.partition))
 
@@ -299,7 +299,7 @@ def strip_role(iam: IAMClient, role: str) -> None:
 
 
 @contextmanager
-def _settling(*, young: bool = True) -> Iterator[None]:
+def settling(*, young: bool = True) -> Iterator[None]:
     """Treat refusals as temporary while the action is young, as IAM is eventually consistent for minutes.
 
     With a customer's key (`young` False) they are reported at once.

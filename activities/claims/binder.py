@@ -104,7 +104,7 @@ class BinderActivities(Activities):
             await self._wake_bound_since(look)
         self._queue.serving += 1
         try:
-            more = await _Batch(self, look.key.cluster, places_in(attempt.number())).run()
+            more = await Batch(self, look.key.cluster, places_in(attempt.number())).run()
         finally:
             self._queue.serving -= 1
         return BinderWorld(key=look.key, decision=self._idle(self._queue.ends.wait()), more=more)
@@ -247,7 +247,7 @@ def places_in(attempt: int) -> int:
     return max(1, AT_ONCE >> max(0, attempt - WHOLE_ATTEMPTS))
 
 
-class _Batch:
+class Batch:
     def __init__(self, activities: BinderActivities, cluster: str, at_once: int = AT_ONCE) -> None:
         self._activities = activities
         self._at_once = at_once

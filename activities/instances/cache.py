@@ -41,7 +41,7 @@ from engine.kube.store import Followed, InformerCache, Mirror, Store
 _NODES = Followed(NODE, without=frozenset({"images"}))
 _FIRST_LIST = 20.0
 # Seconds. Passes are part of workflow tasks, which must not take five seconds.
-_STREAM_BACK = 4.0
+STREAM_BACK = 4.0
 
 
 def _machine_instance(obj: JsonObject) -> tuple[str]:
@@ -101,7 +101,7 @@ class InstanceCache(InformerCache):
         for mirror in self._needed:
             if not mirror.listed:
                 await _until(mirror, mirror.settled(), listed_by, "cannot be listed")
-        back_by = clock() + _STREAM_BACK
+        back_by = clock() + STREAM_BACK
         for mirror in self._needed:
             if mirror.listed and mirror.trouble:
                 # Most interruptions end within seconds, while a failed pass is retried only after a growing pause.

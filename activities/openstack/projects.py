@@ -26,8 +26,8 @@ from engine.settings import Settings
 
 NO_CREDENTIALS = "NoCredentials"
 
-_REREAD_SECONDS = 60.0
-_REREAD_REFUSED_SECONDS = 5.0
+REREAD_SECONDS = 60.0
+REREAD_REFUSED_SECONDS = 5.0
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ class Projects:
 def _stale(known: _Known, project_id: str) -> bool:
     project = known.projects.get(project_id)
     refused = project is not None and project.token.refused
-    return time.monotonic() >= known.read_at + (_REREAD_REFUSED_SECONDS if refused else _REREAD_SECONDS)
+    return time.monotonic() >= known.read_at + (REREAD_REFUSED_SECONDS if refused else REREAD_SECONDS)
 
 
 def _closed(known: _Known) -> None:

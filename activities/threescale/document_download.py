@@ -38,7 +38,7 @@ async def fetch(http: httpx.AsyncClient, url: str, *, timeout_seconds: float = _
 
 
 async def _fetched(http: httpx.AsyncClient, url: str) -> str:
-    origin, where = await _private(url), url
+    origin, where = await private(url), url
     for _ in range(_MOST_REDIRECTS + 1):
         request = http.build_request("GET", where, headers={"Cache-Control": "no-cache"})
         answer = await http.send(request, stream=True, follow_redirects=False)
@@ -48,7 +48,7 @@ async def _fetched(http: httpx.AsyncClient, url: str) -> str:
             where = urljoin(where, answer.headers.get("location", ""))
         finally:
             await answer.aclose()
-        if await _private(where) and not origin:
+        if await private(where) and not origin:
             raise Denied(f"{_shown(url)}: redirects to {_shown(where)}, inside the network: name that address itself")
     raise Unavailable(f"{_shown(url)}: more than {_MOST_REDIRECTS} redirects")
 
@@ -69,7 +69,7 @@ async def _read(answer: httpx.Response, url: str) -> str:
         raise Invalid(f"{_shown(url)}: not UTF-8 text") from None
 
 
-async def _private(url: str) -> bool:
+async def private(url: str) -> bool:
     """Whether the host is inside the network; an unknown name is not, since a proxy may know it.
 
     Raises:

@@ -31,7 +31,7 @@ class Faulty(Exception):  # noqa: N818 - says what the object is
 
 
 # The first match counts: a ProviderMissing is a ProviderError.
-_REASONS: tuple[tuple[type[Exception], str], ...] = (
+REASONS: tuple[tuple[type[Exception], str], ...] = (
     (TemplateError, "TemplateFailed"),
     (ProviderMissing, "ProviderMissing"),
     (ProviderError, "ProviderUnusable"),
@@ -41,7 +41,7 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (UnreadableMoment, "MomentUnreadable"),
     (TooDeep, "NestedTooDeep"),
 )
-FAULTS: tuple[type[Exception], ...] = (Faulty, *(kind for kind, _ in _REASONS))
+FAULTS: tuple[type[Exception], ...] = (Faulty, *(kind for kind, _ in REASONS))
 
 
 def fault_of(error: Exception, where: str = "") -> Fault:
@@ -49,7 +49,7 @@ def fault_of(error: Exception, where: str = "") -> Fault:
     message = f"{where}: {error}" if where else str(error)
     if isinstance(error, Faulty):
         return Fault(reason=error.reason, message=message)
-    return Fault(reason=next(reason for kind, reason in _REASONS if isinstance(error, kind)), message=message)
+    return Fault(reason=next(reason for kind, reason in REASONS if isinstance(error, kind)), message=message)
 
 
 @contextmanager

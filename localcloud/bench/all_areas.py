@@ -44,7 +44,7 @@ from localcloud.state import Cloud
 from localcloud.threescale.control import ThreescaleControl
 
 TENANT = "shop"
-_AGAIN_SECONDS = 0.5
+AGAIN_SECONDS = 0.5
 _LOOK_SECONDS = 1.0
 _PRODUCT_PROCESSES = (WORKER, WATCH, EVENTS)
 # The Machine of a terminated instance is deleted, so an instance's end can be lost and be done twice.
@@ -80,7 +80,7 @@ class PatientKubeApi(KubeApi):
                 raise
             except ApiError:  # a starting API server refuses in several ways
                 repeated = True
-            await asyncio.sleep(_AGAIN_SECONDS)
+            await asyncio.sleep(AGAIN_SECONDS)
 
 
 class Area(ABC):

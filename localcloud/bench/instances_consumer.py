@@ -186,7 +186,7 @@ async def broken(sizes: Sizes, rows: frozenset[str]) -> Found:
         await asyncio.to_thread(on.ec2.terminate_instances, InstanceIds=ended)
         await asyncio.to_thread(on.ec2.stop_instances, InstanceIds=instances[count // 2 :])
         last = {each: State.TERMINATED if each in ended else State.STOPPED for each in instances}
-        bodies, malformed = _disturbed(last, states, dice)
+        bodies, malformed = disturbed(last, states, dice)
         mark = on.lab.audit_mark()
         step(f"{len(bodies)} messages, {malformed} of them malformed; processes are killed")
         killing = asyncio.create_task(_kill_all(on))
@@ -217,7 +217,7 @@ async def broken(sizes: Sizes, rows: frozenset[str]) -> Found:
     return told(Found(figures=figures, breakdown={"c: dead letters": dict(reasons)}))
 
 
-def _disturbed(last: Mapping[str, State], states: Sequence[State], dice: random.Random) -> tuple[list[str], int]:
+def disturbed(last: Mapping[str, State], states: Sequence[State], dice: random.Random) -> tuple[list[str], int]:
     """All instances' messages, a fifth sent twice, a tenth out of order, a tenth malformed in addition; and the number
     of malformed ones.
     """

@@ -42,7 +42,7 @@ _KILL_EVERY_SECONDS = 10.0
 # Of the outage; the rest lets what was begun last run into it.
 _SPREAD = 0.8
 # A third of each area's objects.
-_THIRDS = {"claims": 8, "accounts": 1, "instances": 4, "products": 4}
+THIRDS = {"claims": 8, "accounts": 1, "instances": 4, "products": 4}
 _SETTLING_SECONDS = 900.0
 _TRIED_SECONDS = 300.0
 
@@ -63,7 +63,7 @@ async def stopped(row: str, service: str, sizes: Sizes, rows: frozenset[str]) ->
         yield
         await asyncio.to_thread(on.lab.deployment.kill, service, signal.SIGCONT)
 
-    async with everything(_THIRDS) as on:
+    async with everything(THIRDS) as on:
         return await _met(on, row, f"{service} away", sizes.outage_seconds, outage)
 
 
@@ -82,7 +82,7 @@ async def database(sizes: Sizes, rows: frozenset[str]) -> Found:
         yield
         task.cancel()
 
-    async with everything(_THIRDS) as on:
+    async with everything(THIRDS) as on:
         if POSTGRES not in on.lab.deployment.state.plan().services:
             raise DeploymentError("row postgres needs `--temporal postgres`")
         seconds = _SHORT * sizes.outage_seconds
@@ -101,7 +101,7 @@ async def disk(sizes: Sizes, rows: frozenset[str]) -> Found:
             task.cancel()
             filler.unlink()
 
-        async with everything(_THIRDS, directory=directory) as on:
+        async with everything(THIRDS, directory=directory) as on:
             return await _met(on, "disk", "the disk full", _SHORT * sizes.outage_seconds, outage)
 
 
@@ -117,12 +117,12 @@ async def clock(sizes: Sizes, rows: frozenset[str]) -> Found:
             yield
             offset.write_text("+0")
 
-        async with everything(_THIRDS, variables=_moved_clock(offset)) as on:
+        async with everything(THIRDS, variables=_moved_clock(offset)) as on:
             return await _met(on, "clock", "our clocks an hour ahead", _SHORT * sizes.outage_seconds, outage)
 
 
 async def _met(on: Everything, row: str, what: str, seconds: float, outage: Outage) -> Found:
-    before, meanwhile = _plan(on)
+    before, meanwhile = plan(on)
     await asyncio.gather(*(each() for each in before))
     took, found = await on.settled(_SETTLING_SECONDS, entirely=True)
     if found:
@@ -163,12 +163,12 @@ async def _met(on: Everything, row: str, what: str, seconds: float, outage: Outa
 Request = Callable[[], Awaitable[None]]
 
 
-def _plan(on: Everything) -> tuple[list[Request], list[Request]]:
+def plan(on: Everything) -> tuple[list[Request], list[Request]]:
     """What is asked for before the outage and during it."""
     before: list[Request] = []
     of_areas = []
     for name, area in on.areas.items():
-        first, second, third = ([f"{name}-{part}-{number}" for number in range(_THIRDS[name])] for part in "abc")
+        first, second, third = ([f"{name}-{part}-{number}" for number in range(THIRDS[name])] for part in "abc")
         before += [partial(area.create, each) for each in (*first, *second)]
         of_areas.append(_mixed(area, first, second, third))
     # The areas take turns.

@@ -105,7 +105,7 @@ def _version(place: Path) -> int:
 
 def _ensure_data(programs: Path, data: Path, password_file: Path) -> None:
     if data.is_dir():
-        _drop_stale_lock(data)
+        drop_stale_lock(data)
         return
     half = data.with_name(f".{data.name}")
     shutil.rmtree(half, ignore_errors=True)
@@ -118,7 +118,7 @@ def _ensure_data(programs: Path, data: Path, password_file: Path) -> None:
     half.rename(data)
 
 
-def _drop_stale_lock(data: Path) -> None:
+def drop_stale_lock(data: Path) -> None:
     """Remove the pid file of a killed server whose pid another program has by now: the server would not start.
 
     With the pid of another server of PostgreSQL it stays, and while processes of the killed one are left the server

@@ -15,7 +15,7 @@ import platformdirs
 import typer
 
 # If any of these is set, the environment names its servers.
-_POINTERS = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "TEMPORAL_ADDRESS", "TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE")
+POINTERS = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "TEMPORAL_ADDRESS", "TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE")
 
 
 def enter(state: Path | None) -> Path | None:
@@ -63,5 +63,5 @@ def _named() -> Path | None:
 def _default() -> Path | None:
     """Returns None if it is not up, or if another server is named."""
     directory = platformdirs.user_state_path("perdure") / "local"
-    named = any(os.environ.get(name) for name in _POINTERS)
+    named = any(os.environ.get(name) for name in POINTERS)
     return directory if not named and (directory / "env").is_file() else None

@@ -208,11 +208,11 @@ async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple
             output.warn(f"warning: objects without a lifecycle are not shown: {error.message}")
             return [], frozenset()
         readable.add(each.name)
-        found += [_object_row(session, each, item) for item in listing.items]
+        found += [object_row(session, each, item) for item in listing.items]
     return found, frozenset(readable)
 
 
-def _object_row(session: Session, kind: Kind, item: Mapping[str, object]) -> Row:
+def object_row(session: Session, kind: Kind, item: Mapping[str, object]) -> Row:
     from domain.custom_resources import belonging_of
     from engine.kube.json import mapping, text
     from starters.cli.lifecycle import key_of

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Wakes per second: a pass costs the server and the clouds about as much as a change of the object.
 GENTLE = 20.0
-_BETWEEN_LOOKS = 2.0
+BETWEEN_LOOKS = 2.0
 
 DeploymentOption = Annotated[
     str,
@@ -110,9 +110,9 @@ def promote(
 
     async def work(settings: Settings, client: Client) -> tuple[str, int]:
         name = deployment or settings.worker_deployment
-        await _until_polled(client, name, build_id, _queues(settings, areas), wait)
+        await _until_polled(client, name, build_id, queues(settings, areas), wait)
         before = await worker_versions.make_current(client, name, build_id)
-        return before, 0 if leave else await _wake_older(client, name, rate)
+        return before, 0 if leave else await wake_older(client, name, rate)
 
     before, woken = perform_on_temporal(work)
     was = f", before: {before or 'workers without a version'}" if before != build_id else " already"
@@ -128,7 +128,7 @@ def move(
     from starters.cli.session import perform_on_temporal
 
     async def work(settings: Settings, client: Client) -> Sequence[Version]:
-        return await _moved(client, deployment or settings.worker_deployment, wait, rate)
+        return await moved(client, deployment or settings.worker_deployment, wait, rate)
 
     left = perform_on_temporal(work)
     if left:
@@ -141,7 +141,7 @@ def move(
     say("no lifecycle is on an older version: the old workers can be stopped")
 
 
-def _queues(settings: Settings, areas: str) -> set[tuple[str, str]]:
+def queues(settings: Settings, areas: str) -> set[tuple[str, str]]:
     from workers.main import served_areas
     from workers.registry import queues_of
 
@@ -163,7 +163,7 @@ async def _until_polled(
                 f"no worker of version {build_id} of {deployment} has asked for: {told}; it was not made current",
                 "are its workers running (perdure worker --build-id), with all served areas?",
             )
-        await asyncio.sleep(_BETWEEN_LOOKS)
+        await asyncio.sleep(BETWEEN_LOOKS)
 
 
 async def _older(client: Client, deployment: str) -> list[Version]:
@@ -173,14 +173,14 @@ async def _older(client: Client, deployment: str) -> list[Version]:
     return [each for each in found if each.status is not worker_versions.VersionStatus.CURRENT and each.open]
 
 
-async def _wake_older(client: Client, deployment: str, rate: float) -> int:
+async def wake_older(client: Client, deployment: str, rate: float) -> int:
     from engine import worker_versions
 
     older = await _older(client, deployment)
     return await worker_versions.wake_pinned(client, deployment, [each.build_id for each in older], per_second=rate)
 
 
-async def _moved(client: Client, deployment: str, wait: float, rate: float) -> Sequence[Version]:
+async def moved(client: Client, deployment: str, wait: float, rate: float) -> Sequence[Version]:
     """Wake repeatedly, as running activities may take their time; returns the versions that are still in use.
 
     Raises:
@@ -196,10 +196,10 @@ async def _moved(client: Client, deployment: str, wait: float, rate: float) -> S
                 raise refused
             return older
         try:
-            await _wake_older(client, deployment, rate)
+            await wake_older(client, deployment, rate)
             refused = None
         except RPCError as error:  # lifecycles that were not woken are listed again
             refused = error
             warn(f"{error.message}; trying again")
-        await asyncio.sleep(_BETWEEN_LOOKS)
+        await asyncio.sleep(BETWEEN_LOOKS)
     return ()

@@ -29,7 +29,7 @@ def api(monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> tuple[PatientKubeA
         return answer
 
     monkeypatch.setattr(KubeApi, "_send", send)
-    monkeypatch.setattr(all_areas, "_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(all_areas, "AGAIN_SECONDS", 0)
     client = object.__new__(PatientKubeApi)
     client.operator_domain = "poolboy.gpte.redhat.com"
     client._observing = False
@@ -87,9 +87,9 @@ class Noted(Area):
 
 
 def test_an_outage_changes_a_third_ends_a_third_and_creates_a_third(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outages, "_THIRDS", {"claims": 2})
+    monkeypatch.setattr(outages, "THIRDS", {"claims": 2})
     area = Noted()
-    before, meanwhile = outages._plan(Everything(None, {"claims": area}))  # type: ignore[arg-type]
+    before, meanwhile = outages.plan(Everything(None, {"claims": area}))  # type: ignore[arg-type]
 
     async def run() -> None:
         for each in (*before, *meanwhile):

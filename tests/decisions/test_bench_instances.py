@@ -21,7 +21,7 @@ LAST = {f"i-{number}": State.TERMINATED if number % 2 else State.STOPPED for num
 
 def test_a_fifth_is_doubled_a_tenth_malformed_and_every_life_ends_as_it_should() -> None:
     states = (State.PENDING, State.RUNNING, State.STOPPING, State.STOPPED)
-    bodies, malformed = bench._disturbed(LAST, states, random.Random(1))
+    bodies, malformed = bench.disturbed(LAST, states, random.Random(1))
     read = [parse(Message(body=body, received_at=now(), account=PLACE.account, region=PLACE.region)) for body in bodies]
     events = [event for each in read if isinstance(each, Events) for event in each.events]
     assert sum(isinstance(each, Invalid) for each in read) == malformed == 20

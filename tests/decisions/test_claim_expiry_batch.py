@@ -14,7 +14,7 @@ from told_cache import MOMENT, a_moment, told_queue
 from activities.claims import binder as binder_module
 from activities.claims import binder_queue as queue_module
 from activities.claims import expiry_batch as batch_module
-from activities.claims.binder import AT_ONCE, SERVED_AT_LEAST, BinderActivities, _Batch
+from activities.claims.binder import AT_ONCE, SERVED_AT_LEAST, Batch, BinderActivities
 from activities.claims.binder_queue import BinderQueue
 from activities.claims.expiry_batch import ExpiryBatch, behind_the_others
 from activities.claims.expiry_queue import Ends
@@ -247,7 +247,7 @@ class Area:
             self.queue.cache.learn(RESOURCE_HANDLE, cast(Any, a_handle(claim["metadata"]["name"], **fields)))
 
     async def batch(self) -> bool:
-        return await _Batch(self.activities(), "").run()
+        return await Batch(self.activities(), "").run()
 
     def activities(self) -> BinderActivities:
         activities = BinderActivities(cast(Any, self), self.queue, cast(Any, None), self.look, self.open, self.wake)
@@ -510,10 +510,10 @@ async def test_ended_workflows_are_notified_by_the_next_batch_if_the_current_one
     ended.answer = slow
     ended.has(a_claim())
     activities = ended.activities()
-    assert await _Batch(activities, "").run() is True
+    assert await Batch(activities, "").run() is True
     assert (ended.looked, ended.told) == (["mine"], [])
     monkeypatch.setattr(binder_module, "LONGEST_BATCH", 1.0)
-    assert await _Batch(activities, "").run() is False
+    assert await Batch(activities, "").run() is False
     assert ended.told == [("mine", False)]
 
 

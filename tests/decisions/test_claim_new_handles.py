@@ -61,7 +61,7 @@ def test_the_plan_of_a_body_differs_from_that_of_its_handle_only_in_the_uid() ->
     ],
     ids=["handle", "claim", "vars", "link"],
 )
-def test_a_template_that_reads_claim_or_handle_is_rendered_again_once_they_are_written(spec: Json) -> None:
+def test_a_template_that_reads_its_claim_or_handle_is_rendered_again_after_writes(spec: Json) -> None:
     plan, created = new(provider(**spec))
     assert begun_with(plan, created, NAMES) is None
 

@@ -29,7 +29,7 @@ def test_every_reason_is_documented() -> None:
         stalled_condition.HANDLE_STALLED,
         BUG,
         TOO_MUCH,
-        *(reason for _, reason in faults._REASONS),
+        *(reason for _, reason in faults.REASONS),
         *(reason for found in written_out() for reason in found if reason),
     }
     text = (ROOT / "docs" / "claims.md").read_text()

@@ -11,7 +11,7 @@ from claim_domain import NAMES
 from told_cache import told_queue
 
 from activities.claims import binder as binder_module
-from activities.claims.binder import AT_ONCE, BinderActivities, _Batch, places_in
+from activities.claims.binder import AT_ONCE, Batch, BinderActivities, places_in
 from activities.inline_driver import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.claim_validation import Claim
@@ -106,7 +106,7 @@ class Area:
     async def batch(self, places: int = AT_ONCE) -> list[str]:
         """Who was looked at."""
         self.looked.clear()
-        assert not await _Batch(self.activities, "", places).run()
+        assert not await Batch(self.activities, "", places).run()
         assert not self.queue.waiting
         return sorted(self.looked)
 

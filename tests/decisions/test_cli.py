@@ -32,7 +32,7 @@ from starters.cli.object_reference import kind_named, target
 from starters.cli.waking import concerns
 
 ROOT = Path(__file__).parents[2]
-POINTERS = (*environment._POINTERS, "PERDURE_STATE")
+POINTERS = (*environment.POINTERS, "PERDURE_STATE")
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 

@@ -36,8 +36,8 @@ class Server:
 def serving(refusals: int, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(refusals)
     monkeypatch.setattr(temporal, "_older", server.older)
-    monkeypatch.setattr(temporal, "_wake_older", server.wake)
-    monkeypatch.setattr(temporal, "_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr(temporal, "wake_older", server.wake)
+    monkeypatch.setattr(temporal, "BETWEEN_LOOKS", 0.0)
 
 
 async def test_a_refused_wake_is_told_and_made_again(
@@ -45,7 +45,7 @@ async def test_a_refused_wake_is_told_and_made_again(
 ) -> None:
     serving(2, monkeypatch)
 
-    assert await temporal._moved(CLIENT, "perdure", 60.0, 20.0) == ()
+    assert await temporal.moved(CLIENT, "perdure", 60.0, 20.0) == ()
     assert capsys.readouterr().err == "too many signals; trying again\n" * 2
 
 
@@ -53,4 +53,4 @@ async def test_a_server_that_refuses_to_the_end_says_why(monkeypatch: pytest.Mon
     serving(1_000_000, monkeypatch)
 
     with pytest.raises(RPCError, match="too many signals"):
-        await temporal._moved(CLIENT, "perdure", 0.05, 20.0)
+        await temporal.moved(CLIENT, "perdure", 0.05, 20.0)

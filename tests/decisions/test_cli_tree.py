@@ -14,7 +14,7 @@ from domain.claims import RESOURCE_HANDLE
 from domain.custom_resources import belonging_of
 from domain.reading import read
 from domain.resource import CustomResource
-from starters.cli.listing import CARRIED, NO_LIFECYCLE, Row, _object_row, branched
+from starters.cli.listing import CARRIED, NO_LIFECYCLE, Row, branched, object_row
 from starters.cli.session import Session
 
 OWNED_MACHINE = {
@@ -125,5 +125,5 @@ def test_an_object_is_read_once_for_its_row(
     monkeypatch.setattr(module, "read", counted)
     handle = {"metadata": {"namespace": "poolboy", "name": "guid-a", "uid": "a"}, "spec": spec}
     session = cast(Session, SimpleNamespace(settings=SimpleNamespace(cluster="")))
-    found = _object_row(session, RESOURCE_HANDLE, handle)
+    found = object_row(session, RESOURCE_HANDLE, handle)
     assert (found.phase, found.owner, len(readings)) == (phase, owner, 1)

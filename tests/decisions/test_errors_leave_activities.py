@@ -13,7 +13,7 @@ from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from activities.attempt import SETTLING
-from activities.aws.identities import _settling
+from activities.aws.identities import settling
 from engine.errors import ApiError, Denied, Throttled, Unavailable
 from workers.activity_interceptor import Boundary
 
@@ -37,7 +37,7 @@ def causes(error: BaseException | None) -> list[BaseException]:
 
 
 def refuse(code: str) -> None:
-    with _settling():
+    with settling():
         raise Denied("iam CreateUser: no", code=code) from ValueError("what botocore said")
 
 

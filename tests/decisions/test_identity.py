@@ -11,7 +11,7 @@ from domain.instances.places import Place
 from domain.instances.topology_upkeep import key_of
 from engine.settings import Settings
 from engine.temporal import start_of
-from starters.cli.temporal import _queues
+from starters.cli.temporal import queues
 from workers.registry import queues_of
 
 INSTANCE = InstanceKey(account="1", region="eu-west-1", instance_id="i-1").lifecycle
@@ -67,8 +67,8 @@ def test_no_two_clusters_workers_ask_for_the_same_work() -> None:
 
 
 def test_a_version_is_made_current_once_it_asks_for_its_own_clusters_work() -> None:
-    assert _queues(Settings(cluster="north"), "claims") == {
+    assert queues(Settings(cluster="north"), "claims") == {
         ("north/claims", "workflow"),
         ("north/claims-passes", "activity"),
     }
-    assert _queues(Settings(), "claims") == {("claims", "workflow"), ("claims-passes", "activity")}
+    assert queues(Settings(), "claims") == {("claims", "workflow"), ("claims-passes", "activity")}

@@ -60,7 +60,7 @@ async def test_who_looks_while_a_stream_is_broken_goes_on_as_soon_as_it_runs() -
 
 
 async def test_a_stream_that_stays_broken_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_module, "_STREAM_BACK", 0.05)
+    monkeypatch.setattr(cache_module, "STREAM_BACK", 0.05)
     store = _Store()
     known = InstanceCache(None, store)  # type: ignore[arg-type]
     store.mirrors[1].trouble = "503"
@@ -70,7 +70,7 @@ async def test_a_stream_that_stays_broken_is_told(monkeypatch: pytest.MonkeyPatc
 
 async def test_streams_that_come_back_one_after_another_share_one_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look with three of them is part of a workflow task as well."""
-    monkeypatch.setattr(cache_module, "_STREAM_BACK", 0.4)
+    monkeypatch.setattr(cache_module, "STREAM_BACK", 0.4)
     store = _Store()
     known = InstanceCache(None, store)  # type: ignore[arg-type]
     loop = asyncio.get_running_loop()

@@ -66,7 +66,7 @@ def test_a_secret_is_read_once_and_its_project_kept(kube: PaperKube) -> None:
 
 
 def test_a_secret_that_is_as_it_was_keeps_its_token(kube: PaperKube, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projects, "_REREAD_SECONDS", 0.0)
+    monkeypatch.setattr(projects, "REREAD_SECONDS", 0.0)
     known = Projects(kube, Settings())
     assert known.project(REFERENCE) is known.project(REFERENCE)
     assert kube.reads == 2
@@ -77,12 +77,12 @@ def test_a_secret_that_has_changed_is_another_credential(kube: PaperKube, monkey
     before = known.project(REFERENCE)
     kube.put_credentials("2", "two")
     assert known.project(REFERENCE) is before
-    monkeypatch.setattr(projects, "_REREAD_SECONDS", 0.0)
+    monkeypatch.setattr(projects, "REREAD_SECONDS", 0.0)
     assert known.project(REFERENCE) is not before
 
 
 def test_a_secret_is_read_sooner_when_keystone_has_refused_it(kube: PaperKube, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projects, "_REREAD_REFUSED_SECONDS", 0.0)
+    monkeypatch.setattr(projects, "REREAD_REFUSED_SECONDS", 0.0)
     known = Projects(kube, Settings())
     before = known.project(REFERENCE)
     kube.put_credentials("2", "two")

@@ -14,7 +14,7 @@ from localcloud.state import Plan, StateDirectory
 def test_a_supervisor_without_room_for_services_json_continues_and_writes_it_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "_PROBE_SECONDS", 0.01)
+    monkeypatch.setattr(supervisor, "PROBE_SECONDS", 0.01)
     state = StateDirectory(tmp_path / "state")  # it does not exist, so every write fails as on a full disk
 
     plan = Plan(clouds=(), services=(), binaries=None, kubeconfig=None)

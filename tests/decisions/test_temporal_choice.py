@@ -263,7 +263,7 @@ def test_a_pid_file_whose_pid_another_program_has_is_removed(tmp_path: Path) -> 
     lock = tmp_path / "postmaster.pid"
     for pid, stays in ((os.getpid(), False), (2**22, True)):
         lock.write_text(f"{pid}\n/data\n")
-        postgres._drop_stale_lock(tmp_path)
+        postgres.drop_stale_lock(tmp_path)
         assert lock.exists() is stays
 
 

@@ -96,12 +96,12 @@ async def test_how_long_a_page_asks_to_wait_is_told(page: str, http: httpx.Async
 async def test_a_page_outside_does_not_lead_into_the_network(
     page: str, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inside = document_download._private
+    inside = document_download.private
 
     async def seen_from_outside(url: str) -> bool:
         return await inside(url) and "/redirect" not in url
 
-    monkeypatch.setattr(document_download, "_private", seen_from_outside)
+    monkeypatch.setattr(document_download, "private", seen_from_outside)
     with pytest.raises(Denied, match="inside the network"):
         await fetch(http, f"{page}/redirect?to=/document")
 

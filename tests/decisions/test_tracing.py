@@ -147,7 +147,7 @@ async def test_a_line_in_an_activity_names_lifecycle_run_and_trace(
     ],
 )
 def test_an_object_is_told_without_cluster_and_uid(workflow_id: str, kind: str, path: str) -> None:
-    assert telemetry._path(workflow_id, kind) == path
+    assert telemetry.path(workflow_id, kind) == path
 
 
 @pytest.mark.usefixtures("lines")

@@ -21,7 +21,7 @@ from engine.temporal import connect, wake
 from engine.temporal_connection import Connection, TemporalRefused, _meaning
 from localcloud.kubernetes.certificates import Certificates
 from localcloud.state import choose_ports
-from workers.main import _follow
+from workers.main import follow
 
 API_KEY = "first-key"
 # Of a cluster that is never asked anything.
@@ -192,7 +192,7 @@ async def test_a_worker_goes_over_to_renewed_certificates_and_keys(
         assert not await connection.renew(settings)
         running = working(client, passes)
         workers = await running.__aenter__()
-        _follow(client, workers)
+        follow(client, workers)
         await wake(client, key)
         await looked(passes, key, 1)
     async with gated(temporal, tmp_path / "after", port, renewed, api_key="second-key"):
