@@ -23,14 +23,14 @@ SECOND_LOOKS = 3
 
 class PassActivities(Activities):
     def __init__(self, context: PassContext) -> None:
-        self._context = context
+        self.context = context
         self._half_done: set[str] = set()
 
     @activity.defn(name=PassObject.activity)
     async def pass_object(self, look: PassObject) -> ThreescaleWorld:
-        await self._context.cache.reached(look.seen)
+        await self.context.cache.reached(look.seen)
         with metrics.passing(look.key.kind):
-            async with Effects.of(self._context, look, self._half_done) as pass_:
+            async with Effects.of(self.context, look, self._half_done) as pass_:
                 inline: Inline[World] = Inline(
                     pass_.decide,
                     pass_.by_activity(),

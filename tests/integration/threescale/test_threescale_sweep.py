@@ -51,7 +51,7 @@ async def sweep(passes: Passes, **memory: Any) -> ThreescaleWorld:
     look = SweepTenants(key=THE_TENANTS, memory=Memory(**memory))
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))
-    return await environment.run(SweepActivities(passes._activities._context).sweep_tenants, look)
+    return await environment.run(SweepActivities(passes._activities.context).sweep_tenants, look)
 
 
 LISTS = {"GET /admin/api/accounts": 1, "GET /admin/api/backend_apis": 1, "GET /admin/api/services": 1}
