@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import pytest
 from account_objects import AWS_ID, NOW, account, activities, condition, config, pool, refusal, settle, world
-from test_account_weaknesses import OTHER_MATTERS
 
 from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
@@ -37,11 +36,6 @@ def verifying(**statuses: str) -> Account:
             "regionalServiceQuotas": {"us-east-1": listed},
         },
     )
-
-
-def test_the_weakness_of_quotas_is_told_here() -> None:
-    told = {name.split("_")[1].upper() for name in globals() if name.startswith("test_w")}
-    assert {row for row, matter in OTHER_MATTERS.items() if matter == "quotas"} <= told
 
 
 def test_accounts_that_opt_in_count_as_supply_although_the_status_omits_them() -> None:
