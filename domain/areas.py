@@ -46,7 +46,6 @@ class Area(NamedTuple):
 
 @cache
 def installed() -> dict[str, Area]:
-    """Sorted by name."""
     found = sorted(entry_points(group=GROUP), key=lambda each: each.name)
     return {each.name: Area(each.name, each.value) for each in found}
 

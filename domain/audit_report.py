@@ -25,8 +25,6 @@ class Found(Model):
 
 
 class AreaReport(Model):
-    """`found` holds the first of `total` findings. `trouble` is the reason why a later audit failed."""
-
     at: datetime | None = None
     total: int = 0
     found: tuple[Found, ...] = ()
@@ -41,7 +39,7 @@ def reported(at: datetime, found: tuple[Found, ...]) -> AreaReport:
 
 
 def failed(before: AreaReport, trouble: str) -> AreaReport:
-    """The previous findings stay."""
+    """Keeps the previous findings."""
     return before.model_copy(update={"trouble": trouble[:1000]})
 
 

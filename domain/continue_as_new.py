@@ -26,7 +26,6 @@ class Carry(Model):
 
 
 def newest(*seen: Mapping[str, str]) -> dict[str, str]:
-    """The newest resourceVersion of each kind."""
     found: dict[str, str] = {}
     for kind, version in (item for versions in seen for item in versions.items()):
         found[kind] = max(found.get(kind, ""), version, key=lambda each: (len(each), each))

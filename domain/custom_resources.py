@@ -29,7 +29,6 @@ _KIND = (
 
 @cache
 def custom_resources() -> tuple[type[CustomResource], ...]:
-    """In the order of the kinds."""
     kinds = all_kinds()
     models: dict[str, type[CustomResource]] = {}
     for area in installed().values():

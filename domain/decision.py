@@ -45,7 +45,7 @@ class Facts(Model):
 
 
 class Earlier(Model):
-    """Of an action that is scheduled again because its worker missed a heartbeat."""
+    """The earlier attempt of an action that is scheduled again because its worker missed a heartbeat."""
 
     since: datetime  # when it was first scheduled
     attempts: int = 0  # made since then, at least; each may have taken effect
@@ -104,7 +104,7 @@ class Action(Model):
 
     @property
     def slot(self) -> str:
-        """One per activity, or one for each value of `slot_by`."""
+        """By default one per activity, or one for each value of `slot_by`."""
         return f"{self.activity}/{getattr(self, self.slot_by)}" if self.slot_by else self.activity
 
     @property
@@ -113,7 +113,7 @@ class Action(Model):
 
     @property
     def most_attempts(self) -> int:
-        """Then temporary errors also reach the decision; 0: the server retries without limit."""
+        """After so many attempts a temporary error reaches the decision, too; 0: the server retries without limit."""
         return 0
 
     def fold(self, world: W, result: Model | None) -> W:
@@ -127,12 +127,10 @@ class Action(Model):
 
 
 class World(Model):
-    """The complete input of a decision: the observation, and the memory of results and messages.
-
-    `hold` is the reason why nothing may be changed now (observe mode, the replaced operator's live lease, a pause);
-    empty if changes are allowed. While held, the loop shows the decision and starts nothing.
-    `recorded` has the digests of the notices that were recorded as Events, with the time for those that are remembered
-    after they have gone. `news` are notices of results, which the loop records.
+    """The complete input of a decision: the observation, and the memory of results and messages. `hold` says why
+    nothing may be changed now (observe mode, the replaced operator's lease, a pause); while it is set, the loop
+    shows the decision and starts nothing. `recorded` has the digests of notices recorded as Events, with the
+    time of those remembered after they have gone. `news` are notices of results, which the loop records.
     """
 
     key: Key
@@ -145,7 +143,6 @@ class World(Model):
     news: tuple[Notice, ...] = ()
 
     def recall(self, before: Self) -> Self:
-        """This new observation with the memory and refusals of `before`."""
         names = ("refusals", "known", "recorded", "news")
         return self.model_copy(update={name: getattr(before, name) for name in names})
 
@@ -153,21 +150,20 @@ class World(Model):
         return self.model_copy(update={"known": self.known.model_copy(update=facts)})
 
     def with_news(self, *notices: Notice) -> Self:
-        """This world after a result that people should see as Events."""
         return self.model_copy(update={"news": (*self.news, *notices)})
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """After a write of the object itself. Areas whose worlds contain their object implement it."""
+        """Applies an own write of the object. Areas whose worlds contain their object implement it."""
         raise NotImplementedError(f"{type(self).__name__} holds no object to write")
 
     def refused(self, slot: str, *types: ErrorType) -> Refusal | None:
-        """If it has one of the types (any type if none is given)."""
+        """The refusal of the slot, if it has one of the types (any type if none is given)."""
         refusal = self.refusals.get(slot)
         return refusal if refusal and (not types or refusal.type in types) else None
 
 
 class Outcome(StrEnum):
-    """For lists and for the `retry` lever."""
+    """The result shown by lists and by the `retry` lever."""
 
     WORKING = "working"
     SETTLED = "settled"

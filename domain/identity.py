@@ -57,7 +57,6 @@ class Kind(Model):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def under(self, domain: str) -> Kind:
-        """OPERATOR_DOMAIN is filled in as group and finalizer."""
         if self.group != PLACEHOLDER:
             return self
         return self.model_copy(update={"group": domain, "finalizer": domain if self.finalizer else ""})
@@ -79,7 +78,6 @@ class Key(Model):
 
     @property
     def path(self) -> str:
-        """`Kind/namespace/name`, for people."""
         return f"{self.kind}/{self.namespace or '-'}/{self.name}"
 
     def __str__(self) -> str:
@@ -101,7 +99,6 @@ def reported_kinds() -> dict[str, Kind]:
 
 @cache
 def all_areas() -> tuple[str, ...]:
-    """Only those that have kinds with lifecycles."""
     return tuple(sorted({kind.area for kind in all_kinds().values() if kind.lifecycle}))
 
 
@@ -120,7 +117,6 @@ def standing(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
 
 
 def standing_in(areas: Collection[str], cluster: str, domain: str) -> list[Key]:
-    """Without a custom resource."""
     kinds = [kind.name for kind in all_kinds().values() if kind.area in areas]
     return [key for kind in kinds for key in standing(kind, cluster, domain)]
 
@@ -145,7 +141,7 @@ def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: s
 
 
 def _of_cluster(kind: str) -> bool:
-    """Also for kinds that this version does not know."""
+    """Also correct for kinds that this version does not know."""
     known = all_kinds().get(kind)
     return known is None or known.of_cluster
 

@@ -10,8 +10,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """Built by Python names, serialized by aliases."""
-
     model_config = ConfigDict(
         frozen=True,
         populate_by_name=True,

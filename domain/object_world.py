@@ -20,7 +20,7 @@ class ObjectWorld(World):
 
     @property
     def resource(self) -> CustomResource:
-        """As observed, with own later writes applied."""
+        """The object as observed, with own later writes applied."""
         found: CustomResource = getattr(self, self.about)
         return found
 
@@ -34,7 +34,6 @@ class ObjectWorld(World):
 
     @property
     def owner(self) -> str:
-        """For lists."""
         return self.resource.owner
 
     @property
@@ -55,7 +54,7 @@ class ObjectWorld(World):
         deadline: datetime | None = None,
         at: str = "",
     ) -> Decision:
-        """In this order; `waits_for` names what they wait for."""
+        """The actions run in this order; `waits_for` names what they wait for."""
         return self._decision(Outcome.WORKING, why, actions, waits_for, deadline, at)
 
     def waiting(
@@ -67,12 +66,12 @@ class ObjectWorld(World):
         at: str = "",
         phase: str = "",
     ) -> Decision:
-        """For a change outside, or the deadline; the actions report this state or try again meanwhile."""
+        """Waits for an outside change or the deadline; the actions meanwhile only report or retry."""
         waited = (waits_for,) if isinstance(waits_for, str) else waits_for
         return self._decision(Outcome.WAITING, why, actions, waited, deadline, at, phase)
 
     def retried(self, token: str) -> Decision:
-        """The token in the object's annotation is honoured."""
+        """Records the retry token in the object's annotation."""
         patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
         return self.working("record the retry", self.write(patch, "retry honoured"))
 
@@ -84,7 +83,7 @@ class ObjectWorld(World):
         return Decision(phase="Gone", outcome=Outcome.GONE, why=why)
 
     def given_up(self, done: str = "released") -> Decision | None:
-        """An object without our finalizer waits for its removal; None if it still has it."""
+        """Waits for the object's removal once our finalizer is gone; None if it still has it."""
         if self.resource.kind_of.finalizer in self.resource.metadata.finalizers:
             return None
         if others := self.others_finalizers:
@@ -118,11 +117,10 @@ class ObjectWorld(World):
         return Patch(key=self.key, patch=patch, subresource=subresource, resource_version=version, note=note)
 
     def write_status(self, status: Any, note: str = "") -> Patch:
-        """The complete status, because the schema requires some of its fields once it is present."""
+        """Writes the complete status, because the schema requires some of its fields once it is present."""
         patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
         return self.write(patch, note or f"status {status.state or 'without a state'}", "status")
 
     def drop_finalizer(self, note: str = "drop the finalizer") -> DropFinalizer:
-        """Other finalizers stay."""
         resource = self.resource
         return DropFinalizer.of(self.key, resource.metadata, resource.kind_of.finalizer, note)

@@ -26,14 +26,12 @@ class Pass(Action):
 
 
 class PassedWorld(World):
-    """Includes the memory for the next pass."""
-
     decision: Decision = Decision(phase="New", outcome=Outcome.WORKING, why="not observed yet")
     rest: timedelta = timedelta(0)  # the least time until the next pass, so that changes are batched
     gather: timedelta = timedelta(0)  # how long a wake waits for further ones before the next pass
 
     def recall(self, before: Self) -> Self:
-        """The pass received the old memory and has returned the new one."""
+        """Unchanged: the pass received the old memory and has already merged it."""
         return self
 
 

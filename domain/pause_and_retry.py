@@ -19,7 +19,7 @@ LEVERS = (RETRY, PAUSED)
 
 
 def retry_wanted(meta: ObjectMeta) -> str:
-    """Empty if none is left to honour."""
+    """The token of a retry that is not honoured yet; empty if there is none."""
     token = meta.annotations.get(RETRY, "")
     return token if token and token != meta.annotations.get(RETRIED) else ""
 
@@ -33,7 +33,7 @@ def paused(meta: ObjectMeta) -> bool:
 
 
 def held(annotations: Mapping[str, object], *, observing: bool) -> str:
-    """Why nothing may be changed on behalf of the object; empty if it may."""
+    """Why nothing may be changed for the object; empty if it may."""
     if observing:
         return "PERDURE_MODE=observe: nothing is written"
     return f"paused by its annotation {PAUSED}" if is_paused(annotations) else ""

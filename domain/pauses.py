@@ -25,7 +25,7 @@ RESUMED = "perdure.dev/resumed-"  # followed by the area: when it was resumed
 
 
 class Pause(Model):
-    """Each field may be missing in a hand-written pause."""
+    """A pause of an area. Fields may be missing, because people write pauses by hand."""
 
     by: str = ""
     reason: str = ""
@@ -58,14 +58,13 @@ def why_paused(pauses: Pauses, area: str) -> str:
 
 
 def areas_changed(before: Pauses, after: Pauses, areas: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Those paused between the two states, and those resumed."""
+    """The areas that became paused between the two states, and those that were resumed."""
     was = {area for area in areas if why_paused(before, area)}
     are = {area for area in areas if why_paused(after, area)}
     return tuple(sorted(are - was)), tuple(sorted(was - are))
 
 
 def resumed_since(config_map: Mapping[str, object] | None, moment: datetime, areas: tuple[str, ...]) -> tuple[str, ...]:
-    """According to the annotations."""
     metadata = config_map.get("metadata") if config_map else None
     found = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     annotations = found if isinstance(found, Mapping) else {}

@@ -19,8 +19,6 @@ R = TypeVar("R", bound=CustomResource)
 
 
 class Malformed(Model):
-    """`spec.minAvailable: Input should be a valid integer`."""
-
     key: Key
     problem: str
 

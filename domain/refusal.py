@@ -69,17 +69,14 @@ class Refusal(Model):
 
     @property
     def stale(self) -> bool:
-        """Whether a Kubernetes write was based on an older version of its object."""
         return self.type is ErrorType.CONFLICT and self.code == STALE_VERSION
 
     @property
     def lasts_since(self) -> datetime:
-        """When the first of the consecutive attempts failed."""
         return self.since or self.at
 
     @property
     def retry_at(self) -> datetime:
-        """Without a wake."""
         grown = doubled(self.attempts, FIRST_RETRY, LONGEST_RETRY) if self.pause is None else self.pause
         return self.at + max(grown, self.asked)
 
@@ -90,5 +87,5 @@ def doubled(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
 
 
 def without_request(message: str) -> str:
-    """The id differs in each attempt."""
+    """Removes the request id, which differs in each attempt."""
     return _REQUEST.sub("", message)

@@ -47,7 +47,7 @@ class AnyObject(KubeModel):
 
 
 class On(Enum):
-    """What may happen to an object, as those related to it see it."""
+    """The events of an object that a relation reacts to."""
 
     COMES = "comes"
     CHANGES = "changes"
@@ -55,7 +55,7 @@ class On(Enum):
 
 
 class Whom(Enum):
-    """Which of those that a change concerns are woken."""
+    """Which of the related lifecycles a change wakes."""
 
     ALL = "all"
     UNSETTLED = "those that have something left to do"
@@ -65,7 +65,7 @@ class Whom(Enum):
 
 
 class Linked(Enum):
-    """What it is to a referent that an object begins to refer to it, when that object referred to nothing before."""
+    """Whether a new reference wakes the referent."""
 
     NEWS = "news"
     KNOWN = "known: whoever links the two links the referent first"
@@ -78,26 +78,19 @@ def always(_: Any) -> bool:
 
 
 def nothing(_: Any) -> Hashable:
-    """No field: only coming, going and being named otherwise count."""
+    """No field matters: only creation, deletion and references count."""
     return ()
 
 
 @dataclass(frozen=True)
 class News(Generic[T]):
-    """What of an object matters to those at the other end of a relation.
-
-    Args:
-        value: what they decide by; another value is news. A frozenset counts by its elements: one more is news, one
-            less
-            is not, and an empty one says nothing.
-        on: whether coming, changing and going are news.
-        whom: which of them are woken.
-        linked: whether a referent is woken by being referred to at first.
-        as_made: whether an object looks as its referent makes it: a new one that only Perdure has written is no news.
-        onward: relations along which the wake is passed on, to those whom the relation's own news would wake.
-        ours: whether what Perdure has written is news.
-        among: which of them are woken, by the traits of the changed object, as it is now, and theirs.
-        counts: which objects matter; another one is as if it did not exist.
+    """Which changes of an object wake the lifecycles at the other end of a relation. Args: value: the part that
+    they depend on; a different value wakes them. Of a frozenset only additional elements count. on: whether
+    creation, change and deletion count. whom: which of them are woken. linked: whether a first reference wakes
+    the referent. as_made: whether an object looks as its referent creates it; a new one written only by Perdure
+    wakes nothing. onward: relations along which the wake is passed on. ours: whether Perdure's own writes
+    count. among: a filter by the traits of the changed object and of the related ones. counts: which objects
+    matter; others are treated as absent.
     """
 
     value: Callable[[T], Hashable] = nothing
@@ -112,7 +105,7 @@ class News(Generic[T]):
 
 
 class Scope(Enum):
-    """What is watched of objects while others refer to them."""
+    """The scope of a watch that exists only while references exist."""
 
     KIND = "all of a kind, whose apiVersion and kind the names begin with"
     NAME = "each by its name"
@@ -122,17 +115,12 @@ class Scope(Enum):
 
 @dataclass(frozen=True)
 class WhileNamed:
-    """That referents are watched only while objects refer to them, which do so by namespace and name.
-
-    Many names or namespaces are watched together, where rights allow a watch of the whole cluster. A name that is empty
-    stands for all objects, and requires none.
-
-    Args:
-        scope: what is watched.
-        one: what metrics and logs call the watch of one name or namespace; that follows.
-        all: what they call the watch of the cluster; of a kind, after its name.
-        field_manager: of the referrers' lifecycles, if these make and delete the referents and write as somebody other
-            than Perdure's other lifecycles; a deletion is then a step of the end of a referrer that is being deleted.
+    """Referents are watched only while objects refer to them by namespace and name. Many names or namespaces share
+    one watch of the whole cluster, if permissions allow it. An empty name stands for all objects, and requires
+    none. Args: scope: what is watched. one: the label of a watch of one name or namespace in metrics and logs.
+    all: the label of the cluster's watch; for a kind, it follows the kind's name. field_manager: of the
+    referrers' lifecycles, if they create and delete the referents under another field manager than Perdure's. A
+    deletion is then a step in the end of a referrer that is being deleted.
     """
 
     scope: Scope
@@ -146,26 +134,19 @@ def by_name(model: Any) -> Iterable[Name]:
 
 
 def version(model: Any) -> Hashable:
-    """Any change at all."""
+    """Any change counts."""
     return str(model.metadata.resource_version)
 
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """Objects that refer to others.
-
-    Args:
-        of: those that refer.
-        to: those that are referred to.
-        by: the names under which an object refers to others; or keys of lifecycles that no object stands behind.
-        known_as: the names under which an object is referred to.
-        matters: what of a referent wakes its referrers, None for nothing.
-        told: what of a referrer wakes its referents, None for nothing.
-        required: a referrer whose referent does not exist is woken when a watcher begins: a deletion that nobody has
-            watched has left no event.
-        watched: how referents are watched, where no entry of the watcher's does.
-        trait: what of an object at either end `News.among` compares.
-        transitive: whatever refers to a referrer counts as referring to its referent, too.
+    """Objects that refer to others. Args: of: the referrers. to: the referents. by: the names under which an
+    object refers to others, or keys of lifecycles without an object. known_as: the names under which an object
+    is referred to. matters: which changes of a referent wake its referrers; None for none. told: which changes
+    of a referrer wake its referents; None for none. required: a referrer without its referent is woken when a
+    watcher starts, because a deletion that happened unwatched left no event. watched: how referents are
+    watched, unless the watcher has an entry for them. trait: what `News.among` compares at either end.
+    transitive: what refers to a referrer also counts as referring to its referent.
     """
 
     of: End | tuple[End, ...]
@@ -189,7 +170,6 @@ class Relation:
 
 
 def kind_name(end: End) -> str:
-    """The kind of the objects at an end; empty where no object stands behind the lifecycle."""
     if isinstance(end, Key):
         return ""
     if end is AnyObject:

@@ -33,7 +33,6 @@ class KubeModel(Model):
 
 
 def without_nulls(value: object) -> object:
-    """Anything but a mapping is unchanged."""
     if not isinstance(value, dict) or None not in value.values():
         return value
     return {name: item for name, item in value.items() if item is not None}
@@ -141,13 +140,10 @@ class CustomResource(KubeModel):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Its external resources in words: `abandon` would leave these behind."""
         return ()
 
 
 class SecretReference(KubeModel):
-    """A Secret by name and namespace."""
-
     name: Required[str] = Field("", description="The Secret's name.")
     namespace: Required[str] = Field("", description="The Secret's namespace.")
 

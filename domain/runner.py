@@ -55,15 +55,10 @@ OUTDATED = frozenset({ErrorType.CONFLICT, ErrorType.ABSENT})
 
 @dataclass(frozen=True)
 class Step:
-    """What follows from a decision.
-
-    Attributes:
-        decision: what was decided.
-        start: actions that begin now, in order.
-        cancel: slots whose actions are no longer wanted.
-        until: when to act if nothing happens before; None to wait for an event alone.
-        summary: what the timeline says of that wait.
-        overdue: the deadline, or the moment to try again, passed while the world was observed: it is observed again.
+    """What follows from a decision. Attributes: start: actions to start now, in order. cancel: slots whose actions
+    are no longer wanted. until: when to act without an event; None to wait for an event. summary: the
+    timeline's text for that wait. overdue: a deadline or retry time passed while the world was observed, so it
+    is observed again.
     """
 
     decision: Decision
@@ -76,20 +71,13 @@ class Step:
 
 @dataclass(frozen=True)
 class State(Generic[W]):
-    """Where a lifecycle stands between two events.
-
-    Attributes:
-        world: what was observed, and what results and messages added.
-        observes_at_deadline: a deadline asks for an observation, not only for another decision.
-        dirty: the world has to be observed before the next decision.
-        outdated: a write was refused because the object has changed since it was observed.
-        asked: the next observation was asked for; False: only a moment has come.
-        woken: the same of the observation under way, or of the last one.
-        observed_at: when the last observation began.
-        eager: refused slots that may be tried again at once.
-        running: the actions under way by slot, in the order in which they were started.
-        cancelled: those of them that are no longer wanted.
-        second_looks: how often what was refused as outdated is still tried again at once after an observation.
+    """The state of a lifecycle between two events. Attributes: world: the observation, with results and messages
+    applied. observes_at_deadline: a deadline requires an observation, not only a decision. dirty: the world
+    must be observed before the next decision. outdated: a write was refused because the object has changed.
+    asked: the next observation was requested by a wake; False: by time. woken: the same for the current or last
+    observation. observed_at: when the last observation began. eager: refused slots that may be retried at once.
+    running: actions in progress by slot, in start order. cancelled: those no longer wanted. second_looks: the
+    remaining immediate retries of writes refused as outdated.
     """
 
     world: W
@@ -107,11 +95,10 @@ class State(Generic[W]):
     # --- events ---
 
     def wake(self) -> State[W]:
-        """An observation is asked for."""
         return self.copy(dirty=True, asked=True)
 
     def observing(self, now: datetime) -> State[W]:
-        """The observation begins. A wake that comes from here on leads to another one."""
+        """The observation begins; later wakes lead to another one."""
         eager = frozenset(self.world.refusals) if self.asked else self.eager
         return self.copy(dirty=False, asked=False, woken=self.asked, eager=eager, observed_at=now)
 
@@ -122,7 +109,7 @@ class State(Generic[W]):
         return self.copy(world=seen, outdated=False)
 
     def not_observed(self, failure: Refusal) -> State[W]:
-        """What was asked for has not been observed yet."""
+        """A failed observation stays requested."""
         refusals = {**self.world.refusals, OBSERVE: self._counted(OBSERVE, failure)}
         return self.copy(world=self.world.model_copy(update={"refusals": refusals}), asked=self.asked or self.woken)
 
@@ -151,15 +138,14 @@ class State(Generic[W]):
         )
 
     def stopped(self, slot: str) -> State[W]:
-        """It was cancelled."""
         return self._ended(slot)
 
     def moment_came(self, decision: Decision) -> State[W]:
-        """What was refused is observed again before it is tried again."""
+        """Refused actions are retried only after another observation."""
         return self.copy(dirty=self.dirty or self.observes_at_deadline or bool(self._waiting(decision)))
 
     def copy(self, **changes: object) -> State[W]:
-        """This state with changes: ten times as fast as `dataclasses.replace`, and each action needs three of these."""
+        """Ten times as fast as `dataclasses.replace`; each action needs three copies."""
         state: State[W] = object.__new__(type(self))
         state.__dict__.update(self.__dict__, **changes)
         return state
@@ -235,7 +221,7 @@ class State(Generic[W]):
         return None if self.world.hold else earliest(short)
 
     def handed_back(self, decision: Decision, *, dry_run: bool = False) -> Decision:
-        """As a pass that is one activity hands it back: lines and slots stand for its actions."""
+        """The phase, with lines and slots in place of actions, because a pass returns them from one activity."""
         lines = planned(decision) if dry_run or self.world.hold else ()
         blocked = tuple(blocked_by(self.world, decision)) if self.world.refusals else ()
         if not (decision.actions or lines or blocked or decision.blocked):
@@ -243,7 +229,7 @@ class State(Generic[W]):
         return decision.model_copy(update={"actions": (), "planned": lines, "blocked": blocked})
 
     def rests_until(self, rest: timedelta, gather: timedelta, now: datetime) -> datetime:
-        """When the next observation may begin: after a rest since the last, and as long as a wake waits for others."""
+        """The next observation begins after a pause since the last one, and waits for further wakes to batch them."""
         if self.observed_at is None:
             return now
         return max(now, self.observed_at + rest if rest else now, now + gather if self.asked else now)
@@ -251,7 +237,7 @@ class State(Generic[W]):
     # --- what people see ---
 
     def phase(self, decision: Decision) -> str:
-        """The decision's, unless a bug of ours stands in the way of what is wanted."""
+        """The decision's phase, or the one for our own bug if that prevents its actions."""
         blocked = blocked_by(self.world, decision).values()
         return BUG if any(refusal.type is ErrorType.BUG for refusal in blocked) else decision.phase
 
@@ -285,7 +271,7 @@ class State(Generic[W]):
     # --- parts ---
 
     def _new_notices(self, decision: Decision, now: datetime) -> tuple[Notice, ...]:
-        """Notices that are not recorded yet, or not any more. What is reported each time is new in every result."""
+        """Notices not recorded yet or no longer remembered; with `each_time`, those of every result."""
         world = self.world
         new = {notice.digest: notice for notice in world.news if notice.each_time}
         for notice in (*world.news, *decision.notices):
@@ -309,7 +295,6 @@ class State(Generic[W]):
         return refusal is None or slot in self.eager or now >= refusal.retry_at
 
     def _waiting(self, decision: Decision) -> dict[str, datetime]:
-        """When refused slots that are still wanted and do not run are tried again."""
         blocked = blocked_by(self.world, decision) if self.world.refusals else {}
         return {slot: refusal.retry_at for slot, refusal in blocked.items() if slot not in self.running}
 
@@ -320,7 +305,7 @@ class State(Generic[W]):
         start: tuple[Action, ...] = (),
         cancel: tuple[str, ...] = (),
     ) -> Step:
-        """The step with what it waits for."""
+        """The step, with the texts and times of its wait."""
         deadline, retries = self._deadline(decision), self._waiting(decision)
         until = earliest([moment for moment in (deadline, *retries.values()) if moment and moment > now])
         summary = wait_summary(decision, until, retries) if until else ""
@@ -329,9 +314,8 @@ class State(Generic[W]):
         return Step(decision, start, cancel, until, summary, late or self._missed_retry(decision, now))
 
     def _missed_retry(self, decision: Decision, now: datetime) -> bool:
-        """Whether the moment to repeat a pass came before its answer: no wait would end then.
-
-        A later moment of another slot is waited for: of actions in order, the first that was refused holds up the rest.
+        """Whether the retry time passed before the pass returned, so that no timer would fire. Later retries of
+        other slots are ignored: of ordered actions, the first refused one blocks the rest.
         """
         if self.world.hold or OBSERVE in self.world.refusals:
             return False
@@ -339,7 +323,7 @@ class State(Generic[W]):
         return bool(moments) and max(moments) <= now
 
     def _deadline(self, decision: Decision) -> datetime | None:
-        """An observation is not sooner after the last one than they may follow each other."""
+        """At least the minimum pause after the last observation."""
         moment = decision.deadline and decision.deadline + decision.patience
         if moment and self.observes_at_deadline and self.observed_at:
             return max(moment, self.observed_at + OBSERVE_REST)
@@ -347,19 +331,18 @@ class State(Generic[W]):
 
 
 def blocked_by(world: World, decision: Decision) -> dict[str, Refusal]:
-    """The refusals of what is still wanted, by slot; the rest is given up."""
+    """The refusals of actions that are still wanted, by slot; other refusals are dropped."""
     wanted = {OBSERVE, *(action.slot for action in decision.actions), *decision.blocked}
     return {slot: refusal for slot, refusal in world.refusals.items() if slot in wanted}
 
 
 def planned(decision: Decision) -> tuple[str, ...]:
-    """As lines for people."""
     lines = Counter(action.summary for action in decision.actions if not action.reads)
     return (*(line if times == 1 else f"{line} ({times} times)" for line, times in lines.items()), *decision.planned)
 
 
 def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, datetime]) -> str:
-    """What the timeline says of a wait."""
+    """The timeline's text for the wait."""
     then = decision.at_deadline or "decide again"
     if decision.deadline and decision.patience and until == decision.deadline + decision.patience:
         seconds = decision.patience.total_seconds()
@@ -372,15 +355,14 @@ def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, date
 
 
 def unanswered(refusals: Mapping[str, Refusal]) -> bool:
-    """Whether an answer was lost: what was asked for may have been done."""
+    """Whether an answer was lost, so that the action may have taken effect."""
     return any(refusal.type is ErrorType.UNAVAILABLE for refusal in refusals.values())
 
 
 def _at_rest(world: W, decision: Decision, now: datetime) -> W:
-    """The world when nothing is left to do.
-
-    An answer that was lost is made up for, unless it is still awaited. Recorded notices that are no longer reported are
-    forgotten, those that would be no other Event only when the API server has dropped it.
+    """The world when nothing is left to do: lost answers are forgotten unless they are still awaited. Recorded
+    notices that are no longer reported are forgotten too, those without `each_time` only after the API server
+    has dropped the Event.
     """
     changes: dict[str, object] = {}
     if world.unsure and not unanswered(world.refusals):

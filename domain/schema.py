@@ -184,7 +184,6 @@ def _markers(field: FieldInfo) -> tuple[Marker, ...]:
 
 
 def summary(model: type[Model]) -> str:
-    """The docstring without its line breaks."""
     return " ".join((inspect.getdoc(model) or "").split())
 
 

@@ -32,7 +32,6 @@ class Why(Model):
 
 
 def details(why: Why) -> str:
-    """Markdown for the web UI."""
     lines = [f"**{why.phase}**: {why.why}"]
     if why.hold:
         lines.append(f"Held: {why.hold}. Would do: {', '.join(why.planned) or 'nothing'}.")

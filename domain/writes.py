@@ -83,7 +83,6 @@ class DropFinalizer(Patch):
 
     @classmethod
     def of(cls, key: Key, meta: ObjectMeta, finalizer: str, note: str) -> Self:
-        """Keep the other finalizers; refused if the object has changed since it was observed."""
         patch: JsonPatch = {"metadata": {"finalizers": meta.finalizers_without(finalizer)}}
         return cls(key=key, patch=patch, resource_version=meta.resource_version, note=note)
 
@@ -135,7 +134,7 @@ class RecordEvents(Write):
 
 
 def merge(target: object, patch: object) -> object:
-    """As the API server does (RFC 7386)."""
+    """As the API server does it (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}

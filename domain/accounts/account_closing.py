@@ -58,13 +58,13 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
 
 
 def has_begun(world: ClaimWorld, account: Account) -> bool:
-    """The account is clean and may already be closed, so that nothing more is done in it."""
+    """Whether the account may already be closed, so that nothing else may be done in it."""
     uid = world.claim.metadata.uid
     return bool(uid) and account.metadata.annotations.get(CLOSING_FOR) == uid
 
 
 def why_freed(world: ClaimWorld) -> str:
-    """Empty if closing is off."""
+    """Why the account is freed by closing instead of reuse; empty if closing is off."""
     config = world.config
     if not config.features.close_on_release or config.fedramp:
         return ""

@@ -61,7 +61,6 @@ def _refused(world: AccountWorld, code: str, message: str, now: datetime) -> Dec
 
 
 def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
-    """Create an AWS account once the organization permits it."""
     account, permit = world.account, world.known.permit
     if permit and permit.verdict is Verdict.GRANTED and permit.until and now < permit.until:
         search = bool(world.known.inherited)

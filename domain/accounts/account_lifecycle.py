@@ -117,9 +117,8 @@ def _prepare(world: AccountWorld) -> Decision:
 
 
 def _unrecorded(world: AccountWorld) -> Decision:
-    """The replaced operator wrote the state before the AWS account's id, which is missing.
-
-    A blank state makes the organization search by name and e-mail address, and adopt an unfinished account.
+    """The replaced operator wrote the state but not yet the AWS account's id. A blank state makes the organization
+    search by name and e-mail address, and adopt the account.
     """
     blank = world.account.status.model_copy(update={"state": AccountState.NEW})
     why = f"state {world.account.status.state}, but spec.awsAccountID is empty: search AWS for the account by its name"
@@ -141,7 +140,7 @@ def _creating(world: AccountWorld, now: datetime) -> Decision:
 
 
 def _opted_in(world: AccountWorld, now: datetime) -> Decision:
-    """No deadline applies, because opting in takes hours."""
+    """Opting in takes hours, so no deadline applies."""
     return _credentials(world, now, None, "")
 
 
@@ -236,7 +235,7 @@ def _failed(world: AccountWorld) -> Decision:
 
 
 def _retry(world: AccountWorld) -> Decision:
-    """A failed account starts again with its AWS account; others only record the token."""
+    """A failed account starts again with its AWS account; in other states only the token is recorded."""
     account = world.account
     if account.failed:
         blank = account.status.model_copy(update={"state": AccountState.NEW})

@@ -16,7 +16,7 @@ from domain.resource import timestamp
 
 
 class Candidates:
-    """Taken accounts are removed."""
+    """Accounts of the pool that can still be given to a claim."""
 
     def __init__(self, accounts: Sequence[Account]) -> None:
         self._by_holder: dict[tuple[str, str, str], Account] = {}

@@ -47,8 +47,6 @@ class Check(StrEnum):
 
 
 class Sighted(Model):
-    """`written_at` is the time of the last write (None if unknown)."""
-
     account: Account
     written_at: datetime | None = None
 
@@ -83,7 +81,6 @@ class PassValidation(Action):
 
 
 def enabled(config: OperatorConfig) -> frozenset[Check]:
-    """The checks with an effect."""
     features = config.features
     flags = {
         Check.REMOVAL: features.validation_delete_account,
@@ -120,7 +117,6 @@ def chosen(sighted: Iterable[Sighted], known: ValidationKnown, *, everything: bo
 
 
 def due_again(known: ValidationKnown, interval: timedelta) -> datetime | None:
-    """Without a wake."""
     if known.failed and known.looked_at:
         return known.looked_at + TRIED_AGAIN
     return known.swept_at + interval if known.swept_at else None
@@ -131,13 +127,11 @@ def name_of(account: Account) -> str:
 
 
 def concerned(account: Account, protected: Iterable[str]) -> bool:
-    """Whether the account may be changed at all."""
     meta = account.metadata
     return not (meta.deleting or account.paused or paused(meta) or account.spec.aws_account_id in set(protected))
 
 
 def removable(account: Account) -> bool:
-    """It failed before it had an AWS account."""
     return account.status.state == AccountState.FAILED and not account.spec.aws_account_id
 
 
@@ -153,12 +147,11 @@ def settled(account: Account) -> bool:
 
 
 def legal_entity_of(account: Account) -> str:
-    """`ROOT` if there never was one."""
+    """`ROOT` for an account that was never claimed."""
     return account.spec.legal_entity.id or ROOT
 
 
 def wanted_tags(config: OperatorConfig) -> dict[str, str]:
-    """The owner if configured, and the compliance tags."""
     owner = {OWNER_TAG: config.shard_name} if config.shard_name else {}
     return {**owner, **config.compliance_tags}
 
@@ -185,7 +178,7 @@ def wanted_spec(account: Account, config: OperatorConfig) -> AccountSpec | None:
 
 
 def quotas_outdated(account: Account) -> bool:
-    """The quota status is for former quotas of the spec, after an interrupted change."""
+    """Whether the quota status belongs to former quotas of the spec, after an interrupted change."""
     spec, status = account.spec, account.status
     default = spec.regional_service_quotas.get("default", {})
     regional = any(

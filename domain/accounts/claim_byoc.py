@@ -33,7 +33,7 @@ FAILED = "CCSAccountClaimFailed"
 
 
 def of_customer(world: ClaimWorld) -> bool:
-    """A held account decides before the spec."""
+    """An Account that already exists takes precedence over the spec."""
     return world.held.customers if world.held is not None else world.claim.spec.byoc
 
 
@@ -97,7 +97,6 @@ def _linked(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _handed_over(world: ClaimWorld, account: Account, now: datetime) -> Decision:
-    """The remaining steps once the Account is Ready."""
     claim = world.claim
     if claim.status.state != ClaimState.READY or _is_true(claim.status, SHUT_OUT):
         mended = _mended(claim.status, ClaimState.READY, now)
@@ -133,7 +132,7 @@ def _hold(world: ClaimWorld) -> HoldInputSecret:
 
 
 def _mended(status: AccountClaimStatus, state: str, now: datetime) -> AccountClaimStatus:
-    """Without the condition about missing access."""
+    """The status without the condition about missing access."""
     return status.model_copy(update={"state": state, "conditions": lifted(status.conditions, SHUT_OUT, now)})
 
 
@@ -152,7 +151,7 @@ def _failed(world: ClaimWorld, account: Account, link: str, now: datetime) -> De
 def _telling(
     world: ClaimWorld, type_: str, reason: str, message: str, waits_for: str, now: datetime, *retried: Action
 ) -> Decision:
-    """Wait for a person, with a condition that says why."""
+    """Waits for a person, with a condition that says why."""
     claim = world.claim
     conditions = with_latest(claim.status.conditions, type_, reason, message, now)
     status = claim.status.model_copy(update={"conditions": conditions})
@@ -166,7 +165,6 @@ def _is_true(status: AccountClaimStatus, type_: str) -> bool:
 
 
 def releasing(world: ClaimWorld, now: datetime) -> Decision:
-    """Once no other finalizers are left."""
     claim = world.claim
     if account := world.held:
         link = f"Account/{account.metadata.name}"
@@ -192,7 +190,7 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
-    """Before the Account with its own Secret, which identifies the copied key."""
+    """Before the Account with its own Secret, because that identifies the copied key."""
     claim = world.claim
     secret = _own_secret(claim)
     if not secret or world.known.secret_removed:
@@ -202,14 +200,16 @@ def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
 
 
 def _own_secret(claim: AccountClaim) -> str:
-    """Empty if it cannot be ours: it is written after Ready, and never in STS mode."""
+    """Empty if the Secret cannot be ours: it is written after Ready, and never in STS mode."""
     given = not claim.spec.manual_sts_mode and condition_of(claim.status.conditions, "Claimed") is not None
     secret = claim.spec.aws_credential_secret.name
     return secret if given and secret != claim.spec.byoc_secret_ref.name else ""
 
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
-    """Their revocation needs the support role and the claim's Secret; it ends when they give up, or by force."""
+    """Federated accesses are revoked first, because that needs the support role and the claim's Secret. Waiting
+    ends when they give up, or by force.
+    """
     until = released_at(world.claim.metadata)
     if not world.accesses or release_reason(world.claim, account) or until is None or now >= until:
         return None

@@ -79,7 +79,7 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:
-    """None if the claim is not left to the pool."""
+    """None if the pool does not serve this claim."""
     claim = world.claim
     if world.by_pool or claim.status.state != ClaimState.NEW or spec_fault(claim):
         return None

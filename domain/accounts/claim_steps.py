@@ -16,8 +16,8 @@ INVALID = "InvalidAccountClaim"
 
 
 def taken_in_hand(world: ClaimWorld) -> Decision | None:
-    """Finalizer with the fields that the replaced operator always writes, the claim's uid on its Account, a person's
-    retry.
+    """Adds the finalizer, the fields that the replaced operator always writes, the claim's uid on its Account, and
+    a person's retry.
     """
     claim = world.claim
     if FINALIZER not in claim.metadata.finalizers:

@@ -20,7 +20,6 @@ LONGEST_UNIT_NAME = 128
 
 
 def spec_fault(claim: AccountClaim) -> Fault | None:
-    """Reason and explanation."""
     if claim.spec.manual_sts_mode:
         return _sts_fault(claim)
     if claim.spec.byoc:
@@ -29,13 +28,11 @@ def spec_fault(claim: AccountClaim) -> Fault | None:
 
 
 def is_operators_secret(namespace: str, name: str) -> bool:
-    """Whether it is the payer's Secret or, by name, a generated Account's key, which a claim must not overwrite."""
     generated = name.startswith(f"{NAME_PREFIX}-") and name.endswith("-secret")
     return namespace == OPERATOR_NAMESPACE and (name == PAYER_SECRET or generated)
 
 
 def sts_account(claim: AccountClaim) -> str:
-    """Empty if the claim has no STS role."""
     match = _ROLE.fullmatch(claim.spec.sts_role_arn)
     return match.group(1) if match else ""
 

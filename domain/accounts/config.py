@@ -34,8 +34,6 @@ class PoolConfig(Model):
 
 
 class Features(Model):
-    """From the keys `feature.<name>`."""
-
     opt_in_regions: bool = False
     compliance_tags: bool = False
     validation_move_account: bool = False
@@ -72,7 +70,7 @@ class OperatorConfig(Model):
 
     @property
     def default_pool(self) -> str:
-        """Empty if there is none."""
+        """Empty if no pool is the default."""
         return next((name for name, pool in sorted((self.pools or {}).items()) if pool.default), "")
 
     @property
@@ -133,7 +131,6 @@ def parse_config(data: Mapping[str, str] | None) -> OperatorConfig:
 
 
 def key_faults(faults: Mapping[str, str]) -> str:
-    """By key; empty without faults."""
     listed = "; ".join(f"key {key}: {fault}" for key, fault in faults.items())
     return f"{_NAME}: {listed}. Correct the ConfigMap; work continues as soon as it changes." if listed else ""
 

@@ -18,7 +18,6 @@ _PASSING_CONFLICTS = frozenset({"ForeignSecret", "Conflict", "AlreadyExists"})
 
 
 def support_role(world: AccountWorld, access: Access | None = None) -> EnsureSupportRole:
-    """For support, and for Perdure in a customer's account."""
     return EnsureSupportRole(
         **world.member,
         access=access,
@@ -46,10 +45,8 @@ def secret_recorded(world: AccountWorld) -> Patch:
 
 
 def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
-    """In the replaced operator's words; None if it may pass.
-
-    Temporary are our own bugs, a Secret that was changed meanwhile, and one being deleted with an earlier Account of
-    this name.
+    """In the replaced operator's words; None if the account may continue. Our own bugs, a Secret that was changed
+    meanwhile, and a Secret deleted with an earlier Account of this name are temporary.
     """
     refusal = world.refused(EnsureAdminUser.activity)
     if refusal is None or refusal.type is ErrorType.BUG:

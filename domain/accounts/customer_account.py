@@ -91,7 +91,6 @@ def _needed(world: AccountWorld) -> tuple[str, ...]:
 
 
 def _support_role(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decision:
-    """For later access."""
     ensure = support_role(world, customers_key(world))
     where = f"Secret {claim.metadata.namespace}/{claim.spec.byoc_secret_ref.name}"
     if fault := key_fault(world.input_secret):

@@ -22,7 +22,6 @@ PATIENCE = timedelta(hours=24)
 
 
 def release_reason(*objects: Account | AccountClaim | None) -> str:
-    """Empty if the release is not forced."""
     return next((why for each in objects if each is not None if (why := _said(each.metadata))), "")
 
 

@@ -7,7 +7,6 @@ from domain.names import SUFFIX_ALPHABET, derived_suffix
 
 
 def suffix_of(*seed: str) -> str:
-    """Six characters, always the same for the same seed."""
     return derived_suffix(*seed, length=SUFFIX_LENGTH)
 
 

@@ -29,7 +29,7 @@ from domain.writes import JsonPatch, Patch, difference
 
 
 class Verdict(StrEnum):
-    """For an Account without an AWS account."""
+    """Whether an Account may request an AWS account, and why not."""
 
     GRANTED = "Granted"
     LIMIT_REACHED = "LimitReached"  # or the limit is unreadable
@@ -79,14 +79,11 @@ def key_fault(secret: InputSecret | None) -> tuple[str, str] | None:
 
 
 class AreaWorld(ObjectWorld):
-    """Includes the AWS accounts that must not be touched."""
-
     config: OperatorConfig = OperatorConfig()
     protected: tuple[str, ...] = ()
     dev_mode: bool = False
 
     def untouchable(self, account_id: str) -> bool:
-        """A payer or another account of the blocklist."""
         return bool(account_id) and account_id in {*self.config.payer_account_ids, *self.protected}
 
     def forbidden(self, account_id: str, waits_for: str = "its removal") -> Decision | None:
@@ -100,7 +97,7 @@ class AreaWorld(ObjectWorld):
         return self.waiting(why, waits_for)
 
     def lacking(self, *keys: str, deadline: datetime | None = None, at: str = "") -> Decision | None:
-        """The wait for the ConfigMap and these keys; None if all are usable."""
+        """A wait for missing ConfigMap keys; None if all are usable."""
         fault = self.config.fault(*keys)
         return self.waiting(fault, "ConfigMap", deadline=deadline, at=at) if fault else None
 
@@ -154,7 +151,6 @@ class AccountWorld(AreaWorld):
 
     @property
     def owner(self) -> str:
-        """Usually a pool."""
         meta = self.account.metadata
         owner = next((each for each in meta.owner_references if each.controller), None)
         return f"{owner.kind}/{meta.namespace}/{owner.name}" if owner else ""
@@ -174,7 +170,6 @@ class AccountWorld(AreaWorld):
 
     @property
     def ownership_tags(self) -> dict[str, str]:
-        """Our marks override tenants' and configured tags."""
         custom = parse_tags(self.claim.spec.custom_tags) if self.claim else {}
         return {**self.config.managed_tags, **custom, **self.account.marks}
 
@@ -204,7 +199,7 @@ class AccountWorld(AreaWorld):
         return self.working(why or message, self.write_status(failed), *more)
 
     def noted(self, type_: str, reason: str, message: str, now: datetime) -> tuple[Action, ...]:
-        """Empty if the condition exists."""
+        """Empty if the condition already exists."""
         status = self.account.status
         if condition_of(status.conditions, type_) is not None:
             return ()
@@ -331,12 +326,11 @@ class ClaimWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after()
 
     def _after(self) -> Self:
-        """A claim that leaves Ready (by hand) is handed its account again, including the Secret."""
+        """A claim that leaves Ready by hand gets its account's Secret again."""
         if self.claim.status.state != ClaimState.READY:
             return self
         return self.learn(fulfilled="", fleet_role=False, role_delivered=False)
 
 
 def entering(state: str) -> str:
-    """Later writes of the whole status contain the state, too."""
     return f"status {state}"

@@ -65,7 +65,7 @@ def _open(status: AccountStatus) -> bool:
 
 
 def _wanted(world: AccountWorld) -> tuple[str, ...]:
-    """Without those unknown to AWS."""
+    """Regions unknown to AWS are left out."""
     news = world.known.opt_in_news
     return tuple(region for region in regions_of(world.config) if news.get(region) != "")
 
@@ -100,7 +100,6 @@ def _enabled(world: AccountWorld, status: AccountStatus, now: datetime) -> Decis
 
 
 def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """None if there is none."""
     account, regions = world.account, _wanted(world)
     if world.dev_mode or account.customers or not account.spec.aws_account_id:
         return None
@@ -122,7 +121,6 @@ def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
 
 
 def _without_permit(world: AccountWorld, now: datetime) -> Decision | None:
-    """None while a permit is valid."""
     until = world.known.opt_in_until
     if until is not None and now < until:
         return None
@@ -137,7 +135,7 @@ def _todo(status: AccountStatus, regions: tuple[str, ...]) -> AccountStatus:
 
 
 def _current(world: AccountWorld) -> AccountStatus:
-    """Without disabled regions and open ones that are no longer wanted."""
+    """Drops disabled regions, and open ones that are no longer wanted."""
     status = with_news(world.account.status, world.known.opt_in_news, {})
     wanted, disabled = {*_wanted(world)}, {*world.config.disabled_regions}
     kept = {

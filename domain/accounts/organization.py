@@ -87,8 +87,6 @@ class Budget(Model):
 
 
 class ReleasedPermits(Model):
-    """Ready Accounts with unused permits for these regions, by name, with the time."""
-
     regions: tuple[str, ...] = ()
     at: dict[str, datetime] = {}
 
@@ -138,7 +136,6 @@ def scarce(room: Room | None, unborn: int, budget: Budget) -> bool:
 
 
 def unborn(accounts: Iterable[Account]) -> int:
-    """Accounts without an AWS account."""
     return sum(not account.spec.aws_account_id for account in accounts)
 
 
@@ -151,7 +148,6 @@ def wants_account(account: Account) -> bool:
 
 
 def ordered(accounts: Iterable[Account]) -> list[Account]:
-    """By age, the order of permits."""
     return sorted(accounts, key=_age)
 
 
@@ -318,21 +314,19 @@ def _outstanding(granted: Mapping[str, datetime], accounts: Iterable[Account], n
 
 
 def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool:
-    """AWS's time has whole seconds, so one second is tolerated."""
+    """Whether the permit was used. AWS's time has whole seconds, so one second is tolerated."""
     given = until - PERMIT_LIFETIME - timedelta(seconds=1)
     return any(attempt.name == name and attempt.requested_at >= given for attempt in attempts)
 
 
 def _within(since: datetime, window: timedelta, now: datetime) -> str:
-    """In words that stay equal, because a changed message wakes Accounts."""
+    """A relative wording would change at each look, and a changed message wakes Accounts."""
     if since > now - window:
         return f"since {timestamp(since)}"
     return f"within {window / timedelta(minutes=1):g} minutes"
 
 
 class _Present:
-    """By name."""
-
     def __init__(self, accounts: Iterable[Account], census: Census, strangers: Collection[str]) -> None:
         self._taken = {*(account.spec.aws_account_id for account in accounts), *strangers}
         self._gone = {existing.id for existing in census.accounts if not existing.active}
@@ -364,7 +358,7 @@ class _Present:
 
 
 def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Account], dict[str, Account]]:
-    """Those younger than an hour, and the rest, by id."""
+    """Case ids younger than an hour, and the others."""
     young: dict[str, Account] = {}
     old: dict[str, Account] = {}
     for account in accounts:
@@ -378,7 +372,6 @@ def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Ac
 
 
 def youngest_case(cases: Mapping[str, Account]) -> datetime | None:
-    """When it was opened."""
     conditions = (condition_of(each.status.conditions, AccountState.PENDING_VERIFICATION) for each in cases.values())
     opened = (parse_timestamp(each.last_probe_time) for each in conditions if each is not None)
     return max((moment for moment in opened if moment), default=None)
@@ -387,7 +380,6 @@ def youngest_case(cases: Mapping[str, Account]) -> datetime | None:
 def next_case_look(
     known: OrganizationKnown, *, young: bool, old: bool, case_poll: timedelta, now: datetime
 ) -> datetime | None:
-    """None without open cases."""
     young_at = _next_young_look(known, case_poll, now) if young else None
     old_poll = max(OLD_CASE_POLL, case_poll)
     old_at = (known.old_cases_at or now - old_poll) + old_poll if old else None

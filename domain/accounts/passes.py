@@ -19,8 +19,6 @@ from domain.passes import PassedWorld, passed
 
 
 class Look(Action):
-    """Its result is the world of the next decision."""
-
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
     looked_at: ClassVar[str]
 
@@ -39,7 +37,7 @@ class ObserveAccount(Look):
 
 
 class ObserveClaim(Look):
-    """With `dry_run` also find out why a waiting claim gets no account, which reads every Account."""
+    """With `dry_run` also finds out why a waiting claim gets no account, which reads every Account."""
 
     activity: ClassVar[str] = "accounts.observe_claim"
     result: ClassVar[type[Model] | None] = ClaimWorld
@@ -93,7 +91,7 @@ class OrganizationWorld(PassedWorld):
     known: OrganizationKnown = OrganizationKnown()
 
     def recall(self, before: World) -> OrganizationWorld:
-        """Keep the current units, which updates may have changed during the pass."""
+        """Keeps the current units, which updates may have changed during the pass."""
         units = before.known.units if isinstance(before.known, OrganizationKnown) else {}
         known = self.known.model_copy(update={"units": units})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
@@ -128,14 +126,12 @@ class TellPools(Action):
 
 
 def decide(world: OrganizationWorld, now: datetime) -> Decision:
-    """The decision of the pass, plus the news for the pools."""
+    """The decision of the pass, plus the action that tells the pools of changed room."""
     actions = (TellPools(room=world.known.room),) if world.known.news else ()
     return passed(world, now).model_copy(update={"actions": actions})
 
 
 class UnitRefused(Model):
-    """AWS's message and code."""
-
     message: str
     code: str = ""
 
@@ -148,8 +144,6 @@ class Units(Model):
 
 
 class EnsureUnits(Action):
-    """Under `base`."""
-
     activity: ClassVar[str] = "accounts.ensure_units"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = Units
@@ -177,12 +171,10 @@ class UnitsRequest(Model):
 
 
 class CaseResolved(Model):
-    """Sent to an Account."""
-
     case_id: str
 
 
 class OptInPermit(Model):
-    """Sent to an Account, which may begin to opt in to regions until then."""
+    """Permission to opt in to regions until the given time."""
 
     until: datetime

@@ -18,14 +18,13 @@ Quotas = dict[str, dict[str, ServiceQuota]]
 
 
 def quotas_of(status: AccountStatus) -> Quotas:
-    """By region and code; the account-wide ones last."""
+    """By region and code, account-wide ones last."""
     everywhere = {ACCOUNT_WIDE: status.global_service_quotas} if status.global_service_quotas else {}
     regional = {region: status.regional_service_quotas[region] for region in sorted(status.regional_service_quotas)}
     return {**regional, **everywhere}
 
 
 def with_quotas(status: AccountStatus, quotas: Quotas) -> AccountStatus:
-    """Instead of all others."""
     regional = {region: codes for region, codes in quotas.items() if region != ACCOUNT_WIDE}
     return status.model_copy(
         update={"regional_service_quotas": regional, "global_service_quotas": quotas.get(ACCOUNT_WIDE, {})}
@@ -44,7 +43,7 @@ def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> 
 
 
 def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
-    """The news, if it is for the currently wanted value."""
+    """The news, unless it is for a value that is no longer wanted."""
     return news if news is not None and news.value == shown.value else shown
 
 

@@ -55,9 +55,8 @@ def support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase:
 
 
 def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
-    """The case of an Account that ends before AWS Support has answered; None if there is none.
-
-    After a few refusals the case is left to `perdure audit`.
+    """The open case of an Account that ends before AWS Support has answered; None if there is none. After a few
+    refusals the case is left to `perdure audit`.
     """
     account, known = world.account, world.known
     case_id = account.status.support_case_id or known.case_id
@@ -70,7 +69,6 @@ def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
 
 
 def _verified(account: Account) -> bool:
-    """The Account was Ready after its case was opened, so the case was resolved."""
     asked = entered_at(account, AccountState.PENDING_VERIFICATION)
     ready = entered_at(account, AccountState.READY)
     return ready is not None and (asked is None or ready >= asked) and account.status.state not in _ON_THE_WAY
@@ -92,7 +90,6 @@ def pending_verification(world: AccountWorld, now: datetime) -> Decision:
 
 
 def _case(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision:
-    """Ready once the case is resolved."""
     account, known = world.account, world.known
     case_id = account.status.support_case_id
     if not case_id and known.case_id:
@@ -110,7 +107,6 @@ def _case(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision
 
 
 def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> Decision:
-    """While quotas are open, which prevents Ready."""
     account, known = world.account, world.known
     resolved = bool(known.resolved_case) and known.resolved_case == account.status.support_case_id
     why = f"waits for {told(quotas.open)}"

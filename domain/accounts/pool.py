@@ -135,7 +135,6 @@ def decide(view: PoolView, now: datetime) -> PoolDecision:
 
 
 def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool:
-    """An Account without a pool name belongs to the default pool."""
     name = account.spec.account_pool or config.default_pool
     return account.pool_owned and name == pool.metadata.name
 
@@ -170,13 +169,13 @@ def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> A
 
 
 def shows(pool: AccountPool, counts: AccountPoolStatus) -> bool:
-    """The status of an adopted pool may lack some."""
+    """Whether the status is current; the status of an adopted pool may lack some counts."""
     numbers = AccountPoolStatus.model_fields.keys() - {"conditions"}
     return pool.status is not None and pool.status == counts and numbers <= pool.status.model_fields_set
 
 
 def _with_created(counts: AccountPoolStatus, number: int) -> AccountPoolStatus:
-    """After this pass's creations."""
+    """Adds the Accounts created in this pass."""
     made = {
         "unclaimed_accounts": counts.unclaimed_accounts + number,
         "accounts_pending": counts.accounts_pending + number,
@@ -246,7 +245,7 @@ def _at_limit(account: Account) -> bool:
 
 
 def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
-    """Names derive from the pass: a repeated creation finds its own, a later pass uses new ones."""
+    """Names derive from the pass, so a repeated creation is idempotent."""
     taken = {account.metadata.name for account in view.accounts}
     suffixes = (suffix_of(view.pool.metadata.uid, view.token, str(serial)) for serial in range(number + len(taken)))
     free = [suffix for suffix in suffixes if account_name(suffix) not in taken]
@@ -299,7 +298,7 @@ def _offered(account: Account, view: PoolView) -> bool:
 
 
 def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> bool:
-    """An account given to an invalid claim is wasted."""
+    """Invalid claims get no account: it would be wasted."""
     if claim.metadata.deleting or paused(claim.metadata) or claim.spec.account_link or not claim.from_pool:
         return False
     if spec_fault(claim) or claim.status.state == "Error":

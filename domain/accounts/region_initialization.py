@@ -26,7 +26,6 @@ def list_regions(world: AccountWorld) -> ListRegions:
 
 
 def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
-    """As far as known."""
     if world.account.customers:
         named = world.claim.spec.aws.regions if world.claim else ()
         return () if world.config.fedramp else tuple(dict.fromkeys(each.name for each in named if each.name))
@@ -88,7 +87,6 @@ def entered_at(account: Account, state: str) -> datetime | None:
 
 
 def _refused_regions(world: AccountWorld) -> dict[str, str]:
-    """With the reason of each."""
     return {region: outcome.message for region, outcome in sorted(world.known.outcomes.items()) if not outcome.ok}
 
 

@@ -53,7 +53,7 @@ _TOLD_APART = OPT_IN_STATES | {AccountState.NEW, AccountState.READY}
 
 
 def _pool_of(account: Account) -> Iterable[Hashable]:
-    """Without a name any may be the default pool. Customers' Accounts have none."""
+    """Accounts without a pool name belong to the default pool, and customers' Accounts to none."""
     return [] if account.spec.byoc else _pool_named(account.spec.account_pool)
 
 
@@ -75,7 +75,7 @@ def _account_of(claim: AccountClaim) -> Iterable[Hashable]:
 
 
 def is_settled(claim: AccountClaim) -> bool:
-    """Whether a claim holds its account, and nothing is left to do."""
+    """Whether the claim holds its account and nothing is left to do."""
     spec, link = claim.spec, bool(claim.spec.account_link)
     handed_over = bool(spec.support_role_arn) or spec.manual_sts_mode
     has_all = link and (handed_over if spec.byoc else spec.account_ou not in NOT_MOVED)
@@ -84,14 +84,13 @@ def is_settled(claim: AccountClaim) -> bool:
 
 
 def _key_awaited(claim: AccountClaim) -> Iterable[Hashable]:
-    """The Secret with the customer's key, while the claim waits for it or is being deleted."""
     spec, meta = claim.spec, claim.metadata
     name = spec.byoc_secret_ref.name if spec.byoc and not spec.manual_sts_mode else ""
     return [(meta.namespace, name)] if name and (not is_settled(claim) or meta.deleting) else []
 
 
 def _counted_as(account: Account) -> Hashable:
-    """Progress is not among them."""
+    """How a pool counts the Account. Progress of its initialisation is left out, so that it wakes no pool."""
     spec, status, meta = account.spec, account.status, account.metadata
     at_limit = not spec.aws_account_id and any(each.type == AT_LIMIT_CONDITION for each in status.conditions)
     held = account.paused or pause_and_retry.paused(meta)
@@ -115,7 +114,7 @@ def _as_made_by_pool(account: Account) -> bool:
 
 
 def _shown_to_claim(account: Account) -> Hashable:
-    """The Account's state, access problems, a person's hold and forced release, and the delay of its closing."""
+    """The parts of an Account that its claim reacts to."""
     meta, conditions = account.metadata, account.status.conditions
     trouble = [each for each in conditions if each.type in (TROUBLE, "AccountClientError")]
     return (
@@ -136,13 +135,12 @@ def _asked_of_organization(account: Account) -> frozenset[Hashable]:
 
 
 def _given_back(account: Account) -> frozenset[Hashable]:
-    """The return of a permit, of creation or of opting in."""
     permit = {"permit"} if account.spec.aws_account_id else set()
     return frozenset(permit | {"turn"} if account.status.state != AccountState.OPTING_IN_REGIONS else permit)
 
 
 def _validated(account: Account) -> frozenset[Hashable]:
-    """An Account that failed, or whose OU, tags or quotas may need validation."""
+    """The parts of an Account that the pool's validation reacts to."""
     spec, status = account.spec, account.status
     if account.metadata.deleting or status.state not in {AccountState.READY, AccountState.FAILED}:
         return frozenset()
@@ -150,7 +148,7 @@ def _validated(account: Account) -> frozenset[Hashable]:
 
 
 def _asked_of_pool(claim: AccountClaim) -> frozenset[Hashable]:
-    """Of a claim without an account."""
+    """The parts of a claim without an account that its pool reacts to."""
     meta = claim.metadata
     if claim.spec.account_link or meta.deleting:
         return frozenset()
@@ -159,7 +157,6 @@ def _asked_of_pool(claim: AccountClaim) -> frozenset[Hashable]:
 
 
 def _terms(claim: AccountClaim) -> Hashable:
-    """The inputs of a customer's Account."""
     spec, meta = claim.spec, claim.metadata
     terms = {"aws", "byoc_secret_ref", "sts_role_arn", "sts_external_id", "custom_tags", "kms_key_id"}
     made_by = (meta.annotations.get(FORCE_RELEASE), spec.model_dump_json(include=terms)) if spec.byoc else ()
@@ -187,7 +184,7 @@ def _pool_told(pool: AccountPool) -> Hashable:
 
 
 def _configuration(model: type[_ConfigMap], name: str) -> Relation:
-    """Everything may depend on it, except an Organization without accounts."""
+    """The configuration wakes every lifecycle except an Organization without accounts."""
     named = (name,)
     return Relation(
         of=(

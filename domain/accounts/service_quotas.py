@@ -71,7 +71,6 @@ def raising(world: AccountWorld, *, through_denial: bool = False) -> Raising:
 
 
 def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], config: OperatorConfig) -> AccountStatus:
-    """Existing entries stay."""
     wanted_codes = spec.regional_service_quotas
     quotas: Quotas = {
         region: _todo({**wanted_codes.get(DEFAULT, {}), **wanted_codes.get(region, {})})
@@ -102,7 +101,7 @@ def denied_again(status: AccountStatus) -> AccountStatus:
 
 
 def _todo(codes: dict[str, ServiceQuota]) -> dict[str, ServiceQuota]:
-    """Unknown codes need a person."""
+    """Unknown codes get the status that asks for a person."""
     return {
         code: ServiceQuota(value=codes[code].value, status=TODO if code in SERVICE_OF else MANUAL_ACTION)
         for code in sorted(codes)
@@ -115,7 +114,7 @@ def _unexpanded(spec: AccountSpec, status: AccountStatus) -> bool:
 
 
 def scrubbed(status: AccountStatus, config: OperatorConfig) -> AccountStatus:
-    """Without the ConfigMap's disabled regions."""
+    """Removes the ConfigMap's disabled regions."""
     quotas = quotas_of(status)
     kept = {region: codes for region, codes in quotas.items() if region not in config.disabled_regions}
     return status if len(kept) == len(quotas) else with_quotas(status, kept)
@@ -167,7 +166,6 @@ def _since(account: Account) -> datetime | None:
 
 
 def with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
-    """A condition names the quotas for people to raise."""
     named = _named(quotas_of(status), {MANUAL_ACTION})
     if not named:
         return status

@@ -17,7 +17,7 @@ TRUE = "True"
 def with_condition(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime, *, probe: bool = True
 ) -> tuple[Condition, ...]:
-    """An existing True one changes only its lastProbeTime (with `probe`); one with another status is replaced."""
+    """An existing True condition keeps everything but its lastProbeTime (with `probe`)."""
     moment = timestamp(now)
     fresh = Condition(
         type=type_, status=TRUE, reason=reason, message=message, last_probe_time=moment, last_transition_time=moment
@@ -32,10 +32,6 @@ def with_condition(
 def with_latest(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """For problems that come and go.
-
-    With the same reason the condition stays unchanged, because messages may contain request ids.
-    """
     present = condition_of(conditions, type_)
     if present is not None and present.status == TRUE and present.reason == reason:
         return conditions
@@ -44,7 +40,6 @@ def with_latest(
 
 
 def lifted(conditions: tuple[Condition, ...], type_: str, now: datetime) -> tuple[Condition, ...]:
-    """False, if it was True."""
     moment = timestamp(now)
     over = {"status": "False", "last_probe_time": moment, "last_transition_time": moment}
     return tuple(c.model_copy(update=over) if (c.type, c.status) == (type_, TRUE) else c for c in conditions)
@@ -63,7 +58,6 @@ def with_failure(status: AccountStatus, type_: str, reason: str, message: str, n
 
 
 def failure_of(status: AccountStatus) -> Condition | None:
-    """The latest one."""
     failures = [c for c in status.conditions if c.type in FAILED_STATES and c.status == TRUE]
     return max(reversed(failures), key=lambda c: c.last_probe_time or "", default=None)
 
@@ -77,7 +71,6 @@ def with_claim_state(
 
 
 def released(status: AccountStatus, now: datetime) -> AccountStatus:
-    """Ready again, for its legal entity only."""
     return status.model_copy(
         update={
             "rotate_credentials": True,

@@ -73,7 +73,7 @@ class Taken(Model):
 
 
 class TakeHandle(OfClaim):
-    """The best one, except those passed over."""
+    """Binds the best matching handle, except those passed over."""
 
     activity: ClassVar[str] = "claims.take_handle"
     title: ClassVar[str] = "bind a free handle"
@@ -135,7 +135,7 @@ def _with_handle(world: Claim, handle: JsonObject) -> Claim:
 
 
 def _with_new_handle(world: Claim, handle: JsonObject, plan: HandlePlan | None) -> Claim:
-    """None of its resources exists yet."""
+    """A new handle, of whose resources none exists yet."""
     after = _with_handle(world, handle)
     states = tuple(None for _ in objects_at(handle, "spec", "resources"))
     known: dict[str, object] = {
@@ -185,7 +185,7 @@ def decide(world: Claim, now: datetime) -> Decision:
 
 
 def lacks(world: Claim) -> Wanted | None:
-    """None unless only another handle or an edit can help."""
+    """Why no handle can be bound, if only another handle or an edit can help; otherwise None."""
     waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
 

@@ -40,7 +40,7 @@ class ClaimRead(Model):
 
 
 class ReadClaim(ClaimsAction):
-    """The expired claim may have a new end; the handle must be unchanged."""
+    """Before an expired claim is deleted: its end may have been extended, and its handle must be unchanged."""
 
     activity: ClassVar[str] = "claims.read_claim"
     result: ClassVar[type[Model] | None] = ClaimRead
@@ -66,8 +66,6 @@ class FindAnother(Finding):
 
 
 class DeleteClaim(ClaimsAction):
-    """`expired`: a claim without a handle, only if unchanged."""
-
     activity: ClassVar[str] = "claims.delete_claim"
     result: ClassVar[type[Model] | None] = Stored
 
@@ -112,8 +110,6 @@ class EndHandleAndClaim(EndHandle):
 
 
 class EndHandles(ClaimsAction):
-    """The handles' own lifecycles continue after failures."""
-
     activity: ClassVar[str] = "claims.end_handles"
     title: ClassVar[str] = "delete its handle and its resources"
 
@@ -208,7 +204,7 @@ def ends_with_others(world: Claim, now: datetime) -> datetime | None:
 
 
 def _validated_again(world: Claim) -> tuple[Action, ...]:
-    """Validate a refused edit again if the statuses have changed; own writes cause no wake."""
+    """Validate a refused edit again if the statuses have changed, because own writes cause no wake."""
     refused = world.halted and world.validation.halt is not Halt.FAULT
     if not refused or world.validated_again or world.answer is None or world.plans_only:
         return ()
@@ -231,7 +227,6 @@ def _over(world: Claim, claim: JsonObject) -> Decision:
 
 
 def _unbound(world: Claim, now: datetime, *first: Action) -> Decision:
-    """While the claim is held, the binder's actions are planned."""
     asked = status_conditions.asked_binder(now + BINDER_PATIENCE)
     if first and not world.plans_only:
         return asked.doing(*first)
@@ -258,7 +253,7 @@ def _ending(world: Claim, why: str, **seen: object) -> Decision:
 
 
 def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
-    """Does not wait for its handle's deletion."""
+    """The claim's deletion does not wait for its handle's."""
     end = world.end
     if end is None:
         return status_conditions.ending("it is being deleted").doing(EndHandles(claim=claim))
@@ -273,7 +268,6 @@ def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
 
 
 def _refused(end: HandleEnded, now: datetime) -> Decision:
-    """Failed deletions are retried soon."""
     why = f"{end.why}; {end.refused[0]}" if end.refused else end.why
     return status_conditions.ending(why, end.refused, now + status_conditions.SOON)
 

@@ -148,7 +148,7 @@ class _Pass:
         return self.question.providers[self.provider]
 
     def _take_up_values(self) -> None:
-        """If the claim's status has no accepted values."""
+        """Records accepted values in a claim whose status has none."""
         held = object_at(self.question.handle, "spec", "provider")
         status = object_at(self.claim, "status", "provider")
         values = held.get("parameterValues")
@@ -157,7 +157,7 @@ class _Pass:
             self._set_status(provider={**status, "parameterValues": values})
 
     def _put_on_claim(self, provider: JsonObject) -> None:
-        """None is ever removed."""
+        """Only adds providers, never removes one."""
         self.annotations = self._lacking("annotations", object_at(provider, "spec", "resourceClaimAnnotations"))
         self.labels = self._lacking("labels", object_at(provider, "spec", "resourceClaimLabels"))
         if self.annotations:
@@ -201,7 +201,7 @@ class _Pass:
         return self.question.providers[name]
 
     def _initialise(self) -> None:
-        """Only once; in list mode with defaults."""
+        """Applies defaults (list mode) once."""
         if self.question.names.init_timestamp_annotation in object_at(self.claim, "metadata", "annotations"):
             return
         if not self.provider:
@@ -226,7 +226,7 @@ class _Pass:
         return any(text is not None for text in errors)
 
     def _needs(self) -> None:
-        """A fault of the new handle does not matter for a free one."""
+        """A free handle may still be bound if no new one can be created."""
         scene = self._scene()
         resources = resources_wanted(scene, self.assigned)
         self.wanted = wanted_entries(scene, resources)

@@ -80,22 +80,19 @@ class Claim(HandleWorld):
 
     @property
     def own(self) -> JsonObject:
-        """As stored."""
+        """The claim as it is stored, without planned changes."""
         return self.claim_observed if self.plans_only else self.question.claim or {}
 
     @property
     def validation(self) -> ClaimPlan:
-        """Unchanged if unknown."""
         return self.claim_plan or ClaimPlan(status=object_at(self.claim, "status"))
 
     @property
     def halted(self) -> bool:
-        """Whether nothing is bound, created or pushed to the handle."""
         return self.validation.halt is not Halt.NONE
 
     @property
     def validated(self) -> JsonObject:
-        """With the wanted status, written or not."""
         return {**self.own, "status": self.validation.status}
 
     def stored(self, kind: str, obj: JsonObject) -> HandleWorld:
@@ -105,7 +102,7 @@ class Claim(HandleWorld):
         return after.model_copy(update={"claim_before": obj}) if begins else after
 
     def at_fault(self, fault: Fault) -> Claim:
-        """With a fault found after its plan."""
+        """The plan with a fault that was found later."""
         status = {**self.validation.status, **only(object_at(self.own, "status"), "conditions")}
         return self.model_copy(update={"claim_plan": faulty_plan(status, fault, self.question.now)})
 
@@ -129,7 +126,7 @@ class Validate(ClaimsAction):
     handle: GivenObject | None = None
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        """Evaluate the handle afterwards, again if necessary."""
+        """Evaluates the handle next, again if necessary."""
         answer = result if isinstance(result, Validated) else Validated()
         accepted = answer.plan.halt is Halt.NONE
         spec = object_at(self.claim, "spec")

@@ -18,7 +18,7 @@ from domain.claims.templates.renderer import condition_template
 
 
 def by_clock(handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
-    """Includes its claim's status."""
+    """Whether the handle's templates depend on time, including those for its claim's status."""
     return depends_on_time(_texts(handle, claim, providers, newer))
 
 
@@ -68,7 +68,6 @@ def _handle_texts(handle: JsonObject, providers: Mapping[str, JsonObject], newer
 
 
 def _reached(names: Iterable[str], providers: Mapping[str, JsonObject]) -> list[JsonObject]:
-    """The providers of these names and all that they link to."""
     found: dict[str, JsonObject] = {}
     ahead = list(names)
     while ahead:
@@ -109,7 +108,7 @@ def _conditions(expressions: Iterable[str]) -> Iterator[str]:
 
 
 def _strings(value: JsonValue) -> Iterator[str]:
-    """Except keys."""
+    """All texts in a value, except keys."""
     ahead: list[JsonValue] = [value]
     while ahead:
         each = ahead.pop()

@@ -58,7 +58,6 @@ def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
 
 
 def definition_or_wait(resources: Resources, index: int) -> JsonObject | WaitingFor:
-    """Raises as `definitions` does."""
     provider = resources.scene.provider(provider_name(resources.entries[index]))
     bound = bool(object_at(resources.handle, "spec", "resourceClaim"))
     if value_at(provider, "spec", "resourceRequiresClaim") is True and not bound:
@@ -97,7 +96,7 @@ def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -
 
 
 def _identity(defined: JsonObject) -> tuple[str, ...]:
-    """Any version of a group is the same."""
+    """All versions of a group count as the same kind."""
     metadata = object_at(defined, "metadata")
     return _group(defined), text_at(defined, "kind"), text_at(metadata, "namespace"), text_at(metadata, "name")
 

@@ -29,7 +29,6 @@ class DomainNames(Model):
 
     @property
     def finalizer(self) -> str:
-        """The bare domain, without a path."""
         return self.domain
 
     @property
@@ -45,7 +44,7 @@ class DomainNames(Model):
 
     @property
     def ignore_label(self) -> str:
-        """Whatever its value."""
+        """Its value does not matter."""
         return self._key("ignore")
 
     @property
@@ -72,7 +71,7 @@ class DomainNames(Model):
 
     @property
     def init_timestamp_annotation(self) -> str:
-        """Present once defaults are applied."""
+        """Present once defaults have been applied."""
         return self._key("resource-claim-init-timestamp")
 
     @property

@@ -94,5 +94,5 @@ def after(moment: datetime, duration: timedelta) -> datetime:
 
 
 def whole_seconds(moment: datetime) -> datetime:
-    """In UTC, as if written and parsed again."""
+    """In UTC, as after writing and parsing."""
     return moment.astimezone(UTC).replace(microsecond=0)

@@ -45,7 +45,6 @@ FAULTS: tuple[type[Exception], ...] = (Faulty, *(kind for kind, _ in REASONS))
 
 
 def fault_of(error: Exception, where: str = "") -> Fault:
-    """`where` is a prefix for errors without a place."""
     message = f"{where}: {error}" if where else str(error)
     if isinstance(error, Faulty):
         return Fault(reason=error.reason, message=message)
@@ -66,7 +65,7 @@ def each_once(faults: Iterable[Fault]) -> tuple[Fault, ...]:
 
 
 def summed(faults: Iterable[Fault]) -> Fault | None:
-    """The reason of the first and all messages."""
+    """One fault, with the reason of the first and all messages."""
     several = each_once(faults)
     if not several:
         return None

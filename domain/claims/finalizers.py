@@ -31,7 +31,7 @@ def is_in_hand(names: DomainNames, obj: JsonObject) -> bool:
 
 
 def _with_ours(names: DomainNames, kind: Kind, obj: JsonObject) -> list[str]:
-    """A handle's former ones are removed."""
+    """Also removes the finalizers of former versions from a handle."""
     held = finalizers_of(obj)
     if kind is RESOURCE_HANDLE:
         held = [each for each in held if each not in names.former_finalizers]

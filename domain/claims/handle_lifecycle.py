@@ -39,7 +39,7 @@ class Handle(HandleWorld):
 
 
 class ObserveAgain(ClaimsAction):
-    """From the API server, before an irreversible step."""
+    """Reads from the API server before an irreversible step."""
 
     activity: ClassVar[str] = "claims.observe_again"
     reads: ClassVar[bool] = True
@@ -47,7 +47,7 @@ class ObserveAgain(ClaimsAction):
 
 
 class AskBinder(ClaimsAction):
-    """For a claim that does not name the handle."""
+    """Reports a claim that does not name the handle."""
 
     activity: ClassVar[str] = "claims.ask_binder"
 
@@ -66,8 +66,6 @@ class Found(Model):
 
 
 class Finding(ClaimsAction):
-    """A question about other handles, whose answer is stored in the field `fact`."""
-
     result: ClassVar[type[Model] | None] = Found
     reads: ClassVar[bool] = True
     fact: ClassVar[str]

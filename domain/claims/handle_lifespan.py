@@ -36,12 +36,6 @@ class HandleLifespan(Model):
 
 
 def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish | None) -> HandleLifespan:
-    """Args:
-    scene: with the claim, and the handle complete except for its lifespan.
-    ready: whether the resources are ready.
-    accepted: whether the claim's requests reach the handle.
-    honoured: the wish that was settled last.
-    """
     claim, handle, now = scene.claim or {}, scene.handle or {}, whole_seconds(scene.now)
     faults: list[Fault] = []
     recorded = _recorded(claim, "start")
@@ -136,7 +130,7 @@ def _terms(scene: Scene, faults: list[Fault]) -> Terms | None:
 
 
 def _asked(claim: JsonObject, faults: list[Fault]) -> tuple[datetime | None, bool]:
-    """The requested end, and whether it is readable."""
+    """The end that the claim requests, and whether it is readable."""
     asked: datetime | None = None
     before = len(faults)
     with told(faults):
@@ -145,7 +139,6 @@ def _asked(claim: JsonObject, faults: list[Fault]) -> tuple[datetime | None, boo
 
 
 def _recorded(claim: JsonObject, field: str) -> datetime | None:
-    """None if unreadable."""
     try:
         return parse_moment(text_at(claim, "status", "lifespan", field))
     except UnreadableMoment:

@@ -75,8 +75,6 @@ _Rank = tuple[bool, bool, float, datetime, str]
 
 
 class _Shelf:
-    """Best first."""
-
     def __init__(self, like: FreeHandle) -> None:
         self.like = like
         self.digests = tuple(_digest(resource.template) for resource in like.resources)
@@ -88,8 +86,6 @@ _Likeness = tuple[str, str, tuple[tuple[str, str, str], ...]]
 
 
 class FreeHandles:
-    """Those of a namespace."""
-
     def __init__(self, handles: Iterable[FreeHandle] = ()) -> None:
         self._where: dict[str, tuple[_Likeness, FreeHandle]] = {}
         self._shelves: dict[_Likeness, _Shelf] = {}
@@ -109,7 +105,6 @@ class FreeHandles:
         return known[1] if known else None
 
     def add(self, handle: FreeHandle) -> None:
-        """Replaces one of the same name."""
         self.remove(handle.name)
         likeness = _likeness(handle)
         shelf = self._shelves.get(likeness)
@@ -182,7 +177,9 @@ def serves(match: JsonValue, template: JsonObject) -> bool:
 
 
 def serving(template: JsonObject, providers: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Exactly one should serve it. `providers` has the `match` of each."""
+    """The names of the providers that serve the template, where one is expected; `providers` has the `match` of
+    each.
+    """
     return tuple(sorted(name for name, match in providers.items() if serves(match, template)))
 
 

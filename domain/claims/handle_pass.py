@@ -45,7 +45,7 @@ Outcomes = Sequence[JsonObject | WaitingFor] | None
 
 
 class _Look(NamedTuple):
-    """`saw` are the input statuses."""
+    """`saw` has the statuses that the templates were rendered with."""
 
     saw: tuple[JsonObject, JsonObject]
     outcomes: Outcomes
@@ -59,7 +59,7 @@ def plan_handle(question: HandleQuestion) -> HandlePlan:
 
 
 class _Pass:
-    """The scene has handle and claim after the steps so far."""
+    """The scene holds handle and claim after the steps so far."""
 
     def __init__(self, question: HandleQuestion) -> None:
         self.question = question
@@ -135,7 +135,7 @@ class _Pass:
         return _Look(saw, outcomes, creations, updates, self._show(outcomes, lifespan))
 
     def _written(self) -> tuple[JsonObject, JsonObject]:
-        """The statuses, which templates may read; the claim's contains the handle's end."""
+        """The statuses, which templates may read; the claim's includes the handle's end."""
         return object_at(self.handle, "status"), object_at(self.scene.claim, "status")
 
     def _soon(self, before: tuple[JsonObject, JsonObject], lifespan: HandleLifespan | None) -> datetime | None:
@@ -188,7 +188,7 @@ class _Pass:
         return lifespan
 
     def _is_ready(self) -> bool:
-        """Computed before the status, because the end may depend on it."""
+        """Computed before the status, because the end may depend on readiness."""
         resources = self._resources()
         each = (health_at(resources, index) for index in range(len(resources.entries)))
         return overall(health.ready for health, _ in each) is True
@@ -262,7 +262,7 @@ class _Pass:
         return made.faults
 
     def _shown_states(self, claim: JsonObject) -> list[JsonObject | None]:
-        """Unreadable objects keep their last state."""
+        """Unreadable objects keep their last known state."""
         states, before = [*self.question.states], objects_at(claim, "status", "resources")
         for index in self.question.unreadable:
             states[index] = object_at(before[index], "state") or None if index < len(before) else None
@@ -275,7 +275,7 @@ class _Pass:
         return [outcome.value if isinstance(outcome, WaitingFor) else None for outcome in outcomes]
 
     def _repaired(self, claim: JsonObject) -> JsonObject:
-        """With the reference to this handle in its status."""
+        """The claim with a reference to this handle in its status."""
         status, reference = object_at(claim, "status"), handle_reference(self.scene.names, self.handle)
         before = object_at(status, "resourceHandle")
         kept = before if text_at(before, "name") == reference["name"] else {}
@@ -288,7 +288,6 @@ class _Pass:
         return with_handles_stalled(status, faults, self.question.now, accepted=self.question.push)
 
     def _requested_end(self, lifespan: HandleLifespan | None) -> str:
-        """Empty if unchanged."""
         asked = lifespan.requested_end if lifespan else None
         if asked is None or asked == requested_end_of(self.question.claim or {}):
             return ""

@@ -99,13 +99,12 @@ class HandleWorld(ObjectsWorld):
 
     @classmethod
     def of(cls, key: Key, **more: Any) -> Self:
-        """Further fields of question and world are given by name."""
         asked = {name: more.pop(name) for name in HandleQuestion.model_fields if name in more}
         before = {"handle_before": asked["handle"], "claim_before": asked.get("claim")}
         return cls(key=key, question=HandleQuestion.model_construct(**asked), **before, **more)
 
     def recall(self, before: World) -> Self:
-        """Keep the possibly created objects of this pass."""
+        """Keeps the objects that this pass may have created."""
         world = super().recall(before)  # type: ignore[arg-type]
         if not isinstance(before, HandleWorld):
             return world
@@ -143,7 +142,6 @@ class HandleWorld(ObjectsWorld):
 
     @property
     def memory(self) -> ObjectKnown:
-        """For the next pass."""
         struggle = reverted_writes(self.known.struggle, self.changed, self.question.now)
         return ObjectKnown(honoured=self.plan.wish, struggle=struggle)
 
@@ -152,12 +150,12 @@ class HandleWorld(ObjectsWorld):
         return self.model_copy(update={"question": self.question.model_copy(update={field: obj})})
 
     def state(self, index: int) -> JsonObject | None:
-        """None for a new entry."""
+        """None for an entry without a state."""
         states = self.question.states
         return states[index] if index < len(states) else None
 
     def with_state(self, index: int, outcome: ResourceOutcome) -> HandleWorld:
-        """It must be evaluated again."""
+        """Changes one live object, which requires another evaluation."""
         if outcome.fault is not None:
             return self.model_copy(update={"failed": {**self.failed, index: outcome.fault}, "answer": None})
         states = [*self.question.states, *[None] * (index + 1 - len(self.question.states))]
@@ -258,7 +256,7 @@ class CreateResource(ResourceAction):
         return after.model_copy(update={"changed": (*world.changed, *changed)})
 
     def refuse(self, world: HandleWorld, refusal: Refusal) -> HandleWorld:  # type: ignore[override]
-        """It may have been created despite the failure."""
+        """The object may have been created despite the failure."""
         return super().refuse(self._begun(world), refusal)
 
     def _begun(self, world: HandleWorld) -> HandleWorld:
@@ -266,7 +264,7 @@ class CreateResource(ResourceAction):
 
 
 class UpdateResource(ResourceAction):
-    """As it was read."""
+    """Patches the version that was read."""
 
     activity: ClassVar[str] = "claims.update_resource"
 
@@ -295,8 +293,6 @@ class UpdateResource(ResourceAction):
 
 
 class TakenBack(Model):
-    """Whether the handle had ended."""
-
     ended: bool = False
 
 
@@ -334,7 +330,7 @@ def begun_with(plan: HandlePlan, handle: JsonObject, names: DomainNames) -> Hand
 
 
 def blind_plan(question: HandleQuestion, fault: Fault) -> HandlePlan:
-    """After a failed evaluation nothing changes, but the end still counts."""
+    """After a failed evaluation nothing is changed, but the handle still expires."""
     handle, claim = question.handle, question.claim
     return HandlePlan(
         spec=object_at(handle, "spec"),
@@ -363,7 +359,6 @@ def reconciled(world: HandleWorld, stands: Decision) -> Decision:
 
 
 def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
-    """The actions possible now, and known later ones."""
     plan, handle = world.plan, world.handle
     if not world.read:
         return (ReadResources(key=world.key, question=world.question, states_known=world.states_known),), ()
@@ -406,13 +401,15 @@ def _last(world: HandleWorld) -> Iterator[Action]:
 
 
 def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
-    """Only new patches, e.g. after a linked resource changed; never one without effect."""
+    """Whether the patch is new in this pass and the limit of patches is not reached, because the API server may
+    drop fields.
+    """
     tried = world.sent.get(operations.index, ())
     return operations.patch not in tried and len(tried) < MOST_PATCHES
 
 
 def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
-    """The handle's status first; the claim's spec if its end moves."""
+    """The handle's status is written before the claim's; the claim's spec if its end moves."""
     handle, claim, now = world.handle, world.claim, world.question.now
     if _HANDLES_STATUS not in world.wrote:
         status = with_stalled(plan.handle_status, summed(world.faults), now)

@@ -45,7 +45,7 @@ def resource_health(scene: Scene, provider: JsonObject, state: JsonObject | None
 
 
 def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
-    """The previous health if it cannot be determined."""
+    """The previous health if the check gives no result."""
     state = resources.state(index)
     provider = resources.scene.providers.get(provider_name(resources.entries[index]))
     if index in resources.unreadable or (provider is None and state is not None):

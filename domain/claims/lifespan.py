@@ -64,15 +64,12 @@ class Terms(Model):
 
 
 class HandleLifespan(Model):
-    """A new handle's `spec.lifespan`."""
-
     default: str = ""
     end: datetime | None = None
     maximum: str = ""
     relative_maximum: str = ""
 
     def as_json(self) -> JsonObject:
-        """Without empty members."""
         return present(
             default=self.default or None,
             end=timestamp(self.end) if self.end else None,
@@ -188,7 +185,6 @@ def bound_status(terms: Terms, end: datetime | None, *, ready: bool, now: dateti
 
 
 def shown(setting: Setting | None) -> str | None:
-    """None if it is unreadable, which is reported elsewhere."""
     try:
         return in_one_unit(setting.rendered) if setting else None
     except UnreadableDuration:

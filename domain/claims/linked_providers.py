@@ -18,8 +18,6 @@ from domain.model import Model
 
 
 class Requester(Model):
-    """Both are empty if unknown."""
-
     user: dict[str, JsonValue] | None = None
     identities: tuple[dict[str, JsonValue], ...] = ()
 

@@ -37,7 +37,7 @@ def is_looked_after(names: DomainNames, claim: JsonObject) -> bool:
 
 
 def is_unbound(names: DomainNames, claim: JsonObject) -> bool:
-    """Whether the binder handles the claim."""
+    """The binder's workflow handles unbound claims."""
     return is_looked_after(names, claim) and not handle_name(claim)
 
 

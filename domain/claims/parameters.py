@@ -20,7 +20,7 @@ from domain.model import Model
 
 
 class Accepted(Model):
-    """The complete current values."""
+    """The complete current values, not only the edited ones."""
 
     values: dict[str, JsonValue]
 
@@ -54,7 +54,7 @@ def _accepted(claim: JsonObject | None) -> JsonObject | None:
 
 
 class _Settling:
-    """`values` start with the user's and are completed."""
+    """`values` start with the user's values and are completed."""
 
     def __init__(self, scene: Scene, provider: JsonObject) -> None:
         self.scene = scene

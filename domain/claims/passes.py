@@ -73,7 +73,7 @@ class ObjectWorld(PassedWorld):
         return self
 
     def heard(self, told: ObjectWorld) -> ObjectWorld:
-        """After a report by another workflow."""
+        """The world after another workflow's report."""
         stale = self.at is not None and told.at is not None and told.at < self.at
         return self if stale and self.decision.phase != BINDING else told.recall(self.model_copy(update={"at": None}))
 
@@ -116,7 +116,7 @@ class _Pass(Pass):
 
     @property
     def versions(self) -> dict[str, str]:
-        """What the cache has to show."""
+        """The versions that the informer cache must have reached."""
         return newest(self.seen, self.memory.wrote)
 
 
@@ -145,13 +145,13 @@ class PassPool(_Pass):
 
 
 class Asked(Model):
-    """At most `MOST_ASKED`."""
+    """Claims that asked to be handled, at most `MOST_ASKED`."""
 
     claims: tuple[Key, ...]
 
 
 class Serve(Action):
-    """For some seconds. `asked` are handled in any case, at most `MOST_ASKED`."""
+    """Handle claims for some seconds. `asked` are handled in any case, at most `MOST_ASKED`."""
 
     activity: ClassVar[str] = "claims.serve"
     title: ClassVar[str] = "bind or create handles for claims without one, delete claims that have expired"

@@ -27,7 +27,7 @@ JsonObject = dict[str, JsonValue]
 
 
 class Fault(Model):
-    """It needs a person. `reason` is a CamelCase word for conditions and Events."""
+    """An error that a person must correct. `reason` is a CamelCase word for conditions and Events."""
 
     reason: str
     message: str
@@ -104,7 +104,7 @@ class BindingPlan(Model):
 
 
 class HandleBody(Model):
-    """Its end counts from the question's `now`."""
+    """The body of a new handle. Its end counts from the question's `now`."""
 
     labels: dict[str, str] = {}
     spec: JsonObject = {}

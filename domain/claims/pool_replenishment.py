@@ -135,7 +135,7 @@ class DeleteHandle(OfPool):
 
 
 class WriteScalings(OfPool):
-    """After the handles that they count."""
+    """Written after the handles that they count were created."""
 
     activity: ClassVar[str] = "claims.write_scalings"
     last: ClassVar[bool] = True
@@ -152,7 +152,7 @@ class WriteScalings(OfPool):
 
 
 class OpenHandles(OfPool):
-    """Last, because nothing depends on it."""
+    """Starts the lifecycles of new handles, last because nothing depends on them."""
 
     activity: ClassVar[str] = "claims.open_pool_handles"
     title: ClassVar[str] = "open the lifecycles of the new handles"
@@ -191,7 +191,7 @@ def decide(world: Pool, now: datetime) -> Decision:
 
 
 def _leaving(world: Pool, now: datetime) -> Decision:
-    """Bound handles stay."""
+    """Deletes free handles; bound ones stay."""
     if not world.handles:
         letting_go = let_go(world.names, RESOURCE_POOL, world.pool)
         return (

@@ -67,8 +67,6 @@ class Wants(Model):
 
 
 class NewHandle(Model):
-    """For a scaling with its uid and serial number."""
-
     scaling: str = ""
     scaling_uid: str = ""
     serial: int | None = None
@@ -218,7 +216,6 @@ def _unhealthy(wants: Wants, handles: Iterable[PoolHandle]) -> tuple[PoolHandle,
 
 
 def _older(handle: PoolHandle, moment: datetime | None) -> bool:
-    """In whole seconds."""
     return moment is not None and handle.created < whole_seconds(moment)
 
 
@@ -252,7 +249,7 @@ def _still_lacking(scaling: Scaling) -> Iterable[NewHandle]:
 
 
 def _advanced(scaling: Scaling, made: Collection[str]) -> Scaling:
-    """Counts its created handles, up to the first gap: serial numbers are used once."""
+    """The scaling with its newly created handles counted, up to the first gap in the serial numbers."""
     new = next(each for each in count() if _numbered(scaling, scaling.serials + each).slot(0) not in made)
     return scaling.model_copy(update={"made": scaling.made + new, "serials": scaling.serials + new}) if new else scaling
 

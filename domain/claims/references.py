@@ -16,7 +16,6 @@ def handle_reference(names: DomainNames, handle: JsonObject) -> JsonObject:
 
 
 def pool_reference(names: DomainNames, pool: JsonObject) -> JsonObject:
-    """A handle's `spec.resourcePool`."""
     return _reference(names, "ResourcePool", pool)
 
 

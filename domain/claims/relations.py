@@ -57,7 +57,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return is_unbound(names, claim.document) and not is_detached(claim.document)
 
     def given_up(claim: KubeObject) -> Hashable:
-        """Says something if the claim leaves its handle to itself."""
+        """A claim that leaves its handle to reconcile itself."""
         gives_up = is_detached(claim.document) or left_alone(claim) or paused(claim.document)
         return frozenset({"given up"} if gives_up else ())
 
@@ -72,7 +72,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return free(handle) and not paused(handle.document)
 
     def matters_to_claim(handle: KubeObject) -> bool:
-        """A claim waits for the end of a handle that is left alone, which no change before that tells it of."""
+        """A claim waits for the end of an ignored handle; earlier changes of the handle do not wake it."""
         return left_alone(handle) or not is_deleting(handle.document)
 
     def manager(managed: AnyObject) -> Names:
@@ -83,7 +83,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return [(namespace, name)] if name and here else []
 
     def managed_version(managed: AnyObject) -> Hashable:
-        """Any change of a managed object: templates may read any part, and the claim's status shows all of it."""
+        """Any change counts: templates may read any part, and the claim's status shows all of it."""
         return text_at(managed.document, "metadata", "resourceVersion") if manager(managed) else ""
 
     handle_left = News(left_alone, on=frozenset({On.CHANGES, On.GOES}), linked=Linked.NEVER, counts=matters_to_claim)
@@ -155,7 +155,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
 
 
 def _waiting(end: Kind, unbound: Callable[[KubeObject], bool], news: News[Any]) -> Relation:
-    """Claims without a handle, which wait for any object of a kind."""
+    """Claims without a handle wait for any object of the kind."""
     return Relation(
         of=RESOURCE_CLAIM,
         to=end,
@@ -166,7 +166,9 @@ def _waiting(end: Kind, unbound: Callable[[KubeObject], bool], news: News[Any]) 
 
 
 def _managed(handle: KubeObject) -> Names:
-    """apiVersion, kind, namespace and name of each resource; without a record only the kind that its template has."""
+    """apiVersion, kind, namespace and name of each resource; without a recorded reference only the kind of its
+    template.
+    """
     found: dict[tuple[str, ...], None] = {}
     for index, entry in enumerate(objects_at(handle.document, "spec", "resources")):
         recorded = recorded_reference(handle.document, index)
@@ -197,30 +199,30 @@ def _spec(each: KubeObject, *path: str) -> str:
 
 
 def _health(handle: KubeObject) -> tuple[bool | None, ...]:
-    """Whether it is healthy and ready; None while that is unknown."""
+    """Whether it is healthy and ready; None if unknown."""
     said = (value_at(handle.document, "status", field) for field in ("healthy", "ready"))
     return tuple(each if isinstance(each, bool) else None for each in said)
 
 
 def _condition(handle: KubeObject) -> Hashable:
-    """How a free handle counts for its pool."""
+    """What a pool's counts depend on."""
     return _health(handle), paused(handle.document)
 
 
 def _fit(handle: KubeObject) -> Hashable:
-    """How far claims may take a free handle."""
+    """Its template's version, and whether claims may take it."""
     return handle.metadata.generation, _health(handle)[0] is not False
 
 
 def _as_rendered(provider: KubeObject) -> Hashable:
-    """All that passes read of a provider, not its status; its generation counts writes of that as well."""
+    """The parts of a provider that passes read. Its generation also counts status writes, so it is not used."""
     meta = provider.metadata
     annotations = {name: value for name, value in meta.annotations.items() if name not in UNREAD_ANNOTATIONS}
     return _field(provider, "spec"), _sorted(meta.labels), _sorted(annotations)
 
 
 def _wish(scaling: KubeObject) -> Hashable:
-    """What a pool is to do for a scaling, and how far that has been done."""
+    """The scaling's request and its progress."""
     return _field(scaling, "spec"), _field(scaling, "status"), scaling.metadata.deleting
 
 

@@ -165,7 +165,6 @@ def would_stand(handle: JsonObject, plan: HandlePlan, *, claimed: bool) -> Decis
 
 
 def carried(handle: JsonObject) -> Decision:
-    """A handle reconciled by its claim."""
     holder = object_at(handle, "spec", "resourceClaim")
     claim = f"ResourceClaim/{text_at(holder, 'namespace')}/{text_at(holder, 'name')}"
     return Decision(phase="Bound", outcome=Outcome.SETTLED, why=f"bound to {claim}, which reconciles it", owner=claim)
@@ -224,7 +223,6 @@ def filled(
 
 
 def owner(handle: JsonObject, *, claimed: bool) -> str:
-    """The handle's pool; empty if it has none."""
     pool = object_at(handle, "spec", "resourcePool")
     if pool:
         return f"ResourcePool/{text_at(pool, 'namespace')}/{text_at(pool, 'name')}"
@@ -238,7 +236,7 @@ def shown_validation_errors(status: JsonObject) -> list[str]:
 
 
 def _by_clock(plan: ClaimPlan, look_at: datetime) -> dict[str, Any]:
-    """Only if time may change the state."""
+    """The state may change by time alone."""
     return {"deadline": look_at, "at_deadline": "observe again"} if plan.by_clock else {}
 
 

@@ -31,7 +31,6 @@ class RevertedWrites(Model):
 
 
 def whole(index: int, definition: JsonObject) -> Operations:
-    """The creation of an object, as a change."""
     return Operations(index=index, patch=({"op": "add", "path": "", "value": definition},))
 
 

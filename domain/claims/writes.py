@@ -22,7 +22,7 @@ class ObjectsWorld(World):
         raise NotImplementedError(f"{type(self).__name__} holds no {kind}")
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
-        """Each once in a pass, because the API server may drop unknown fields."""
+        """Each write happens once in a pass, because the API server may drop unknown fields."""
         return tuple(each for each in writes if each.mark not in self.wrote and each.differs)
 
 
@@ -40,8 +40,6 @@ class Stored(Model):
 
 
 class PutObject(ClaimsAction):
-    """Only if different."""
-
     activity: ClassVar[str] = "claims.put"
     result: ClassVar[type[Model] | None] = Stored
 
@@ -75,7 +73,7 @@ class PutObject(ClaimsAction):
 
 
 class PutStatus(PutObject):
-    """Only if different, after everything that it reports."""
+    """Written after everything that the status reports."""
 
     activity: ClassVar[str] = "claims.put_status"
     last: ClassVar[bool] = True
@@ -88,8 +86,6 @@ class PutStatus(PutObject):
 
 
 class LetGo(PutObject):
-    """The lifecycle ends afterwards."""
-
     activity: ClassVar[str] = "claims.let_go"
     last: ClassVar[bool] = True
 

@@ -11,8 +11,6 @@ from domain.model import Model
 
 
 class SecretAction(Action):
-    """On a Secret in the claim's namespace."""
-
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
 
     claim: Key

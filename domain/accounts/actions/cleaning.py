@@ -19,7 +19,7 @@ class CleanAction(MemberAction):
 
     @property
     def part(self) -> str:
-        """What it cleans, in the claim's memory of reports."""
+        """The key under which the claim's memory stores the report."""
         return self.region
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
@@ -28,8 +28,6 @@ class CleanAction(MemberAction):
 
 
 class CleanRegion(CleanAction):
-    """Instances, snapshots, volumes, VPC endpoint services."""
-
     activity: ClassVar[str] = "aws.clean_region"
     slot_by: ClassVar[str] = "region"
     title: ClassVar[str] = "clean {region}"

@@ -9,8 +9,6 @@ from domain.model import Model
 
 
 class Closing(Model):
-    """Closed (or closing) if empty, otherwise postponed by this limit of AWS."""
-
     limited: str = ""
 
 
@@ -33,7 +31,5 @@ class CloseAccount(Action):
 
 
 class NoteClosing(PatchAccount):
-    """The begin of the closing, or the time until which it is postponed."""
-
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         return super().fold(world, result).learn(closing_limited="")

@@ -17,7 +17,7 @@ TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICAT
 
 
 class CreateRequest(Facts):
-    """An existing request or account of that name counts."""
+    """An existing request or account of the same name is adopted."""
 
     request_id: str = ""  # never requested twice
     created_account_id: str = ""
@@ -79,7 +79,7 @@ class AwaitAccount(Action):
     request_id: str
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """The request has ended without an account; its reason decides about another one."""
+        """The request ended without an account; its reason decides whether another one is made."""
         if refusal.type in (ErrorType.INVALID, ErrorType.CONFLICT):
             return world.learn(request_id="", permit=None, failure=refusal.code, failed_at=refusal.at)
         if refusal.type is ErrorType.ABSENT:  # unknown to AWS: search before another request

@@ -13,8 +13,6 @@ from domain.writes import Patch, Written, patched
 
 
 class PatchAccount(Patch):
-    """By the claim that holds the Account."""
-
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         written = result if isinstance(result, Written) else Written()
         if world.account is None or written.gone:
@@ -28,7 +26,7 @@ class MadeAccount(Facts):
 
 
 class MakeCustomerAccount(Action):
-    """Or find the one that names this claim: its name derives from the claim's uid."""
+    """Idempotent, because the Account's name derives from the claim's uid."""
 
     activity: ClassVar[str] = "accounts.make_customer_account"
     title: ClassVar[str] = "create an Account for the customer's {account_id}"

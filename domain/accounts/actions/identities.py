@@ -27,7 +27,7 @@ class EnsureSupportRole(MemberAction):
 
 
 class AdminSecret(Facts):
-    """The key itself never leaves the activity."""
+    """Identifies the Secret with the key; the key itself never leaves the activity."""
 
     admin_secret: str
 
@@ -51,7 +51,7 @@ class EnsureAdminUser(MemberAction):
 
 
 class DeleteIdentities(MemberAction):
-    """Those with this Account's tags."""
+    """Deletes only identities with this Account's tags."""
 
     activity: ClassVar[str] = "aws.delete_identities"
     title: ClassVar[str] = "delete IAM users and roles of {name} in {account_id}"
@@ -64,8 +64,6 @@ class DeleteIdentities(MemberAction):
 
 
 class RotateKeys(MemberAction):
-    """Deletes all older keys of the admin user."""
-
     activity: ClassVar[str] = "aws.rotate_keys"
     title: ClassVar[str] = "rotate the key of osdManagedAdmin-{iam_user_id}"
     learns: ClassVar[Mapping[str, object]] = {"keys_rotated": True}
@@ -93,8 +91,6 @@ class EnsureFleetRole(MemberAction):
 
 
 class DeleteFleetRole(MemberAction):
-    """This ends all outside access."""
-
     activity: ClassVar[str] = "aws.delete_fleet_role"
     title: ClassVar[str] = "delete role managed-sts-role in {account_id}"
     learns: ClassVar[Mapping[str, object]] = {"fleet_role_deleted": True}

@@ -12,8 +12,6 @@ from domain.model import Model
 
 
 class AskToOptIn(Action):
-    """From the organization's lifecycle."""
-
     activity: ClassVar[str] = "accounts.ask_to_opt_in"
     title: ClassVar[str] = "request a turn to opt in to regions"
     learns: ClassVar[Mapping[str, object]] = {"opt_in_asked": True, "opt_in_until": None}
@@ -22,7 +20,7 @@ class AskToOptIn(Action):
 
 
 class RegionStatuses(Model):
-    """ENABLED, ENABLING, TODO, MANUAL_ACTION; empty for an unknown region."""
+    """ENABLED, ENABLING, TODO or MANUAL_ACTION by region; an unknown region has an empty status."""
 
     statuses: dict[str, str]
 
@@ -46,6 +44,6 @@ class EnableRegions(MemberAction):
         return f"opt in to {', '.join(sorted(self.seen))}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """Also discard the list of enabled regions."""
+        """Also discards the list of enabled regions, which is outdated."""
         assert isinstance(result, RegionStatuses)  # noqa: S101 - the activity's type
         return world.learn(opt_in_news={**world.known.opt_in_news, **result.statuses}, regions=None)

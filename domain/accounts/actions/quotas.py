@@ -22,15 +22,6 @@ class QuotaStatuses(Model):
 
 
 class RaiseQuotas(MemberAction):
-    """Create missing quota requests in one region; polls by the server's retries until a status changes.
-
-    Attributes:
-        region: empty for account-wide quotas.
-        quotas: those that may have an open request now, with their last statuses.
-        since: earlier refusals are ignored.
-        vcpus_asked: the region's initialisation had an open request.
-    """
-
     activity: ClassVar[str] = "aws.raise_quotas"
     result: ClassVar[type[Model] | None] = QuotaStatuses
     renewable: ClassVar[bool] = True
@@ -42,7 +33,6 @@ class RaiseQuotas(MemberAction):
 
     @property
     def slot(self) -> str:
-        """Regions are handled in parallel."""
         return f"{self.activity}/{self.region or 'global'}"
 
     @property

@@ -25,12 +25,6 @@ class ListRegions(MemberAction):
 
 
 class InitializeRegion(MemberAction):
-    """Launch a micro instance, wait until it runs, and terminate it in any case.
-
-    With `search`, instances with the account's marks are terminated first, and count. A repeated launch of the same
-    `round` is idempotent. PendingVerification and OptInRequired are retried after 2, 4, 8, ... seconds.
-    """
-
     activity: ClassVar[str] = "aws.initialize_region"
     slot_by: ClassVar[str] = "region"
     title: ClassVar[str] = "initialise {region}"
@@ -57,8 +51,6 @@ class InitializeRegion(MemberAction):
 
 
 class EndLaunches(MemberAction):
-    """Only instances with this Account's marks."""
-
     activity: ClassVar[str] = "aws.end_launches"
     slot_by: ClassVar[str] = "region"
     title: ClassVar[str] = "terminate initialisation instances in {region}"

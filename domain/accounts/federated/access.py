@@ -88,7 +88,7 @@ def role_name(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
 
 
 def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
-    """They precede the first effect."""
+    """Written before the first effect in AWS, so that it can be found again."""
     meta, place = world.access.metadata, world.access.place
     wanted = {UID_LABEL: uid_of(world.access), ROLE_LABEL: role.metadata.name}
     if place.role:  # a changed label does not change the account of an existing role
@@ -129,7 +129,7 @@ def _begun(world: FederatedAccessWorld) -> bool:
 
 
 def _steps(world: FederatedAccessWorld, role: AWSFederatedRole, digest: str) -> tuple[Action, ...]:
-    """Those not known to be done for the current digest, in order."""
+    """The steps not known to be done for the current digest, in order."""
     access, known, spec = world.access, world.known, role.spec
     custom, uid, name = spec.aws_custom_policy, uid_of(access), role_name(world, role)
     common = {
@@ -172,7 +172,6 @@ def _moved_from(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
 
 
 def _step(world: FederatedAccessWorld, action: Action, now: datetime) -> Decision:
-    """A refusal is shown and retried with backoff."""
     refusal = world.refused(action.slot)
     if refusal is None or refusal.type is ErrorType.BUG:
         return world.working(action.summary, action)
@@ -189,7 +188,6 @@ def _what_lifts(world: FederatedAccessWorld, refusal: Refusal) -> str:
 
 
 def _faulty(world: FederatedAccessWorld, message: str, waits_for: str, now: datetime, detail: str = "") -> Decision:
-    """A fault that is visible without AWS."""
     status = faulty(world.access.status, message, now)
     actions = () if status == world.access.status else (world.write_status(status),)
     why = f"{message}: {detail}" if detail else message

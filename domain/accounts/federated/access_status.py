@@ -44,13 +44,11 @@ def ready(
 
 
 def faulty(status: FederatedAccessStatus, message: str, now: datetime) -> FederatedAccessStatus:
-    """After a fault of its spec or role."""
     conditions = _with(status.conditions, AccessState.FAILED, AccessState.FAILED, message, now)
     return status.model_copy(update={"state": AccessState.FAILED, "conditions": conditions})
 
 
 def failed(status: FederatedAccessStatus, message: str, refusal: Refusal, now: datetime) -> FederatedAccessStatus:
-    """After a refusal by AWS."""
     if status.state != AccessState.READY:
         status = faulty(status, message, now)
     reason = refusal.code if refusal.code.isalnum() else refusal.type.value
@@ -73,7 +71,7 @@ def _with(
 def _synced(
     conditions: tuple[Condition, ...], status: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """Unchanged for the same reason, because messages contain request ids."""
+    """With the same reason the condition stays unchanged, because messages contain request ids."""
     present, moment = condition_of(conditions, SYNCED), timestamp(now)
     if present is not None and (present.status, present.reason) == (status, reason):
         return conditions

@@ -54,7 +54,7 @@ class ClearValidation(Action):
 
 
 class StampAccesses(Action):
-    """This wakes them."""
+    """Annotates the accesses, which wakes their lifecycles."""
 
     activity: ClassVar[str] = "accounts.stamp_accesses"
     start_to_close: ClassVar[timedelta] = ALL_ACCESSES
@@ -72,7 +72,7 @@ class StampAccesses(Action):
 
 
 class DeleteAccesses(Action):
-    """Each cleans up by itself."""
+    """Each access's own lifecycle cleans up AWS."""
 
     activity: ClassVar[str] = "accounts.delete_accesses"
     observed_after: ClassVar[bool] = True
@@ -86,8 +86,6 @@ class DeleteAccesses(Action):
 
 
 class CustomerAction(Action):
-    """With the keys of the customer's Secret."""
-
     queue: ClassVar[str] = Queue.AWS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=3)
 
@@ -122,8 +120,6 @@ class GrantAction(CustomerAction):
 
 
 class EnsureAccessPolicy(GrantAction):
-    """With this document as its default version."""
-
     activity: ClassVar[str] = "aws.ensure_access_policy"
     title: ClassVar[str] = "create policy {name} in {account_id}"
     step: ClassVar[str] = "policy"
@@ -134,8 +130,6 @@ class EnsureAccessPolicy(GrantAction):
 
 
 class EnsureAccessRole(GrantAction):
-    """It trusts the outside identity."""
-
     activity: ClassVar[str] = "aws.ensure_access_role"
     title: ClassVar[str] = "create role {name} in {account_id}"
     step: ClassVar[str] = "role"

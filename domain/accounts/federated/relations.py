@@ -20,7 +20,6 @@ def is_settled(access: AWSFederatedAccountAccess) -> bool:
 
 
 def _key_awaited(access: AWSFederatedAccountAccess) -> list[tuple[str, str]]:
-    """The Secret with the customer's key, while the access waits."""
     name = access.spec.aws_customer_credential_secret.name
     waits = not is_settled(access) or access.metadata.deleting
     return [(access.metadata.namespace, name)] if name and waits else []

@@ -66,7 +66,7 @@ def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
 
 
 def judged(role: AWSFederatedRole) -> bool:
-    """Whether the status shows a validation of the current spec; people may change it."""
+    """Whether the status, which people may edit, shows a validation of the current spec."""
     generation, state = role.metadata.generation, role.status.state
     fault = _fault(role, generation)
     empty = fault is not None and fault.reason == NOTHING
@@ -87,7 +87,6 @@ def _told(world: FederatedRoleWorld) -> Decision:
 
 
 def _retried(world: FederatedRoleWorld, token: str) -> Decision:
-    """Discards the result of the validation."""
     if judged(world.role):
         status = world.role.status.model_copy(update={"observed_generation": 0, "state": RoleState.NEW})
         return world.working("validate the policies again", world.write_status(status))
@@ -95,7 +94,7 @@ def _retried(world: FederatedRoleWorld, token: str) -> Decision:
 
 
 def _verdict(world: FederatedRoleWorld) -> Verdict | None:
-    """By IAM, by the replaced operator, or from the spec alone."""
+    """The result of IAM, the one recorded by the replaced operator, or one from the spec alone."""
     role, generation = world.role, world.role.metadata.generation
     if world.known.verdict is not None and world.known.verdict.generation == generation:
         return world.known.verdict

@@ -79,7 +79,7 @@ class RenderingContext(Context):
 
 
 class LazyVariable:
-    """A variable that is a template: rendered at its first use."""
+    """A variable that is itself a template, rendered at its first use."""
 
     __slots__ = ("_render", "_text", "_value")
 
@@ -151,7 +151,7 @@ class _Generator(CodeGenerator):
 
 
 class _Formatter(SandboxedFormatter):
-    """Without attribute access, and with limited length."""
+    """Refuses attribute access, and limits the length."""
 
     length = 0
 
@@ -230,7 +230,7 @@ class Sandbox(SandboxedEnvironment):
         raise SecurityError(f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe.")
 
     def wrap_str_format(self, value: object) -> Callable[..., str] | None:
-        """None for other methods."""
+        """None for methods other than `format`."""
         if not isinstance(value, types.BuiltinMethodType) or value.__name__ not in ("format", "format_map"):
             return None
         text = value.__self__

@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Budget:
-    """The remaining allowance of one rendering."""
+    """What one rendering may still use."""
 
     __slots__ = ("length", "nodes", "steps")
 

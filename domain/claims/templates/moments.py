@@ -37,8 +37,6 @@ class Clock:
         return self.instant().astimezone().replace(tzinfo=None)
 
     def way(self, kind: type[date], name: str) -> Callable[..., date]:
-        """`now`, `utcnow` or `today` of a date or datetime class, with this clock."""
-
         def now(tz: timezone | None = None) -> datetime:
             return self.instant().astimezone(tz) if tz else self._local()
 
@@ -65,8 +63,6 @@ def interval(value: object) -> timedelta:
 
 
 class Timedelta(timedelta):
-    """Creates plain ones, also from text."""
-
     def __new__(cls, *args: float | str, **units: float) -> timedelta:  # type: ignore[misc]
         if args and isinstance(args[0], str):
             return interval(args[0])

@@ -61,8 +61,6 @@ def condition_template(expression: str) -> str:
 
 
 class Renderer:
-    """Created for each pass."""
-
     def __init__(self, now: datetime, *, newer: bool = False) -> None:
         """`now` is the start of the pass, aware; `newer`: the rules of Poolboy 1.13 and later."""
         self._clock = Clock(now)
@@ -132,7 +130,7 @@ class _Run:
         self._names = {**(self._rendered_when_used(lazy) if self._newer else lazy), **given}
 
     def value(self, template: Json, depth: int) -> object:
-        """With omission markers."""
+        """The result still contains the markers of omitted values."""
         self.budget.node()
         if isinstance(template, str):
             return self.typed(template)
@@ -189,7 +187,7 @@ class _Run:
 
 
 def is_rendered_when_used(value: object) -> TypeGuard[str]:
-    """By the newer rules."""
+    """Only the newer rules render it."""
     return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
