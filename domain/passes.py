@@ -31,7 +31,7 @@ class PassedWorld(World):
     gather: timedelta = timedelta(0)  # how long a wake waits for further ones before the next pass
 
     def recall(self, before: Self) -> Self:
-        """Unchanged: the pass received the old memory and has already merged it."""
+        """Unchanged: the pass has already merged the old memory into this world."""
         return self
 
 

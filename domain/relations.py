@@ -65,7 +65,7 @@ class Whom(Enum):
 
 
 class Linked(Enum):
-    """Whether a new reference wakes the referent."""
+    """Whether a first reference wakes the referent."""
 
     NEWS = "news"
     KNOWN = "known: whoever links the two links the referent first"

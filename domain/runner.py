@@ -98,7 +98,7 @@ class State(Generic[W]):
         return self.copy(dirty=True, asked=True)
 
     def observing(self, now: datetime) -> State[W]:
-        """The observation begins; later wakes lead to another one."""
+        """An observation begins; later wakes request another one."""
         eager = frozenset(self.world.refusals) if self.asked else self.eager
         return self.copy(dirty=False, asked=False, woken=self.asked, eager=eager, observed_at=now)
 
@@ -141,7 +141,7 @@ class State(Generic[W]):
         return self._ended(slot)
 
     def moment_came(self, decision: Decision) -> State[W]:
-        """Refused actions are retried only after another observation."""
+        """Observes first if refused actions are to be retried, or if the deadline requires it."""
         return self.copy(dirty=self.dirty or self.observes_at_deadline or bool(self._waiting(decision)))
 
     def copy(self, **changes: object) -> State[W]:
@@ -237,7 +237,7 @@ class State(Generic[W]):
     # --- what people see ---
 
     def phase(self, decision: Decision) -> str:
-        """The decision's phase, or the one for our own bug if that prevents its actions."""
+        """The decision's phase, or `BUG` if a bug of ours blocks it."""
         blocked = blocked_by(self.world, decision).values()
         return BUG if any(refusal.type is ErrorType.BUG for refusal in blocked) else decision.phase
 
@@ -323,7 +323,7 @@ class State(Generic[W]):
         return bool(moments) and max(moments) <= now
 
     def _deadline(self, decision: Decision) -> datetime | None:
-        """At least the minimum pause after the last observation."""
+        """At deadlines that observe, not before the minimum pause since the last observation."""
         moment = decision.deadline and decision.deadline + decision.patience
         if moment and self.observes_at_deadline and self.observed_at:
             return max(moment, self.observed_at + OBSERVE_REST)
@@ -360,9 +360,9 @@ def unanswered(refusals: Mapping[str, Refusal]) -> bool:
 
 
 def _at_rest(world: W, decision: Decision, now: datetime) -> W:
-    """The world when nothing is left to do: lost answers are forgotten unless they are still awaited. Recorded
-    notices that are no longer reported are forgotten too, those without `each_time` only after the API server
-    has dropped the Event.
+    """The world after a decision without actions: lost answers are settled, unless still awaited. Recorded notices
+    that are no longer reported are forgotten; those without `each_time` only after the API server has dropped
+    the Event.
     """
     changes: dict[str, object] = {}
     if world.unsure and not unanswered(world.refusals):

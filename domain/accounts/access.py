@@ -15,7 +15,7 @@ from domain.accounts.observed import AccountWorld
 
 
 def access_to(world: AccountWorld) -> Access | None:
-    """None for an account of the organization. Also not used to create the support role itself."""
+    """None for an account of the organization. The support role itself cannot be created with this access."""
     account, claim = world.account, world.claim
     if account.spec.manual_sts_mode:
         role = claim.spec.sts_role_arn if claim else ""
@@ -27,7 +27,7 @@ def access_to(world: AccountWorld) -> Access | None:
 
 
 def customers_key(world: AccountWorld) -> Access:
-    """The customer's key, with which the support role is created. The Secret is always in the claim's namespace."""
+    """The customer's own key, from the claim's namespace; used to create the support role."""
     claim = world.claim
     if claim is None:
         return Access()

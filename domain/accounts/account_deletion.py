@@ -78,7 +78,7 @@ def _shown(world: AccountWorld, message: str, now: datetime, *more: Action) -> D
 
 
 def _held_by_living_claim(world: AccountWorld) -> bool:
-    """Why a claim still needs this Account. Customers' Accounts are deleted during the release of their claim,
+    """Whether a claim still needs this Account. Customers' Accounts are deleted during the release of their claim,
     others after it. A claim linked to another Account is ignored: it would hold this one forever.
     """
     claim = world.claim

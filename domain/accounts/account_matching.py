@@ -16,7 +16,7 @@ from domain.resource import timestamp
 
 
 class Candidates:
-    """Accounts of the pool that can still be given to a claim."""
+    """Accounts that a claim can get; each is taken at most once."""
 
     def __init__(self, accounts: Sequence[Account]) -> None:
         self._by_holder: dict[tuple[str, str, str], Account] = {}

@@ -29,7 +29,7 @@ from domain.writes import JsonPatch, Patch, difference
 
 
 class Verdict(StrEnum):
-    """Whether an Account may request an AWS account, and why not."""
+    """The organization's answer to an Account that needs an AWS account."""
 
     GRANTED = "Granted"
     LIMIT_REACHED = "LimitReached"  # or the limit is unreadable
@@ -326,7 +326,7 @@ class ClaimWorld(AreaWorld):
         return super().written(patch, resource_version, gone=gone)._after()
 
     def _after(self) -> Self:
-        """A claim that leaves Ready by hand gets its account's Secret again."""
+        """A claim that has left Ready (by hand) is handed its account again, including the Secret."""
         if self.claim.status.state != ClaimState.READY:
             return self
         return self.learn(fulfilled="", fleet_role=False, role_delivered=False)

@@ -71,7 +71,7 @@ def _wanted(world: AccountWorld) -> tuple[str, ...]:
 
 
 def before_credentials(world: AccountWorld, now: datetime) -> Decision | None:
-    """None if an account in Creating needs no opt-in."""
+    """None if the account needs no opt-in before its credentials."""
     account, regions = world.account, _wanted(world)
     if not regions or account.status.claimed or not account.spec.aws_account_id:
         return None

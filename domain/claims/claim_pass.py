@@ -148,7 +148,7 @@ class _Pass:
         return self.question.providers[self.provider]
 
     def _take_up_values(self) -> None:
-        """Records accepted values in a claim whose status has none."""
+        """Restores the accepted values, held by the handle, in a claim whose status has lost them."""
         held = object_at(self.question.handle, "spec", "provider")
         status = object_at(self.claim, "status", "provider")
         values = held.get("parameterValues")

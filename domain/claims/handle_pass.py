@@ -135,7 +135,7 @@ class _Pass:
         return _Look(saw, outcomes, creations, updates, self._show(outcomes, lifespan))
 
     def _written(self) -> tuple[JsonObject, JsonObject]:
-        """The statuses, which templates may read; the claim's includes the handle's end."""
+        """The statuses that are written; templates read them."""
         return object_at(self.handle, "status"), object_at(self.scene.claim, "status")
 
     def _soon(self, before: tuple[JsonObject, JsonObject], lifespan: HandleLifespan | None) -> datetime | None:

@@ -57,7 +57,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return is_unbound(names, claim.document) and not is_detached(claim.document)
 
     def given_up(claim: KubeObject) -> Hashable:
-        """A claim that leaves its handle to reconcile itself."""
+        """Given up handles reconcile themselves."""
         gives_up = is_detached(claim.document) or left_alone(claim) or paused(claim.document)
         return frozenset({"given up"} if gives_up else ())
 
@@ -155,7 +155,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
 
 
 def _waiting(end: Kind, unbound: Callable[[KubeObject], bool], news: News[Any]) -> Relation:
-    """Claims without a handle wait for any object of the kind."""
+    """Claims without a handle are woken by news of any object of the kind."""
     return Relation(
         of=RESOURCE_CLAIM,
         to=end,
@@ -222,7 +222,7 @@ def _as_rendered(provider: KubeObject) -> Hashable:
 
 
 def _wish(scaling: KubeObject) -> Hashable:
-    """The scaling's request and its progress."""
+    """The scaling's request and progress."""
     return _field(scaling, "spec"), _field(scaling, "status"), scaling.metadata.deleting
 
 

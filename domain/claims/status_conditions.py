@@ -236,7 +236,7 @@ def shown_validation_errors(status: JsonObject) -> list[str]:
 
 
 def _by_clock(plan: ClaimPlan, look_at: datetime) -> dict[str, Any]:
-    """The state may change by time alone."""
+    """A deadline, only if time may change the claim's state."""
     return {"deadline": look_at, "at_deadline": "observe again"} if plan.by_clock else {}
 
 

@@ -72,7 +72,6 @@ def decide_balancer(world: BalancerWorld, now: datetime) -> Decision:
 
 
 def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
-    """After the first attempt to reach the project."""
     observations = _observations(world, ())
     if any(not world.refused(each.slot) for each in observations):
         return _decision(world, Phase.NEW, observations[0].summary, observations, working=True)
@@ -127,7 +126,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
 
 
 def _observations(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalancer, ...]:
-    """It must precede everything else."""
+    """Observes first, because everything else depends on it."""
     if not needs_look(world, steps):
         return ()
     return (
@@ -141,7 +140,7 @@ def _observations(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[Look
 
 
 def _plan(world: BalancerWorld, today: LoadBalancer, now: datetime) -> CloudPlan:
-    """Empty if the cloud has not been observed."""
+    """Empty until the cloud has been observed."""
     if world.cloud is not None and world.seen == world.look:
         return plan_cloud(today, world.cloud, now)
     return CloudPlan(settled=world.known.settled == world.look)
@@ -176,7 +175,7 @@ def _sets(world: BalancerWorld, rollout: Rollout, *, whole: bool) -> tuple[Actio
 
 
 def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
-    """Cloud problems are reported elsewhere."""
+    """Without problems of the cloud, which are reported elsewhere."""
     return (warning("Failed", rollout.problem),) if rollout.problem and not waits else ()
 
 
@@ -193,7 +192,7 @@ def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reach
 
 
 def _reached(world: BalancerWorld) -> JsonPatch:
-    """Remove that annotation, because objects may exist from now on."""
+    """Removes that annotation before the first cloud object is created."""
     seen = world.cloud is not None and world.seen == world.look
     if not seen or NOTHING_MADE_ANNOTATION not in world.balancer.metadata.annotations:
         return {}
@@ -201,7 +200,7 @@ def _reached(world: BalancerWorld) -> JsonPatch:
 
 
 def _mended(world: BalancerWorld, *, settled: bool) -> JsonPatch:
-    """Remove the sweep's drift annotation once the drift is repaired."""
+    """Removes the sweep's drift annotation after the repair."""
     seen = world.cloud is not None and world.seen == world.look and not world.cloud.groups_only
     if not (settled and seen) or DRIFT_ANNOTATION not in world.balancer.metadata.annotations:
         return {}
@@ -222,7 +221,7 @@ def _phase(
 
 
 def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
-    """Machines first, because they use all other objects."""
+    """Deletes machines first, because they use all other objects."""
     balancer = world.balancer
     if adopt(world):
         return gone("it has released everything")

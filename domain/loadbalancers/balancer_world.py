@@ -87,7 +87,7 @@ class LookAtBalancer(Look):
 
 
 class WriteStatus(Patch):
-    """Fields that the API server drops are not written again."""
+    """Remembers that the API server drops conditions, so they are not written again."""
 
     releases: bool = False  # the status says that no cloud object is left
 

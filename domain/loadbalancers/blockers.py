@@ -58,7 +58,7 @@ class Hindrance(Model):
 
     @classmethod
     def of(cls, type_: ErrorType, why: str, *, code: str = "", asked: timedelta | None = None) -> Hindrance:
-        """A conflict or an absence only requires another observation."""
+        """Conflicts and absences are no blockers: they only require another observation."""
         nature = Nature.QUOTA if code == QUOTA else _NATURES.get(type_, Nature.REFUSED)
         return cls(why=why, nature=nature, asked=asked or timedelta(0), ours=code in _OURS)
 
@@ -68,12 +68,12 @@ class Hindrance(Model):
 
     @property
     def weight(self) -> tuple[int, bool]:
-        """Its importance for people."""
+        """The higher, the more important for people."""
         return list(Nature).index(self.nature), not self.ours
 
     @property
     def problem(self) -> str:
-        """Empty if it resolves by itself."""
+        """Empty if it resolves without a person."""
         return "" if self.nature is Nature.UNDER_WAY else self.why
 
     def until(self, since: datetime, now: datetime) -> datetime:
@@ -94,7 +94,7 @@ def notices_of(problem: str, hindrance: Hindrance | None) -> tuple[Notice, ...]:
 
 
 def overdue(hindrance: Hindrance | None, since: datetime | None, now: datetime) -> tuple[Notice, ...]:
-    """For a temporary blocker that has lasted too long."""
+    """The message about a temporary blocker that lasts too long."""
     if hindrance is None or since is None or hindrance.nature is not Nature.UNDER_WAY or now - since < OVERDUE_AFTER:
         return ()
     return (warning("Failed", f"{hindrance.why}; this has lasted for more than ten minutes"),)

@@ -30,7 +30,6 @@ def failed_boots(machine_set: LoadBalancerSet) -> tuple[str, ...]:
 
 
 def boot_pause(failures: int) -> timedelta:
-    """After this number of consecutive failures."""
     if failures < 2:
         return timedelta(0)
     doubled: timedelta = FIRST_BOOT_PAUSE * (1 << min(failures - 2, _REMEMBERED))

@@ -112,7 +112,7 @@ def _fault(port: Port) -> str:
 
 
 def _endpoints(endpoints: Iterable[Endpoint]) -> tuple[list[tuple[str, ...]], list[Notice]]:
-    """Of each endpoint that has any."""
+    """One list per endpoint that has any address."""
     found, notices = [], []
     for endpoint in endpoints:
         addresses = tuple(address for address in endpoint.addresses if ip_version(address))
@@ -129,7 +129,7 @@ def _endpoints(endpoints: Iterable[Endpoint]) -> tuple[list[tuple[str, ...]], li
 
 
 def _ranges(options: LoadBalancerOptions) -> tuple[list[Document] | None, list[Notice]]:
-    """None for all sources."""
+    """None allows all sources."""
     if not options.load_balancer_source_ranges:
         return None, []
     ranges, notices = [], []
@@ -195,7 +195,7 @@ def _socket(protocol: str, address: str, number: int) -> Document:
 
 
 def _tells_client(port: Port, options: LoadBalancerOptions) -> bool:
-    """The port's backends receive the client address by PROXY protocol."""
+    """Whether backends receive the client address by PROXY protocol."""
     chosen = options.tcp_proxy_protocol_port_filter
     return options.tcp_proxy_protocol and (not chosen or port.port in chosen)
 

@@ -19,7 +19,6 @@ _MOST_CONNECTIONS = 60000
 
 
 def envoy_bootstrap(*, agent: tuple[str, int], admin: tuple[str, int]) -> Document:
-    """To be written as JSON or YAML."""
     discovery: Document = {"ads": {}, "resource_api_version": "V3"}
     http2: Document = {"@type": _HTTP, "explicit_http_config": {"http2_protocol_options": {}}}
     endpoint: Document = {"endpoint": {"address": _socket(agent)}}

@@ -37,7 +37,6 @@ _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 
 def parse_bool(text: str) -> bool | None:
-    """None for any other text."""
     return True if text in _TRUE else False if text in _FALSE else None
 
 

@@ -135,7 +135,7 @@ def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, sta
 
 
 def reports_of(machine: LoadBalancerMachine) -> tuple[MachineCondition, ...]:
-    """Without our mark."""
+    """The agent's conditions, without our mark."""
     return tuple(each for each in machine.status.conditions if each.type != MARKED)
 
 

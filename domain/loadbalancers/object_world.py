@@ -41,7 +41,6 @@ class ObjectWorld(object_world.ObjectWorld):
 
 
 def writes(world: ObjectWorld, patch: JsonPatch, *, subresource: str = "") -> tuple[Patch, ...]:
-    """None for an empty patch."""
     if not patch:
         return ()
     metadata = patch.get("metadata")

@@ -5,7 +5,7 @@ from domain.model import Model
 
 
 class ProjectReference(Model):
-    """By its credentials Secret; `project_id` overrides the Secret's own project."""
+    """A project, identified by its credentials Secret; `project_id` overrides the Secret's own project."""
 
     namespace: str
     secret: str

@@ -19,7 +19,7 @@ from domain.resource import ObjectMeta
 
 
 def _shown_to_service(balancer: LoadBalancer) -> Hashable:
-    """The address, and whether a machine answers there."""
+    """The parts that a Service depends on: the address, and whether a machine answers there."""
     answers = balancer.spec.replicas == 0 or bool(balancer.status.ready_replicas)
     return balancer.status.external_ip or "", answers
 
@@ -54,14 +54,14 @@ def _set_names(machine_set: LoadBalancerSet) -> Iterable[Hashable]:
 
 
 def _rolled_out(machine_set: LoadBalancerSet) -> Hashable:
-    """What its LoadBalancer depends on."""
+    """The parts that its LoadBalancer's rollout depends on."""
     meta, status = machine_set.metadata, machine_set.status
     conditions = tuple((each.type, each.status) for each in status.conditions)
     return status.replicas, status.ready_replicas, conditions, tuple(sorted(meta.labels.items())), meta.deleting
 
 
 def _health(machine: LoadBalancerMachine) -> Hashable:
-    """What its set depends on; repeated identical reports are excluded."""
+    """The parts that its set depends on; repeated identical reports are excluded."""
     meta = machine.metadata
     conditions = sorted((each.type, each.status, str(each.last_transition_time)) for each in machine.status.conditions)
     annotations, labels = (tuple(sorted(each.items())) for each in (meta.annotations, meta.labels))
@@ -100,7 +100,7 @@ RELATIONS = (
 
 
 def endpoints(installation: Installation) -> Relation:
-    """The nodes, which are the endpoints of every Service with a load balancer."""
+    """Nodes are the endpoints of every Service with a load balancer."""
     return Relation(
         of=Service,
         to=Node,

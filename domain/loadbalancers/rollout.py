@@ -217,7 +217,7 @@ def _top(sets: Sequence[LoadBalancerSet]) -> int:
 
 
 def _revision(balancer: LoadBalancer, current: LoadBalancerSet, sets: Sequence[LoadBalancerSet]) -> int:
-    """Higher than that of any other set."""
+    """Higher than the revision of any other set."""
     own, others = _number(current.revision) or 0, _top([each for each in sets if each is not current])
     mine = _number(balancer.revision) or 0
     if own > others:
@@ -267,7 +267,7 @@ def _to_zero(each: LoadBalancerSet) -> SetPatch:
 
 
 def _forgotten(others: Sequence[LoadBalancerSet]) -> tuple[str, ...]:
-    """Empty sets beyond the latest revisions, which are kept for rollbacks."""
+    """Empty sets beyond the newest revisions, which are kept for rollbacks."""
     empty = [
         each for each in others if not (each.spec.replicas or each.status.ready_replicas or each.metadata.deleting)
     ]
@@ -276,7 +276,6 @@ def _forgotten(others: Sequence[LoadBalancerSet]) -> tuple[str, ...]:
 
 
 def _counts(balancer: LoadBalancer, sets: Sequence[LoadBalancerSet]) -> JsonPatch:
-    """Of all sets."""
     status = balancer.status
     wanted = status.model_copy(
         update={

@@ -271,7 +271,7 @@ def _age(machine: LoadBalancerMachine) -> tuple[str, str]:
 
 
 def _with(machine_set: LoadBalancerSet, annotate: JsonPatch) -> LoadBalancerSet:
-    """After the write of its annotations."""
+    """The set as it is after the write of its annotations."""
     metadata = annotate.get("metadata")
     changed = metadata.get("annotations") if isinstance(metadata, dict) else None
     if not isinstance(changed, dict):

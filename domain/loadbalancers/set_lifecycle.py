@@ -106,7 +106,7 @@ def _scaled(world: SetWorld, plan: SetPlan) -> tuple[Action, ...]:
 
 
 def _machine_patches(world: SetWorld, plan: SetPlan) -> tuple[PatchMachine, ...]:
-    """Marks and revisions of the remaining machines."""
+    """The patches of marks and revisions of machines that stay."""
     found: dict[str, PatchMachine] = {}
     for each in plan.marks:
         patch, status = mark_patches(each.machine, each.health)

@@ -92,8 +92,6 @@ class PatchMachine(_MachineAction):
 
 
 class DeleteMachine(_MachineAction):
-    """Its own lifecycle removes its cloud objects."""
-
     activity: ClassVar[str] = "loadbalancers.delete_machine"
     title: ClassVar[str] = "delete LoadBalancerMachine {name}"
 

@@ -38,7 +38,7 @@ def template_hash(balancer: LoadBalancer) -> str:
 
 
 def cloud_hash(balancer: LoadBalancer) -> str:
-    """`status.openstackReconcileHash`."""
+    """The value of `status.openstackReconcileHash`."""
     spec = balancer.spec
     document: Document = {
         "adHocDebug": bool(parse_bool(balancer.metadata.annotations.get(AD_HOC_DEBUG_ANNOTATION, ""))),

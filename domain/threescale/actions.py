@@ -14,8 +14,6 @@ SECRET = "Secret"  # noqa: S105 - no secret itself
 
 
 class Stored(writes.Written):
-    """`obj` is empty if it is gone. `world` is observed again if the spec has changed."""
-
     obj: JsonObject = {}
     world: Any = None
 
@@ -30,7 +28,7 @@ class _OwnWrite(writes.Write):
         return (stored.world.recall(world) if stored.world is not None else world).stored(stored.obj)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Store the refusal by slot: conflicts count."""
+        """Conflicts count as failures, too."""
         return Action.refuse(self, world, refusal)
 
 
@@ -45,7 +43,7 @@ class PatchObject(_OwnWrite, writes.Patch):
 
 
 class ShowStatus(_OwnWrite, writes.Patch):
-    """`in_sync`: it only reports that the sync takes long."""
+    """`in_sync`: the write only reports that the synchronization takes long."""
 
     subresource: str = "status"
     note: str = "write the status"
@@ -64,8 +62,6 @@ class ShowStatus(_OwnWrite, writes.Patch):
 
 
 class DeleteObject(_OwnWrite, writes.Delete):
-    """Because its owner is gone."""
-
     observed_after: ClassVar[bool] = False
 
     @property
@@ -81,8 +77,6 @@ class DropFinalizer(_OwnWrite, writes.DropFinalizer):
 
 
 class Beside(Model):
-    """Changed fields of the world."""
-
     beside: dict[str, Any] = {}
 
 
@@ -109,5 +103,4 @@ class WriteSecret(ClusterWrite):
 
     @property
     def summary(self) -> str:
-        """Only keys, never values."""
         return f"write {', '.join((*self.generated, *self.values))} to its Secret"

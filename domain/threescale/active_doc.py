@@ -39,7 +39,7 @@ _PATH = "active_docs"
 
 
 class Text(Model):
-    """Read from a Secret or an address."""
+    """An OpenAPI document's text, read from a Secret or an address."""
 
     body: str = ""
     version: str = ""
@@ -82,7 +82,7 @@ class ObservedDocument(ObservedOne):
 
 
 def fetched_again(decision: Decision, document: Document, now: datetime) -> Decision:
-    """Changes at an address cause no event."""
+    """Polls, because changes at an address cause no event."""
     if not document.url:
         return decision
     deadline = earliest([decision.deadline, now + FETCH_EVERY])
@@ -124,7 +124,7 @@ def _is_former(found: FoundDocument, document: ActiveDoc) -> bool:
 
 
 def _product(document: ActiveDoc, products: Iterable[Product], url: str) -> Product | None:
-    """One of the same tenant first, then the oldest."""
+    """The ActiveDoc's product: one of the same tenant first, then the oldest."""
     named = [each for each in products if each.spec.system_name == document.spec.product_system_name]
     return min(
         named,

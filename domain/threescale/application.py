@@ -77,7 +77,7 @@ class ObservedApplication(ObservedOne):
         return _decided(self, now)
 
     def is_it(self, found: FoundApplication) -> bool:
-        """By the recorded creation, unless another object has it."""
+        """By the recorded creation, unless another object has the application."""
         return is_application(found, created(self.resource.metadata), (each.id for each in self.holders))
 
     def read(self, read: Read, body: object) -> Self:
@@ -244,7 +244,7 @@ def _without_plan(application: Application, product: Product) -> Blocker:
 
 
 def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blocker | None:
-    """Missing credentials for a creation."""
+    """Why a creation must wait for missing credentials."""
     makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # after a deletion it is created again
     wanted = credentials(observed.resource, product).values() if makes else ()
     missing = [key for key in wanted if key not in observed.secrets]

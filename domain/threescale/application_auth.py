@@ -44,8 +44,8 @@ class SecretContent(Model):
 
 
 class ObservedAuth(ObservedOne):
-    """`application`, `account`, `product` and `secret` are None if they do not exist. `done`: slots of completed
-    writes.
+    """`application`, `account`, `product` and `secret` are None if they do not exist. `done` has the slots of
+    completed writes.
     """
 
     item: ClassVar[type[FoundApplication]] = FoundApplication
@@ -68,11 +68,11 @@ class ObservedAuth(ObservedOne):
         return self.without_account(now) or _decided(self, now)
 
     def is_it(self, found: FoundApplication) -> bool:
-        """It is read by id only."""
+        """Always false, because the application is read by id only."""
         return False
 
     def wrote(self, write: Write, body: object) -> Self:
-        """The application's state stays valid."""
+        """The state that was read stays valid, because the write changes only credentials."""
         return self.beside({"done": (*self.done, write.slot)})
 
 

@@ -37,7 +37,7 @@ def references(plans: Mapping[str, ApplicationPlan]) -> set[MetricReference]:
 
 
 def reads(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> Iterable[Read]:
-    """Missing reads; of plans that stay only."""
+    """The missing reads; parts only of plans that stay."""
     for plan in found:
         if plan.system_name not in wanted:
             continue
@@ -74,7 +74,7 @@ def offer(service_id: int, wanted: Mapping[str, ApplicationPlan], found: Sequenc
 
 
 def limit_and_price(plan: ApplicationPlan, found: FoundPlan, ids: MetricIds) -> tuple[Write, ...]:
-    """All metrics must be known."""
+    """The metrics' ids must be complete."""
     return (*_limits(plan, found, ids), *_prices(plan, found, ids))
 
 

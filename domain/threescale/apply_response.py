@@ -152,7 +152,7 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
 
 
 def _looked(read: Read, found: object) -> dict[str, bool]:
-    """If the remembered id is not found, it is searched by name."""
+    """An object not found by its remembered id is searched by name."""
     lost = bool(read.of) and found is None
     return {"looked": not lost, "lost": lost}
 

@@ -38,7 +38,7 @@ def promotion(service_id: int, newest: Mapping[str, int]) -> Iterable[Write]:
 
 
 def newest_after(newest: Mapping[str, int], read: Read, answer: object) -> dict[str, int]:
-    """An answer of None means no version, which is 0."""
+    """The newest version; 0 if there is none (the answer None)."""
     version = answer_of(read.resource.value, answer).get("version", 0)
     return {**newest, read.path.split("/")[-2]: version if isinstance(version, int) else 0}
 

@@ -134,7 +134,7 @@ def _releasing(
 
 
 def _renaming(backend: Backend, there: FoundBackendApi) -> Blocker:
-    """3scale never changes a system name."""
+    """3scale never changes a system name, so a rename is reported as an error."""
     detail = f"SystemName is immutable: backend {there.id} is called {there.system_name} in 3scale."
     fault = Fault(path="spec.systemName", value=backend.spec.system_name, detail=detail)
     return invalid(str(fault))

@@ -21,7 +21,7 @@ from domain.threescale.remote_state import UnexpectedAnswerError
 
 
 class Resource(StrEnum):
-    """The value is 3scale's JSON wrapper."""
+    """A type of 3scale's API. The value is its JSON wrapper."""
 
     SERVICE = "service"
     BACKEND = "backend_api"
@@ -129,7 +129,7 @@ class Read(Call):
 
     @property
     def summary(self) -> str:
-        """Without the query of an address, which may be secret."""
+        """Leaves out an address's query, which may be secret."""
         return f"read {self.path.partition('?')[0]}"
 
     def learn(self, world: Any, body: object) -> Any:
@@ -167,12 +167,12 @@ class Write(Call):
 
     @property
     def slot(self) -> str:
-        """The same effect has the same slot in later passes."""
+        """Stable across passes for the same effect."""
         return f"{self.method} {self.path} {self.about}".strip()
 
     @property
     def summary(self) -> str:
-        """Without any value."""
+        """Without values, which may be secret."""
         verb = {"POST": "create", "DELETE": "delete"}.get(self.method, "change")
         return f"{verb} {self.resource.value} {self.about or self.id or ''}".strip()
 
@@ -217,18 +217,17 @@ def shortened(words: str) -> str:
 
 
 def creation(resource: Resource, path: str, fields: dict[str, Json], key: dict[str, Json], about: str) -> Write:
-    """Without None fields."""
+    """Fields that are None are left out."""
     sent = {name: value for name, value in fields.items() if value is not None}
     return Write(resource=resource, method="POST", path=path, fields=sent, key=key, about=about)
 
 
 def change(resource: Resource, path: str, id_: int, fields: dict[str, Json], about: str) -> Write:
-    """`path` is its list's."""
+    """`path` is the path of the list."""
     return Write(resource=resource, method="PUT", path=f"{path}/{id_}", id=id_, fields=fields, about=about)
 
 
 def deletion(resource: Resource, path: str, id_: int, about: str = "") -> Write:
-    """`path` is its list's."""
     return Write(resource=resource, method="DELETE", path=f"{path}/{id_}", id=id_, about=about)
 
 

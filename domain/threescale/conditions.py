@@ -77,7 +77,7 @@ class Situation(Model):
 
 
 def conditions(kind: Kind, situation: Situation, before: Conditions, now: datetime) -> Conditions:
-    """Unchanged ones keep their transition time."""
+    """Unchanged conditions keep their transition time."""
     true_ones = _true_types(kind, situation.standing)
     shown = sorted({*TYPES[kind.name], *true_ones}, key=partial(_place, kind))
     known = {condition.type: condition for condition in before}

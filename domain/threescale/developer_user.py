@@ -121,7 +121,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
 
 
 def _without_password(observed: ObservedUser, fields: dict[str, object], now: datetime) -> Decision:
-    """Failed, because clients count a waiting user as created."""
+    """The state Failed, because clients count a waiting user as created."""
     password = password_of(observed.resource)
     message = f"Secret {password.name} is missing, or lacks the key {password.key}"
     waits_for = (f"Secret/{password.namespace}/{password.name}",)

@@ -34,10 +34,9 @@ def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str]
 
 
 def text_at(body: str) -> Text:
-    """The version is a hash."""
+    """The document's version is a hash of the text."""
     return Text(body=body, version=hashlib.sha256(body.encode()).hexdigest())
 
 
 def look_at(document: Document) -> Read | None:
-    """None for a document in a Secret."""
     return Read(resource=Resource.TEXT, path=document.url) if document.url else None

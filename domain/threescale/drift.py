@@ -149,7 +149,7 @@ def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str,
 
 
 def _problem(each: CustomResource, lists: Lists) -> str:
-    """Empty if an object in sync does not differ."""
+    """How the object in sync differs; empty if it does not."""
     match each:
         case Product() if lists.services is not None:
             return _compared(each, lists.services, lambda found: bool(tuple(changes_of_service(each.spec, found))))
@@ -195,7 +195,6 @@ def in_step(each: CustomResource) -> bool:
 
 
 def _id(each: CustomResource) -> int:
-    """0 if it has none."""
     match each:
         case Product():
             return each.status.product_id or 0

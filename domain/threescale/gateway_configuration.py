@@ -55,7 +55,7 @@ def differing_proxy(wanted: Mapping[str, Json], found: Mapping[str, Json]) -> di
 
 
 def flows(deployment: Deployment | None) -> dict[str, Json]:
-    """Empty to keep them."""
+    """Empty keeps 3scale's value."""
     authentication = deployment.authentication if deployment else None
     oidc = authentication.oidc if authentication else None
     return dict(oidc.authentication_flow.model_dump(by_alias=False)) if oidc and oidc.authentication_flow else {}
@@ -132,7 +132,7 @@ def _oidc(spec: ProductSpec) -> OpenIdConnect | None:
 
 
 def _open(policy: Policy) -> bool:
-    """Whether the configuration comes from a Secret: a non-empty one in the spec takes precedence."""
+    """Whether the configuration comes from a Secret, which only happens if the spec's own is empty."""
     return not policy.configuration and policy.configuration_ref is not None
 
 

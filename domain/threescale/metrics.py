@@ -40,7 +40,6 @@ class Owner(Model):
         return cls(path=path, rules_path=f"{path}/mapping_rules", backend_id=id_)
 
     def bare(self, metric: FoundMetric) -> str:
-        """The name in custom resources."""
         return bare_name(metric.system_name, self.backend_id) if self.backend_id else metric.system_name
 
     def ids(self, metrics: Iterable[FoundMetric]) -> dict[str, int]:
@@ -59,7 +58,7 @@ class Counting(Model):
 
 
 class _Wanted(Model):
-    """As with the replaced operator, an absent description equals an empty one."""
+    """An absent description equals an empty one, as with the replaced operator."""
 
     name: str
     method: bool
@@ -136,7 +135,7 @@ def _is_wanted(owner: Owner, found: FoundMetric, wanted: Mapping[str, _Wanted]) 
 def _changes(
     owner: Owner, wanted: Mapping[str, _Wanted], keeps: Mapping[str, FoundMetric], hits: int
 ) -> Iterable[Write]:
-    """One call per metric, plus temporary names where metrics swap theirs."""
+    """One call per metric, plus temporary names where metrics exchange theirs."""
     by_id = {each.id: name for name, each in keeps.items()}
     differing = {each.id: wanted[name].differing(each) for name, each in keeps.items()}
     names = {id_: str(fields["friendly_name"]) for id_, fields in differing.items() if "friendly_name" in fields}
@@ -177,7 +176,7 @@ def _where(owner: Owner, *, method: bool, hits: int) -> tuple[Resource, str]:
 
 
 def _place(rule: FoundMappingRule) -> tuple[int, int]:
-    """Backends list their rules by id."""
+    """Backends list their rules by id, products by position."""
     return rule.position, rule.id
 
 

@@ -54,12 +54,11 @@ def same_money(wanted: str | None, found: Json) -> bool:
 
 
 def bare_name(system_name: str, backend_id: int) -> str:
-    """Without the backend's id, as in custom resources."""
+    """The system name without the backend's id, as custom resources use it."""
     return system_name.removesuffix(f".{backend_id}")
 
 
 def chain_of(policies: Sequence[Policy]) -> list[dict[str, Json]]:
-    """As it is sent and stored."""
     chain: list[dict[str, Json]] = [
         {
             "name": policy.name,
@@ -75,7 +74,7 @@ def chain_of(policies: Sequence[Policy]) -> list[dict[str, Json]]:
 
 
 def same_chain(wanted: Sequence[Policy], found: Sequence[dict[str, Json]]) -> bool:
-    """The order counts."""
+    """The order of policies counts."""
     names = ("name", "version", "configuration", "enabled")
     return same_json(chain_of(wanted), [{name: entry.get(name) for name in names} for entry in found])
 

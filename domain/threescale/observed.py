@@ -73,8 +73,6 @@ class Memory(Model):
 
 
 class Unreadable(World):
-    """An object that violates its schema."""
-
     problem: str
 
 
@@ -102,17 +100,17 @@ class Blocker(Model):
 
 
 def waiting(message: str, *waits_for: str) -> Blocker:
-    """Something must be created or removed first."""
+    """Something else must be created or removed first."""
     return Blocker(standing=SyncState.WAITING, message=message, waits_for=waits_for)
 
 
 def invalid(message: str, *waits_for: str) -> Blocker:
-    """A fault of the spec, or of a referent."""
+    """The spec, or an object that it references, is faulty."""
     return Blocker(standing=SyncState.INVALID, message=message, waits_for=waits_for)
 
 
 def failed(message: str, *waits_for: str) -> Blocker:
-    """Something that must be corrected elsewhere."""
+    """Something must be corrected outside the object."""
     return Blocker(standing=SyncState.FAILED, message=message, waits_for=waits_for)
 
 
@@ -137,7 +135,7 @@ def outcome_of(phase: str, actions: tuple[Action, ...]) -> Outcome:
 
 
 def acts(phase: Phase, why: str, *actions: Action, **more: Any) -> Decision:
-    """The actions run in this order."""
+    """A decision whose actions run in this order."""
     then = _LOOK if more.get("deadline") else ""
     return Decision(phase=phase, outcome=outcome_of(phase, actions), why=why, actions=actions, at_deadline=then, **more)
 
@@ -176,7 +174,7 @@ class Observed(World):
 
     @property
     def known_id(self) -> int:
-        """In this tenant, from status or annotation; 0 if none."""
+        """The remembered id if it is from this tenant; 0 otherwise."""
         host = getattr(getattr(self.resource, "status", None), "provider_account_host", None)
         return known_at(self.provider.url, host, remembered_id(self.resource))
 
@@ -191,7 +189,7 @@ class Observed(World):
         raise NotImplementedError(f"{type(self).__name__} writes no {write.path}")
 
     def forget(self) -> Self:
-        """Without 3scale's state, which may be wrong."""
+        """Drops the state of 3scale, which may be wrong."""
         return self.model_copy(update={name: type(self).model_fields[name].default for name in self.learnt})
 
     def kept(self) -> object:
@@ -251,7 +249,7 @@ class Observed(World):
         return next_look(since, now, resource.metadata.uid)
 
     def reported(self, situation: Situation, now: datetime, fields: Mapping[str, object]) -> JsonPatch:
-        """The patch of the status, from the model's field names; empty if unchanged."""
+        """The patch of the status, given the model's field names; empty if nothing changes."""
         resource: Any = self.resource
         before = resource.status
         known = {} if _stays_behind(resource, fields) else fields
@@ -305,7 +303,7 @@ class Observed(World):
         now: datetime,
         fields: Mapping[str, object] | None = None,
     ) -> Decision:
-        """A refused write determines the object's state."""
+        """A refused write to the cluster determines the object's state."""
         standing = {each.slot: self.refusals[each.slot] for each in writes if each.slot in self.refusals}
         if held(standing, now):
             return self.as_refused(standing, now, fields)
@@ -319,7 +317,7 @@ class Observed(World):
         digests: Digests | None = None,
         why: str = "in sync with 3scale",
     ) -> Decision:
-        """`digests` are stored with the status."""
+        """The decision when all is in sync; `digests` are stored with the status."""
         resource, patch = self.resource, JsonPatch()
         if digests is not None:
             own_id = fields.get(OWN_IDS[resource.kind_of.name])
@@ -394,15 +392,13 @@ class Observed(World):
 
 
 class ObservedOne(Observed):
-    """An object without parts."""
-
     item: ClassVar[type[Identified]]
     wrapper: ClassVar[Resource]
 
     found: One[Any] = One()
 
     def is_it(self, found: Any) -> bool:
-        """If the id is unknown."""
+        """Only called while the id is unknown."""
         raise NotImplementedError
 
     def read(self, read: Read, body: object) -> Self:
@@ -416,18 +412,16 @@ class ObservedOne(Observed):
 
 
 def finalizer_set(resource: CustomResource) -> JsonPatch:
-    """Empty if it is set."""
     meta, finalizer = resource.metadata, resource.kind_of.finalizer
     return {} if finalizer in meta.finalizers else {"metadata": {"finalizers": [*meta.finalizers, finalizer]}}
 
 
 def status_patch(resource: Any, changed: Mapping[str, object]) -> JsonPatch:
-    """Empty if unchanged."""
     return difference(resource.status, resource.status.model_copy(update=changed))
 
 
 def status_in_sync(resource: Any, why: str, now: datetime) -> JsonPatch:
-    """A deleted object's status stays."""
+    """A deleted object's status stays as it is."""
     if resource.metadata.deleting:
         return {}
     return status_patch(resource, {"conditions": in_sync(resource.kind_of, why, resource.status.conditions, now)})
@@ -451,7 +445,6 @@ def _waits(kind: Kind) -> str:
 
 
 def situation_of(refusals: Iterable[Refusal]) -> Situation:
-    """Independent of their order."""
     listed = sorted(refusals, key=lambda each: each.message)
     invalid = any(each.type is ErrorType.INVALID for each in listed)
     message = "; ".join(dict.fromkeys(each.message for each in listed))
@@ -459,12 +452,10 @@ def situation_of(refusals: Iterable[Refusal]) -> Situation:
 
 
 def held(refusals: Mapping[str, Refusal], now: datetime) -> tuple[str, ...]:
-    """Slots that are not retried yet."""
     return tuple(slot for slot, refusal in refusals.items() if refusal.retry_at > now)
 
 
 def blocking(sync: Sync, refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
-    """The refusals of wanted calls."""
     slots = {each.slot for each in (*sync.writes, *sync.reads)}
     return {slot: refusal for slot, refusal in refusals.items() if slot in slots}
 

@@ -87,7 +87,7 @@ class ObservedOpenApi(Observed):
         return self.beside({"text": text_at(str(body))})
 
     def forget(self) -> Self:
-        """A document at an address is fetched again; a Secret's is observed."""
+        """A document at an address is fetched again; one in a Secret is observed anyway."""
         return self if self.resource.spec.openapi_ref.secret_ref else self.beside({"text": None})
 
 
@@ -201,7 +201,7 @@ def _settled(observed: ObservedOpenApi, product: Product, fields: dict[str, obje
 
 
 def _is_final(product: Product) -> bool:
-    """Whether it is not just waiting for its backend."""
+    """Whether the Product's state is more than a wait for its backend."""
     return not is_true(product.status.conditions, "Orphan")
 
 
@@ -229,12 +229,12 @@ def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
 
 
 def _sibling(name: str, there: Sequence[C]) -> C | None:
-    """One without owner: the name contains the uid."""
+    """An object of the generated name without an owner: the name contains the uid, so it is ours."""
     return next((each for each in there if each.metadata.name == name), None)
 
 
 def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model) -> tuple[WriteChild, ...]:
-    """Empty if no write is needed."""
+    """Empty if nothing differs."""
     kind = PRODUCT if spec is generated.product else BACKEND
     annotations = _annotations(open_api.metadata, kind)
     if there is None:

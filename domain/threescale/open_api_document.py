@@ -85,16 +85,12 @@ class Operation(_Strict):
 
 
 class Call(Model):
-    """The verb is in capitals."""
-
     verb: str
     path: str
     operation: Operation
 
 
 class Api(Model):
-    """`calls` are sorted by path and verb."""
-
     info: Info
     server: Server | None
     security: tuple[Scheme, ...]
@@ -185,7 +181,7 @@ def _instead_of_object(text: str, whole: Json) -> str:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Refuses duplicate keys and keeps dates as texts."""
+    """Refuses duplicate keys, and keeps dates as texts."""
 
     yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in listed if tag != "tag:yaml.org,2002:timestamp"]

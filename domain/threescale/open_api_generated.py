@@ -159,7 +159,7 @@ def _friendly_name(call: Call) -> str:
 
 
 def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
-    """Methods' system names need not be unique."""
+    """The calls by name: methods' friendly names need not be unique, operationIds must be."""
     named = []
     said: dict[str, Call] = {}
     for call in calls:

@@ -41,7 +41,7 @@ from domain.threescale.spec_validation import Fault, faults_of_product, message_
 
 
 class SecretText(Model):
-    """It never leaves the process. `version` is the Secret's."""
+    """A value that never leaves the process. `version` is the Secret's."""
 
     key: SecretKey
     text: str
@@ -124,7 +124,7 @@ def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], faults:
 
 
 def _without_secrets(observed: ObservedProduct, faults: tuple[Fault, ...]) -> Blocker:
-    """Missing Secrets or keys are waited for; bad content or a missing reference is invalid."""
+    """Waits for missing Secrets or keys; bad content and a missing reference are invalid."""
     product, there = observed.resource, {each.key for each in observed.secrets}
     keys = secrets_of(product.spec, product.metadata.namespace)
     missing = [key for key in keys if key not in there]
@@ -170,7 +170,7 @@ def _synced(
 
 
 def _is_renamed(product: Product, found: FoundProduct) -> bool:
-    """3scale never changes a system name."""
+    """Whether the system name differs, which 3scale never changes."""
     service = found.service
     return service is not None and bool(service.system_name) and service.system_name != product.spec.system_name
 

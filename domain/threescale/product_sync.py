@@ -137,7 +137,9 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
 def _cleared(
     spec: ProductSpec, owner: Owner, found: FoundProduct, obstacles: tuple[Write, ...], refused: set[str]
 ) -> list[Write]:
-    """Remove them from the gateway, then delete them; nothing while 3scale refuses (production uses them)."""
+    """Removes obstacles from the gateway, then deletes them. Returns nothing while 3scale refuses, because
+    production uses them.
+    """
     allowed = unless_refused(obstacles, refused)
     if not allowed:
         return []
@@ -226,7 +228,7 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
 
 
 def _terms(spec: ProductSpec, plans: Iterable[FoundPlan], ids: Mapping[tuple[str, str], int]) -> Iterable[Write]:
-    """Those of missing plans and metrics wait."""
+    """Limits and prices; those of missing plans and metrics wait."""
     for plan in plans:
         wanted = spec.application_plans.get(plan.system_name)
         if wanted is not None:

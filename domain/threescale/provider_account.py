@@ -25,7 +25,7 @@ INSECURE = "insecure_skip_verify"
 
 
 class SecretView(Model):
-    """The keys and the tenant's address, no other values."""
+    """A Secret's keys and the tenant's address, without other values."""
 
     name: str
     keys: tuple[str, ...] = ()
@@ -88,9 +88,8 @@ def same_tenant(one: str | None, other: str | None) -> bool:
 
 
 def known_at(url: str, host: str | None, id_: int | None) -> int:
-    """The remembered id, if it is from the tenant at this address; 0 if from another one.
-
-    `host` is the address in the object's status, where the id is from.
+    """The remembered id; 0 if it is from a tenant at another address. `host` is the address in the object's
+    status, which the id belongs to.
     """
     elsewhere = bool(host) and not same_tenant(host, url)
     return 0 if elsewhere else id_ or 0

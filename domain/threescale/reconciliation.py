@@ -70,7 +70,7 @@ def _owned(world: Observed) -> Decision | None:
 
 
 def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
-    """Whether only a first, probably temporary refusal is left, which the status does not show."""
+    """Whether the decision only waits after a first refusal, probably temporary, that the status does not show."""
     standing = [each for each in world.refusals.values() if each.retry_at > now]
     quiet = all(each.type in _PASSING and (each.attempts == 1 or _is_asked_for(each)) for each in standing)
     idle = all(isinstance(each, ShowStatus) for each in decision.actions)
@@ -78,12 +78,12 @@ def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
 
 
 def _is_asked_for(refusal: Refusal) -> bool:
-    """Whether 3scale has given a delay."""
+    """3scale has given a delay."""
     return refusal.type is ErrorType.THROTTLED and bool(refusal.asked)
 
 
 def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[Action, ...]:
-    """A pass without any call has not begun."""
+    """A report that the object is still in sync, if the pass lasts long."""
     if world.seated_for is None or world.told_in_sync:
         return ()
     if not lasts(world.seated_for + max(timedelta(0), (decision.deadline or now) - now)):
@@ -93,7 +93,7 @@ def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[
 
 
 def _noted(world: Observed) -> JsonPatch:
-    """If blocked, the next pass compares again."""
+    """After a blocker the next pass compares with 3scale again."""
     annotations = world.resource.metadata.annotations
     asked = {LOOKED: annotations.get(DRIFT, ""), **({RETRIED: world.retry} if world.retry else {})}
     noted = {name: value for name, value in asked.items() if annotations.get(name, "") != value}

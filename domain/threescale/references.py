@@ -94,7 +94,7 @@ def shared_path(spec: ProductSpec) -> Blocker | None:
 
 
 def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
-    """None if the object itself is the oldest."""
+    """The oldest object of the same name, which has precedence; None if it is this one."""
     others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
     oldest = min([meta, *others], key=seniority)
     return None if oldest.uid == meta.uid else oldest
@@ -105,7 +105,7 @@ def seniority(meta: ObjectMeta) -> tuple[datetime, str]:
 
 
 def users_of(backend: Backend, products: Sequence[Product]) -> tuple[Product, ...]:
-    """Only products in 3scale."""
+    """The products in 3scale that use the backend."""
     name, host = backend.spec.system_name, backend.status.provider_account_host
     return tuple(
         product
@@ -122,12 +122,12 @@ def account_usable(account: DeveloperAccount) -> bool:
 
 
 def id_of_account(account: DeveloperAccount, url: str) -> int:
-    """Even if restored without a status; 0 if none."""
+    """Also found if the account was restored without a status; 0 if there is none."""
     return known_at(url, account.status.provider_account_host, remembered_id(account))
 
 
 def finalizer_removed(account: DeveloperAccount | None) -> bool:
-    """Whether users and applications have nothing to delete: the account is gone, or stays in 3scale."""
+    """Whether users and applications need not be deleted, because the account is gone or stays in 3scale."""
     if account is None:
         return True
     meta = account.metadata
@@ -135,7 +135,7 @@ def finalizer_removed(account: DeveloperAccount | None) -> bool:
 
 
 def takes_its_own(account: DeveloperAccount) -> bool:
-    """Not while 3scale refuses the account's deletion."""
+    """Whether 3scale deletes users and applications with the account; not while it refuses that."""
     return account.metadata.deleting and not is_true(account.status.conditions, FAILED)
 
 

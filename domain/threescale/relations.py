@@ -105,7 +105,7 @@ def _true_conditions(resource: CustomResource) -> set[str]:
 
 @cache
 def _named(*kinds: type[CustomResource]) -> Callable[[CustomResource], list[str]]:
-    """The names by which an object references these kinds."""
+    """Namespace and names by which an object references objects of these kinds."""
     prefixes = tuple(f"{kind.kind_of.name}/" for kind in kinds)
     return lambda resource: [each for each in refers_to(resource) if each.startswith(prefixes)]
 
@@ -181,7 +181,7 @@ def _may_yield(moved: tuple[str, str, bool], other: tuple[str, str, bool]) -> bo
 
 
 def _wakes_duplicates(told: News[CustomResource]) -> Relation:
-    """Objects of one kind with the same name in 3scale."""
+    """Wakes objects of one kind with the same name in 3scale."""
     return Relation(of=MODELS, to=MODELS, by=_called, known_as=_called, told=told, trait=_rank)
 
 

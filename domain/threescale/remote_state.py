@@ -17,7 +17,7 @@ MANAGED_BY = {"managed_by": "operator"}
 
 
 class Found(Model):
-    """Null means empty."""
+    """A null field of 3scale's answer means empty."""
 
     @model_validator(mode="before")
     @classmethod
@@ -189,7 +189,7 @@ def answer_of(wrapper: str, answer: object) -> JsonObject:
 
 
 def answers_of(wrapper: str, answer: object) -> tuple[JsonObject, ...]:
-    """None means an absent list."""
+    """The entries of an answer; None means an absent list."""
     return tuple(answer_of(wrapper, each) for each in entries_of(answer))
 
 

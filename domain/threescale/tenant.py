@@ -104,7 +104,7 @@ def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | No
 
 
 def secret_of(tenant: Tenant, answer: object) -> JsonObject:
-    """From a creation's response; empty without a token. It never leaves the calling process."""
+    """The Secret's content from a creation's response; empty without a token. It never leaves the calling process."""
     created = answer_of(Resource.TENANT.value, answer)
     token = str(answer_of("access_token", created).get("value") or "")
     if not token:
@@ -190,7 +190,7 @@ def _blocker(observed: ObservedTenant, item: FoundTenant | None) -> Blocker | No
 
 
 def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Blocker:
-    """The tenant exists, but a person must create a token."""
+    """The state of a tenant without a token: a person must create one."""
     reference = tenant.spec.tenant_secret_ref
     why = f"has the address {other}, which belongs to another tenant" if other else f"has no {TOKEN_KEY}"
     where = f" at {address}" if address else ""

@@ -55,7 +55,7 @@ def tenant_in(answer: object) -> FoundTenant:
 
 
 def is_tenant(found: FoundTenant, tenant: Tenant) -> bool:
-    """Same organisation, our mark, not scheduled for deletion."""
+    """By the same organisation and our mark, if not scheduled for deletion."""
     ours = MANAGED_BY.items() <= found.annotations.items()
     return ours and found.org_name == tenant.spec.organization_name and found.state != LEAVING
 
@@ -74,7 +74,7 @@ def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) 
 
 
 def wrote_tenant(found: KnownTenant, write: Write, answer: object) -> KnownTenant:
-    """Users are read again."""
+    """Users are read again after each change of a user."""
     if write.resource is Resource.USER:
         return found.model_copy(update={"users": None})
     if write.method == "DELETE":

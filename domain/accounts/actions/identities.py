@@ -64,6 +64,8 @@ class DeleteIdentities(MemberAction):
 
 
 class RotateKeys(MemberAction):
+    """Deletes all older keys of the admin user."""
+
     activity: ClassVar[str] = "aws.rotate_keys"
     title: ClassVar[str] = "rotate the key of osdManagedAdmin-{iam_user_id}"
     learns: ClassVar[Mapping[str, object]] = {"keys_rotated": True}
@@ -91,6 +93,8 @@ class EnsureFleetRole(MemberAction):
 
 
 class DeleteFleetRole(MemberAction):
+    """Ends all outside access to the account."""
+
     activity: ClassVar[str] = "aws.delete_fleet_role"
     title: ClassVar[str] = "delete role managed-sts-role in {account_id}"
     learns: ClassVar[Mapping[str, object]] = {"fleet_role_deleted": True}

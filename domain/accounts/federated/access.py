@@ -172,6 +172,7 @@ def _moved_from(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
 
 
 def _step(world: FederatedAccessWorld, action: Action, now: datetime) -> Decision:
+    """A refused step is shown in the status and retried with backoff."""
     refusal = world.refused(action.slot)
     if refusal is None or refusal.type is ErrorType.BUG:
         return world.working(action.summary, action)

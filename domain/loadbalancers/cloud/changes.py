@@ -74,7 +74,7 @@ def machine_changed(cloud: MachineCloud, brought: Brought) -> MachineCloud:
 
 
 def _put(found: Iterable[F], new: F | None, gone: str) -> tuple[F, ...]:
-    """In its place, or appended; the deleted one is removed."""
+    """The list with the object replaced or appended, and the deleted one removed."""
     kept = {each.id: each for each in found if each.id != gone}
     if new is not None:
         kept[new.id] = new
@@ -97,5 +97,5 @@ def _unless_user(cloud: LoadBalancerCloud, port: CloudPort | None) -> CloudPort 
 
 
 def _led_away(floating: FloatingIp, gone: str) -> FloatingIp:
-    """Detach a floating IP whose port was deleted."""
+    """Detaches a floating IP whose port was deleted."""
     return floating.model_copy(update={"port_id": ""}) if gone and floating.port_id == gone else floating

@@ -22,12 +22,10 @@ class Blocker(Model):
 
     @property
     def why(self) -> str:
-        """Empty if nothing blocks."""
         return self.hindrance.why if self.hindrance else ""
 
     @property
     def problem(self) -> str:
-        """Empty for a blocker that resolves by itself."""
         return self.hindrance.problem if self.hindrance else ""
 
     def notices(self, problem: str, now: datetime) -> tuple[Notice, ...]:
@@ -44,7 +42,7 @@ def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
 
 
 def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker:
-    """The runner reports our own bugs."""
+    """Our own bugs are left out, because the runner reports them."""
     refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
     blockers = [
         Blocker(refusal=each, hindrance=Hindrance.of_refusal(each))
@@ -55,7 +53,7 @@ def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker:
 
 
 def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
-    """For a problem that is not a refused call."""
+    """Observes again later, for a problem that is not a refused call."""
     if not (world.known.blocked_since and world.seen_at):
         return []
     again = Hindrance(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)

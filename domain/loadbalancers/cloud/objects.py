@@ -69,7 +69,7 @@ class FloatingIp(Model):
 
 
 class ServerGroup(Model):
-    """Nova allows exactly one policy and reports no creation time."""
+    """Nova allows exactly one policy, and reports no creation time."""
 
     id: str
     name: str = ""

@@ -32,8 +32,6 @@ HEARTBEAT = timedelta(seconds=10)
 
 
 class Observe(Action):
-    """In Kubernetes; `Look` observes the cloud."""
-
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     heartbeat: ClassVar[timedelta] = HEARTBEAT
 
@@ -98,7 +96,7 @@ def in_project(steps: Iterable[Step], project: ProjectReference) -> tuple[Step, 
 
 
 class CreateSecurityGroup(Step):
-    """Neutron adds two rules that allow all egress."""
+    """The group starts with Neutron's two rules that allow all egress."""
 
     activity: ClassVar[str] = "openstack.create_security_group"
     title: ClassVar[str] = "create security group {name}"
@@ -122,7 +120,7 @@ class ChangeRules(Step):
 
 
 class CreatePort(Step):
-    """Complete, so that the port never has the project's default group."""
+    """Created with all its fields, so that it never has the project's default group."""
 
     activity: ClassVar[str] = "openstack.create_port"
     title: ClassVar[str] = "create port {name}"
@@ -201,14 +199,14 @@ class CreateServer(Step):
 
 
 class DeleteSecurityGroup(_Deletion):
-    """Neutron refuses while a port uses it."""
+    """Refused by Neutron while a port uses the group."""
 
     activity: ClassVar[str] = "openstack.delete_security_group"
     title: ClassVar[str] = "delete security group {id}"
 
 
 class DeletePort(_Deletion):
-    """Detaches its floating IP."""
+    """Neutron then detaches the floating IP."""
 
     activity: ClassVar[str] = "openstack.delete_port"
     title: ClassVar[str] = "delete port {id}"
@@ -222,7 +220,7 @@ class DeleteFloatingIp(_Deletion):
 
 
 class DeleteServerGroup(_Deletion):
-    """Its servers stay."""
+    """The group's servers stay."""
 
     activity: ClassVar[str] = "openstack.delete_server_group"
     title: ClassVar[str] = "delete server group {id}"

@@ -20,7 +20,7 @@ from domain.model import Model
 
 
 class Orphan(Model):
-    """Its owner no longer exists."""
+    """A cloud object whose owner no longer exists."""
 
     kind: str
     id: str

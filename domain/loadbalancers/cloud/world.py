@@ -54,7 +54,7 @@ class CloudWorld(ObjectWorld):
 
     @property
     def look(self) -> str:
-        """A fingerprint of the inputs of its cloud objects."""
+        """A fingerprint of all inputs of the cloud objects."""
         raise NotImplementedError
 
     @property

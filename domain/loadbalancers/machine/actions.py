@@ -51,7 +51,7 @@ class _Access(Action):
 
 
 class GrantAccess(_Access):
-    """Only the missing objects."""
+    """Creates only the missing objects."""
 
     activity: ClassVar[str] = "loadbalancers.grant_access"
 
@@ -68,7 +68,7 @@ class GrantAccess(_Access):
 
 
 class RevokeAccess(_Access):
-    """They have the machine's name."""
+    """Access objects have the machine's name."""
 
     activity: ClassVar[str] = "loadbalancers.revoke_access"
     last: ClassVar[bool] = True  # a cancelled grant may still create objects

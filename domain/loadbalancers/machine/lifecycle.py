@@ -153,7 +153,7 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
 
 
 def _found_whole(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
-    """After changes and the first time."""
+    """Records a complete observation, after changes and the first time."""
     news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
     if world.cloud is None or hindrance or not (plan.settled and news):
         return {}
@@ -161,7 +161,7 @@ def _found_whole(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | 
 
 
 def _mended(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None) -> JsonPatch:
-    """Remove the sweep's drift annotation once the drift is repaired."""
+    """Removes the sweep's drift annotation after the repair."""
     seen = world.cloud is not None and world.seen == world.look and hindrance is None
     if not (plan.settled and seen and DRIFT_ANNOTATION in world.machine.metadata.annotations):
         return {}
@@ -194,7 +194,7 @@ def _annotated(annotations: JsonPatch) -> JsonPatch:
 
 
 def _told(world: MachineWorld, plan: MachinePlan, now: datetime) -> str:
-    """When there is nothing to do."""
+    """Why the machine has nothing to do, for people."""
     if plan.server is ServerState.BUILDING:
         return "Nova builds its server"
     if plan.server is ServerState.ABSENT:
@@ -303,7 +303,7 @@ def _ending(world: MachineWorld, now: datetime) -> Decision:
 
 
 def _removal(world: MachineWorld) -> tuple[Action, ...]:
-    """The recorded server before any observation."""
+    """Deletes the recorded server before any observation."""
     server = world.machine.status.server_id
     if server and world.known.server_gone != server:
         return in_project((DeleteServer(id=server),), world.project)
@@ -335,7 +335,7 @@ def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> 
 
 
 def _about(world: MachineWorld) -> Key | None:
-    """The object of its Events: the LoadBalancer, if it exists; it outlives the machine."""
+    """The LoadBalancer, which outlives the machine; None without one, or during deletion."""
     if world.balancer is None or world.machine.metadata.deleting:
         return None
     reference = world.machine.spec.load_balancer_ref.model_dump(include={"namespace", "name"})

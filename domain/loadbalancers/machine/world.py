@@ -57,7 +57,7 @@ class MachineWorld(CloudWorld):
 
     @property
     def plan(self) -> MachinePlan | None:
-        """None if its cloud objects were not observed."""
+        """None until its cloud objects were observed."""
         if self.cloud is None or self.balancer is None:
             return None
         return plan_machine(

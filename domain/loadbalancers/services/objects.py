@@ -149,7 +149,7 @@ class Installation(Model):
         return of_type and self.serves(service) and not service.metadata.deleting
 
     def concerns(self, service: Service) -> bool:
-        """It needs a load balancer or has a finalizer to remove."""
+        """Whether the Service needs a load balancer, or has a finalizer to remove."""
         return self.wants(service) or (service.held and self.lets_go(service))
 
     def lets_go(self, service: Service) -> bool:
@@ -166,5 +166,4 @@ CLASS_ANNOTATION = "yawol.stackit.cloud/className"
 
 
 def class_of(service: Service) -> str:
-    """Empty if it has none."""
     return service.metadata.annotations.get(CLASS_ANNOTATION, "") or service.spec.load_balancer_class or ""

@@ -37,7 +37,7 @@ _HIGHEST_PORT = 65535
 
 
 class ServiceAnnotations(Model):
-    """With the installation's defaults; `notices` report unreadable annotations."""
+    """The annotations over the installation's defaults; `notices` report unreadable ones."""
 
     replicas: int = 1
     existing_floating_ip: str | None = None
@@ -76,7 +76,6 @@ class _Reader:
         self.unreadable: set[str] = set()
 
     def text(self, name: str) -> str:
-        """Empty if absent."""
         return self.annotations.get(f"{GROUP}/{name}", "").strip()
 
     def has(self, name: str) -> bool:

@@ -60,8 +60,6 @@ class _BalancerAction(Action):
 
 
 class CreateBalancer(_BalancerAction):
-    """In one request."""
-
     activity: ClassVar[str] = "loadbalancers.create_load_balancer"
     title: ClassVar[str] = "create its LoadBalancer"
 
@@ -69,8 +67,6 @@ class CreateBalancer(_BalancerAction):
 
 
 class PatchBalancer(_BalancerAction):
-    """All differences at once, in the LoadBalancer of this uid."""
-
     activity: ClassVar[str] = "loadbalancers.patch_load_balancer"
     title: ClassVar[str] = "patch its LoadBalancer"
 
