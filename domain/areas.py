@@ -40,7 +40,6 @@ class Area(NamedTuple):
 
     @property
     def activities(self) -> str:
-        """Its `activities` creates the implementations of the area's actions."""
         return f"activities.{self.name}.area" if self.own else f"{self.package}.activities"
 
 

@@ -44,7 +44,6 @@ def failed(before: AreaReport, trouble: str) -> AreaReport:
 
 
 def reports_in(config_map: Mapping[str, object] | None) -> dict[str, AreaReport]:
-    """Unreadable reports are left out."""
     data = config_map.get("data") if config_map else None
     found = {str(area): _read(str(value)) for area, value in data.items()} if isinstance(data, Mapping) else {}
     return {area: report for area, report in found.items() if report is not None}

@@ -31,7 +31,7 @@ from domain.resource import parse_timestamp, timestamp
 
 
 def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: datetime) -> Decision | None:
-    """None if a clean account is to be released by `release`."""
+    """Close a clean account that `release` would free; None if it is not to be closed."""
     claim, config, account_id = world.claim, world.config, account.spec.aws_account_id
     if not account_id or account.customers or world.stands_in(account):
         return None
@@ -82,7 +82,7 @@ def back_off(account: Account) -> timedelta:
 
 
 def _put_off(account: Account, now: datetime) -> NoteClosing:
-    """Remove the mark of a begun closing, because AWS has not closed the account."""
+    """Removes the mark of a begun closing, because AWS has not closed the account."""
     delay = back_off(account)
     until, seconds = timestamp(now + delay), str(int(delay.total_seconds()))
     note: dict[str, str | None] = {CLOSE_LIMITED_UNTIL: until, CLOSE_BACKOFF_SECONDS: seconds, CLOSING_FOR: None}

@@ -36,7 +36,6 @@ class Candidates:
         self._taken: set[str] = set()
 
     def linked(self, claim: AccountClaim) -> Account | None:
-        """The account that already names the claim and has its legal entity."""
         account = self._by_holder.get((claim.metadata.namespace, claim.metadata.name, claim.spec.legal_entity.id))
         return account if account is not None and account.named_by(claim.key) else None
 

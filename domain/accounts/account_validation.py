@@ -92,7 +92,6 @@ def enabled(config: OperatorConfig) -> frozenset[Check]:
 
 
 def measure(config: OperatorConfig) -> str:
-    """A digest of the configuration that accounts are checked against."""
     pools = {name: pool.model_dump() for name, pool in sorted((config.pools or {}).items())}
     parts = (sorted(enabled(config)), config.root, config.base, sorted(wanted_tags(config).items()), pools)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
@@ -103,7 +102,6 @@ def all_due(known: ValidationKnown, config: OperatorConfig, interval: timedelta,
 
 
 def chosen(sighted: Iterable[Sighted], known: ValidationKnown, *, everything: bool) -> tuple[Account, ...]:
-    """All, or those that changed since the last check or failed in it."""
     since = known.looked_at
     return tuple(
         each.account
@@ -136,10 +134,6 @@ def removable(account: Account) -> bool:
 
 
 def settled(account: Account) -> bool:
-    """Whether the account's OU and tags should be final.
-
-    A newly bound account is excluded, because its claim is moving it.
-    """
     spec, status = account.spec, account.status
     own = not (spec.byoc or spec.manual_sts_mode)
     moving = bool(spec.claim_link) and not status.claimed
@@ -161,7 +155,6 @@ def differing_tags(present: Mapping[str, str], config: OperatorConfig) -> dict[s
 
 
 def wanted_spec(account: Account, config: OperatorConfig) -> AccountSpec | None:
-    """The spec with its pool's quotas; None if the ConfigMap has none, or the same."""
     pool = (config.pools or {}).get(account.spec.account_pool)
     if pool is None or pool.problem or not account.pool_owned:
         return None
@@ -191,7 +184,6 @@ def quotas_outdated(account: Account) -> bool:
 
 
 def quotas_unbegun(account: Account) -> bool:
-    """A Ready account has quotas in its spec and none in its status."""
     spec, status = account.spec, account.status
     wants = any(spec.regional_service_quotas.values()) or bool(spec.global_service_quotas)
     return settled(account) and wants and not (status.regional_service_quotas or status.global_service_quotas)

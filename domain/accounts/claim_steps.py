@@ -47,7 +47,6 @@ def _holder_recorded(claim: AccountClaim, account: Account) -> PatchAccount:
 
 
 def invalid(world: ClaimWorld, now: datetime) -> Decision | None:
-    """None if the spec is valid."""
     claim, fault = world.claim, spec_fault(world.claim)
     if fault is None:
         return None

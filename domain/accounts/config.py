@@ -78,7 +78,6 @@ class OperatorConfig(Model):
         return "aws-us-gov" if self.fedramp else "aws"
 
     def missing(self, *keys: str) -> tuple[str, ...]:
-        """Absent or unreadable."""
         return tuple(key for key in keys if key in self.problems or not self._value(key))
 
     def fault(self, *keys: str) -> str:

@@ -87,7 +87,6 @@ class AreaWorld(ObjectWorld):
         return bool(account_id) and account_id in {*self.config.payer_account_ids, *self.protected}
 
     def forbidden(self, account_id: str, waits_for: str = "its removal") -> Decision | None:
-        """None unless the AWS account is untouchable."""
         if not self.untouchable(account_id):
             return None
         why = (
@@ -105,7 +104,6 @@ class AreaWorld(ObjectWorld):
         return {"account_id": account.spec.aws_account_id, "partition": self.config.partition}
 
     def stands_in(self, account: Account) -> bool:
-        """It has development mode's dummy id, which many Accounts may share."""
         return self.dev_mode and account.spec.aws_account_id == DEVELOPMENT_ACCOUNT and not account.customers
 
 
@@ -311,7 +309,6 @@ class ClaimWorld(AreaWorld):
         why: str = "",
         status: AccountClaimStatus | None = None,
     ) -> Decision:
-        """Write the state with its condition, based on `status` if that changes, too."""
         entered = with_claim_state(status or self.claim.status, state, type_, "AccountClaimed", message, now)
         return self.working(why or message, self.write_status(entered))
 

@@ -53,7 +53,6 @@ class MemberAccount(Model):
 
     @property
     def active(self) -> bool:
-        """Whether it counts towards the organization's limit."""
         return self.state == "ACTIVE"
 
 
@@ -122,7 +121,6 @@ class Verdicts(Model):
 
 
 def room_ages(known: OrganizationKnown, now: datetime) -> bool:
-    """Whether the expiry of a permit or the budget's window frees room."""
     room = known.room
     freed = room is not None and room.budget <= 0 and room.budget_free_at is not None and room.budget_free_at <= now
     return freed or any(until <= now for until in known.granted.values())

@@ -121,7 +121,6 @@ class TellPools(Action):
     room: Room | None
 
     def fold(self, world: OrganizationWorld, result: Model | None) -> OrganizationWorld:  # type: ignore[override]
-        """Nothing is left to report, unless a pass has measured another room meanwhile."""
         return world.learn(untold=False, news=False) if world.known.room == self.room else world
 
 

@@ -54,8 +54,6 @@ class Room(Model):
 
 
 class Deaths(Model):
-    """Accounts of the pool that failed without an AWS account since the last success."""
-
     names: tuple[str, ...] = ()
     last_at: datetime | None = None
 
@@ -262,7 +260,6 @@ def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
 
 
 def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datetime) -> tuple[Condition, ...]:
-    """The condition `Stalled`, an addition of Perdure: True while the pool cannot be filled."""
     before = view.pool.status.conditions if view.pool.status else ()
     reason = waits_for[0] if waits_for else ""
     if reason in {"", "Account", "Organization"}:

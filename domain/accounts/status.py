@@ -93,7 +93,6 @@ def release_failed(status: AccountStatus, now: datetime) -> AccountStatus:
 def with_trouble(
     conditions: tuple[Condition, ...], kind: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...] | None:
-    """An empty message removes the condition; None if unchanged."""
     present = condition_of(conditions, kind)
     others = tuple(condition for condition in conditions if condition.type != kind)
     if not message:

@@ -34,8 +34,6 @@ BIND = "bind a free handle, or create one"
 
 
 class ClaimRead(Model):
-    """None if the claim may not end."""
-
     claim: GivenObject | None = None
 
 

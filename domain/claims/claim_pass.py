@@ -44,8 +44,6 @@ def plan_claim(question: ClaimQuestion) -> ClaimPlan:
 
 
 class _Pass:
-    """`claim` has the changes of the steps so far."""
-
     def __init__(self, question: ClaimQuestion) -> None:
         self.question = question
         self.claim = question.claim

@@ -96,7 +96,6 @@ class Claim(HandleWorld):
         return {**self.own, "status": self.validation.status}
 
     def stored(self, kind: str, obj: JsonObject) -> HandleWorld:
-        """The evaluation of the handle starts with the claim as written here."""
         after = super().stored(kind, obj)
         begins = kind == RESOURCE_CLAIM.name and not self.read
         return after.model_copy(update={"claim_before": obj}) if begins else after
@@ -108,8 +107,6 @@ class Claim(HandleWorld):
 
 
 class Validated(Model):
-    """`assigned` are the providers of its entries (list mode)."""
-
     plan: Annotated[ClaimPlan, SkipValidation] = ClaimPlan()
     assigned: tuple[str, ...] = ()
 

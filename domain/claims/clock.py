@@ -33,7 +33,6 @@ def by_objects(handle: JsonObject, providers: Mapping[str, JsonObject], *, newer
 
 
 def lifespan_by_own_writes(handle: JsonObject) -> bool:
-    """Whether the next pass must settle the lifespan again."""
     return reads_what_passes_write(lifespan_texts(handle))
 
 

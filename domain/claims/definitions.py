@@ -27,15 +27,13 @@ _KIND = ("apiVersion", "kind")
 
 
 class WaitingFor(StrEnum):
-    """Values of `status.resources[].waitingFor`."""
-
     CLAIM = "ResourceClaim"
     LINKED = "Linked ResourceProvider"
     DEFINITION = "Resource Definition"  # it would be the object of another resource
 
 
 class DefinitionError(Exception):
-    """Invalid, or of a different kind than recorded."""
+    pass
 
 
 def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
@@ -82,7 +80,6 @@ def reference_for(resources: Resources, index: int, defined: JsonObject) -> Json
 
 
 def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -> dict[int, int]:
-    """Resources that duplicate another one's object, with the owner's index."""
     owners: dict[tuple[str, ...], int] = {}
     found: dict[int, int] = {}
     for index in sorted(range(len(outcomes)), key=lambda number: (not resources.recorded(number), number)):

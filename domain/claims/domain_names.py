@@ -76,7 +76,6 @@ class DomainNames(Model):
 
     @property
     def pool_name_annotation(self) -> str:
-        """Set by users: bind only handles of this pool."""
         return self._key("resource-pool-name")
 
     # Annotations of managed resources. The claim's and the pool's exist while the handle has one.
@@ -123,7 +122,6 @@ class DomainNames(Model):
 
     @property
     def requester_user_annotation(self) -> str:
-        """The requester of the claim's namespace."""
         return self._key("resource-requester-user")
 
     @property

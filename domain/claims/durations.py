@@ -52,7 +52,6 @@ def parse_duration(text: str, what: str = "duration") -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """`1d2h3m4s`, without zero units and fractions of a second."""
     sign, rest = ("-", -duration) if duration < timedelta(0) else ("", duration)
     parts = []
     for letter, unit in _UNITS:

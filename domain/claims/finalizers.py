@@ -22,7 +22,6 @@ def finalizers_of(obj: JsonObject) -> list[str]:
 
 
 def others_finalizers(names: DomainNames, obj: JsonObject) -> list[str]:
-    """Neither ours nor a former installation's."""
     return [each for each in finalizers_of(obj) if each not in names.our_finalizers]
 
 

@@ -107,7 +107,6 @@ class EndHandle(ClaimsAction):
 
 
 def disturbed(world: HandleWorld) -> Decision | None:
-    """Observe again if the observation is outdated, or delete what was created for an ended handle."""
     if world.lost:
         return RECONCILING.doing(ObserveAgain())
     if world.begun and (not world.exists or not world.handle or is_deleting(world.handle)):
@@ -133,7 +132,6 @@ def decide(world: Handle, now: datetime) -> Decision:
 
 
 def _held(world: Handle) -> Decision | None:
-    """None if the handle reconciles itself nevertheless."""
     handle, claim = world.handle, world.claim
     carried = status_conditions.carried(handle)
     if world.hold:

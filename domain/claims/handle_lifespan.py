@@ -102,7 +102,6 @@ def ended(obj: JsonObject, end: datetime | None) -> JsonObject:
 
 
 def claim_lifespan(claim: JsonObject, handle: JsonObject, lifespan: HandleLifespan) -> JsonObject:
-    """`handle` has the settled end."""
     before, terms = object_at(claim, "status", "lifespan"), lifespan.terms
     readable = without(before, [field for field in ("start", "firstReady") if _recorded(claim, field) is None])
     started: JsonObject = {"start": timestamp(lifespan.start), **readable}
@@ -116,7 +115,6 @@ def claim_lifespan(claim: JsonObject, handle: JsonObject, lifespan: HandleLifesp
 
 
 def _terms(scene: Scene, faults: list[Fault]) -> Terms | None:
-    """None if they cannot be rendered. Invalid durations are reported even if unused."""
     terms: Terms | None = None
     with told(faults):
         terms = handle_terms(scene)

@@ -43,8 +43,6 @@ class WantedResource(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """`pool` restricts it to that pool's handles; `provider` is the top-level one, if any."""
-
     resources: tuple[WantedResource, ...]
     pool: str = ""
     provider: str = ""
@@ -153,7 +151,6 @@ class FreeHandles:
                     yield shelf, (len(providers) - held, _names_that_differ(wanted, shelf), tolerated)
 
     def _tolerated(self, wanted: tuple[WantedResource, ...], digests: tuple[str, ...], shelf: _Shelf) -> int | None:
-        """None if a difference is not tolerated."""
         total = 0
         for resource, digest, held, held_digest in zip(
             wanted, digests, shelf.like.resources, shelf.digests, strict=False
@@ -263,7 +260,6 @@ def _likeness(handle: FreeHandle) -> _Likeness:
 
 
 def _digest(template: JsonObject) -> str:
-    """Independent of the order of keys."""
     try:
         return hashlib.sha256(json.dumps(template, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
     except RecursionError as error:

@@ -209,7 +209,6 @@ class _Pass:
         return None
 
     def _record(self, outcomes: Outcomes) -> None:
-        """Before the creation; includes references from the status."""
         resources = self._resources()
         entries = []
         for index, entry in enumerate(resources.entries):
@@ -251,7 +250,6 @@ class _Pass:
                 yield f"resource {text_at(entry, 'name') or index} of {provider_name(entry)} waits for {_SAID[outcome]}"
 
     def _show(self, outcomes: Outcomes, lifespan: HandleLifespan | None) -> tuple[str, ...]:
-        """Build the statuses without conditions; return the texts of failed checks."""
         made = handle_status(self._resources(), self._waiting_for(outcomes))
         self.scene = replace(self.scene, handle={**self.handle, "status": made.status})
         claim = self.scene.claim
@@ -294,7 +292,6 @@ class _Pass:
         return timestamp(asked)
 
     def _holds(self, field: str) -> bool:
-        """Whether `autoDelete.when` or `autoDetach.when` is true with the new statuses."""
         claim = self.scene.claim
         expression = text_at(claim, "spec", field, "when")
         if claim is None or not expression or not self.question.push:

@@ -51,8 +51,6 @@ _RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="handl
 
 
 class HandleEnded(Model):
-    """`refused` are failed deletions."""
-
     why: str = ""
     refused: tuple[str, ...] = ()
 
@@ -132,7 +130,6 @@ class HandleWorld(ObjectsWorld):
 
     @property
     def over(self) -> bool:
-        """Whether the handle is to be ended or detached, so that nothing is written."""
         return self.expired or self.plan.auto_delete or self.plan.auto_detach
 
     @property
@@ -394,7 +391,7 @@ def _updates(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
 
 
 def _last(world: HandleWorld) -> Iterator[Action]:
-    """Check that the handle still exists, unless a later write of it has shown that."""
+    """Checks that the handle still exists, unless a later write of it has shown that."""
     version = ("metadata", "resourceVersion")
     if world.begun and text_at(world.handle, *version) == text_at(world.begun_upon, *version):
         yield TakeBack(handle=world.handle, definitions=world.begun)
@@ -429,7 +426,6 @@ def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
 
 
 def _notices(world: HandleWorld) -> Iterator[Notice]:
-    """New faults, and ends that were cut or have moved, reported on the claim if there is one."""
     plan, cluster = world.plan, world.key.cluster
     claimed = world.claim is not None
     about = key_of(RESOURCE_CLAIM if claimed else RESOURCE_HANDLE, world.claim or world.handle, cluster)
@@ -446,7 +442,6 @@ def _notices(world: HandleWorld) -> Iterator[Notice]:
 
 
 def _moved_end(world: HandleWorld, plan: HandlePlan) -> str:
-    """Empty for the first end, and for rolling ends."""
     before, after = _shown_end(world.claim_before), _new_end(world)
     rolls = plan.wish is not None and plan.wish == world.known.honoured
     if not before or before == after or rolls:
@@ -455,7 +450,6 @@ def _moved_end(world: HandleWorld, plan: HandlePlan) -> str:
 
 
 def _new_end(world: HandleWorld) -> str:
-    """The end that the claim shows after the pass."""
     planned = world.plan.claim_status
     wanted = planned is not None and world.question.shown and _CLAIMS_STATUS not in world.wrote
     return _shown_end({"status": planned} if wanted else world.claim)

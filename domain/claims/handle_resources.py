@@ -77,7 +77,6 @@ def _take(free: list[int], entries: Sequence[JsonObject], provider: str, name: s
 
 
 def _replaced(entry: JsonObject, resource: JsonObject) -> JsonObject:
-    """Named if it had no name; its reference stays."""
     named = entry if text_at(entry, "name") else {**entry, **only(resource, "name")}
     return {**named, **only(resource, "template")}
 

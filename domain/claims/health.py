@@ -28,8 +28,6 @@ class Health(Model):
 
 
 class HandleStatus(Model):
-    """`faults` has a line for each failed evaluation."""
-
     status: dict[str, JsonValue]
     faults: tuple[str, ...] = ()
 
@@ -45,7 +43,7 @@ def resource_health(scene: Scene, provider: JsonObject, state: JsonObject | None
 
 
 def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
-    """The previous health if the check gives no result."""
+    """The previous health if the resource is unreadable or its provider is missing."""
     state = resources.state(index)
     provider = resources.scene.providers.get(provider_name(resources.entries[index]))
     if index in resources.unreadable or (provider is None and state is not None):

@@ -59,7 +59,6 @@ class Terms(Model):
 
     @property
     def relative_maximum_duration(self) -> timedelta | None:
-        """The farthest distance of the end from now."""
         return self.relative_maximum.duration("lifespan.relativeMaximum") if self.relative_maximum else None
 
 

@@ -15,19 +15,11 @@ FIELDS = ("default", "maximum", "relativeMaximum")
 
 
 def provider_terms(scene: Scene, provider: JsonObject) -> Terms:
-    """Raises:
-    TemplateError: a setting cannot be rendered.
-    """
     variables = {"resource_claim": scene.claim_view}
     return _terms(scene, provider, variables, object_at(provider, "spec", "vars"), "ResourceProvider")
 
 
 def handle_terms(scene: Scene) -> Terms:
-    """With the scene's claim in the context.
-
-    Raises:
-        TemplateError: a setting cannot be rendered.
-    """
     handle = scene.handle or {}
     variables = {"resource_claim": scene.claim_view, "resource_handle": scene.handle_view}
     return _terms(scene, handle, variables, object_at(handle, "spec", "vars"), "ResourceHandle")

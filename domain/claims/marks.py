@@ -20,7 +20,6 @@ def is_left_alone(names: DomainNames, obj: JsonObject) -> bool:
 
 
 def handle_name(claim: JsonObject | None) -> str:
-    """Empty if none."""
     return text_at(claim, "status", "resourceHandle", "name")
 
 

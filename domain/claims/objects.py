@@ -54,7 +54,6 @@ def paused(value: JsonValue) -> bool:
 
 
 def present(**fields: JsonValue) -> JsonObject:
-    """Status fields are absent, not null."""
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -48,7 +48,6 @@ def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObje
 
 
 def _accepted(claim: JsonObject | None) -> JsonObject | None:
-    """None before the first acceptance."""
     values = value_at(claim, "status", "provider", "parameterValues")
     return values if isinstance(values, dict) else None
 
@@ -77,7 +76,6 @@ class _Settling:
         return Rejected(errors=tuple(self.errors)) if self.errors else Accepted(values=self._complete_values())
 
     def _complete(self, parameter: JsonObject) -> None:
-        """The accepted value, else the default; a default template sees the values before it."""
         name = text_at(parameter, "name")
         if self.accepted is not None and name in self.accepted:
             self.values[name] = self.accepted[name]

@@ -55,8 +55,6 @@ class Halt(StrEnum):
 
 
 class WantedEntry(Model):
-    """`match_ignore` are the differences that its provider tolerates."""
-
     provider: str
     name: str = ""
     template: JsonObject = {}

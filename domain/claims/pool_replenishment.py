@@ -85,8 +85,6 @@ class Made(Model):
 
 
 class MakeHandle(OfPool):
-    """`number` identifies a handle without a scaling in its pass."""
-
     activity: ClassVar[str] = "claims.make_pool_handle"
     title: ClassVar[str] = "create a handle with its resources"
     result: ClassVar[type[Model] | None] = Made
@@ -206,7 +204,6 @@ def _leaving(world: Pool, now: datetime) -> Decision:
 
 
 def _actions(world: Pool, planned: PoolPlan, now: datetime) -> Iterator[Action]:
-    """Later steps wait for earlier ones, except refused ones."""
     pool, taken = world.pool, in_hand(world.names, RESOURCE_POOL, world.pool)
     if first := world.to_write(PutObject(kind=RESOURCE_POOL, before=pool, after=taken, what="finalizers")):
         yield from first

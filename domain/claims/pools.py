@@ -177,7 +177,6 @@ def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> Poo
 
 
 def scaling_of(scaling: JsonObject, pool: JsonObject) -> Scaling | None:
-    """None if another's, being deleted, or without a readable time."""
     name = text_at(scaling, "spec", "resourcePool", "name")
     here = text_at(scaling, "metadata", "namespace") == text_at(pool, "metadata", "namespace")
     if name != text_at(pool, "metadata", "name") or not here or is_deleting(scaling):
@@ -220,7 +219,6 @@ def _older(handle: PoolHandle, moment: datetime | None) -> bool:
 
 
 def _given_back(scaling: Scaling, handles: Iterable[PoolHandle], given_up: Iterable[PoolHandle]) -> Scaling:
-    """The slots of newly deleted unhealthy handles are free again."""
     new = tuple(h.name for h in given_up if h.scaling == scaling.name and h.name not in scaling.given_back)
     if not new:
         return scaling

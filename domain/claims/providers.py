@@ -67,7 +67,6 @@ class Scene:
         return self.vars(provider) if self.renderer.newer else {}
 
     def views(self, provider: JsonObject) -> dict[str, object]:
-        """Claim and handle may be None."""
         return {
             "resource_claim": self.claim_view,
             "resource_handle": self.handle_view,

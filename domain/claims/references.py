@@ -6,12 +6,10 @@ from domain.identity import Key, Kind
 
 
 def claim_reference(names: DomainNames, claim: JsonObject) -> JsonObject:
-    """A handle's `spec.resourceClaim`."""
     return _reference(names, "ResourceClaim", claim)
 
 
 def handle_reference(names: DomainNames, handle: JsonObject) -> JsonObject:
-    """A claim's `status.resourceHandle`."""
     return _reference(names, "ResourceHandle", handle)
 
 
@@ -20,7 +18,6 @@ def pool_reference(names: DomainNames, pool: JsonObject) -> JsonObject:
 
 
 def holder_of(handle: JsonObject | None) -> tuple[str, str] | None:
-    """Namespace and name of the claim that the handle names."""
     holder = object_at(handle, "spec", "resourceClaim")
     return (text_at(holder, "namespace"), text_at(holder, "name")) if holder else None
 

@@ -76,7 +76,6 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return left_alone(handle) or not is_deleting(handle.document)
 
     def manager(managed: AnyObject) -> Names:
-        """The handle that a managed object's annotations name."""
         annotations = object_at(managed.document, "metadata", "annotations")
         name = text_at(annotations, names.resource_handle_name_annotation)
         here = text_at(annotations, names.resource_handle_namespace_annotation) == namespace

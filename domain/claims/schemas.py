@@ -49,7 +49,6 @@ def _validator(schema: str) -> Any:
 
 
 def _reason(schema: JsonValue, error: Exception) -> str:
-    """The metaschema's error, which names the place; otherwise the validation's error."""
     try:
         OAS30Validator.check_schema(schema)
     except Exception as fault:

@@ -26,7 +26,6 @@ def with_stalled(status: JsonObject, fault: Fault | None, now: datetime) -> Json
 
 
 def with_fault(status: JsonObject, type_: str, fault: Fault | None, now: datetime) -> JsonObject:
-    """Without a fault, the condition is removed. `lastTransitionTime` changes only with the reason."""
     others = [condition for condition in objects_at(status, "conditions") if condition.get("type") != type_]
     if fault is not None:
         others.append(_condition(condition_at(status, type_) or {}, type_, fault, now))

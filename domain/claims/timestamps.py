@@ -45,7 +45,6 @@ def end_of_handle(handle: JsonObject) -> datetime | None:
 
 
 def end_of_detached(claim: JsonObject) -> datetime | None:
-    """None if the claim is not detached or has no end."""
     detached = value_at(claim, "status", "resourceHandle", "detached") is True
     return _recorded(claim, "status", "lifespan", "end") if detached else None
 
@@ -65,7 +64,6 @@ def ahead(moment: datetime | None, now: datetime) -> datetime | None:
 
 
 def passed(moment: datetime | None, now: datetime) -> bool:
-    """False for None."""
     return moment is not None and moment <= now
 
 

@@ -108,11 +108,6 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def apply(document: JsonValue, patch: Sequence[Operation]) -> JsonValue:
-    """The argument is unchanged.
-
-    Raises:
-        jsonpatch.JsonPatchException: the patch does not fit the document.
-    """
     after: JsonValue = jsonpatch.apply_patch(document, [operation.as_json() for operation in patch])
     return after
 

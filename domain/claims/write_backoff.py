@@ -23,8 +23,6 @@ FORGOTTEN = timedelta(seconds=30)
 
 
 class RevertedWrites(Model):
-    """Consecutive passes with the same changes, by digest, and the last time."""
-
     changes: str = ""
     times: int = 0
     at: datetime | None = None
@@ -45,7 +43,6 @@ def reverted_writes(before: RevertedWrites, made: Sequence[Operations], now: dat
 
 
 def rest_in(struggle: RevertedWrites, now: datetime, deadline: datetime | None) -> timedelta:
-    """Not beyond the deadline."""
     more = struggle.times - AT_ONCE
     if more <= 0:
         return timedelta(0)

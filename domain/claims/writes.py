@@ -14,8 +14,6 @@ from domain.model import Model
 
 
 class ObjectsWorld(World):
-    """`wrote` are the marks of this pass's writes."""
-
     wrote: tuple[str, ...] = ()
 
     def stored(self, kind: str, obj: JsonObject) -> ObjectsWorld:
@@ -34,8 +32,6 @@ class ClaimsAction(Action):
 
 
 class Stored(Model):
-    """As returned by the API server."""
-
     obj: GivenObject
 
 
@@ -50,7 +46,6 @@ class PutObject(ClaimsAction):
 
     @property
     def mark(self) -> str:
-        """The object and the part that it writes."""
         return f"{self.kind.name} {self.what}"
 
     @property

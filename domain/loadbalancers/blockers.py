@@ -82,7 +82,6 @@ class Hindrance(Model):
 
 
 def with_pause(refusal: Refusal) -> Refusal:
-    """The pause depends on the kind of blocker."""
     first, longest = _PAUSES[Hindrance.of_refusal(refusal).nature]
     return refusal.model_copy(update={"pause": doubled(refusal.attempts, first, longest)})
 

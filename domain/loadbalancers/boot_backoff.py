@@ -43,7 +43,6 @@ def paused_until(machine_set: LoadBalancerSet) -> datetime | None:
 
 
 def count_failures(machine_set: LoadBalancerSet, failed: Iterable[LoadBalancerMachine], now: datetime) -> JsonPatch:
-    """Empty if the set has already recorded them."""
     known = failed_boots(machine_set)
     fresh = tuple(machine.metadata.uid for machine in failed if machine.metadata.uid not in known)
     if not fresh:

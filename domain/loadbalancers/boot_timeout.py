@@ -29,6 +29,5 @@ def boot_deadline(machine: LoadBalancerMachine, timeout: timedelta = BOOT_TIMEOU
 
 
 def waits_for_server(machine: LoadBalancerMachine) -> bool:
-    """Quota or an outage prevents the machine's server."""
     annotations = machine.metadata.annotations
     return QUOTA_ANNOTATION in annotations or OUTAGE_ANNOTATION in annotations

@@ -140,20 +140,17 @@ def reports_of(machine: LoadBalancerMachine) -> tuple[MachineCondition, ...]:
 
 
 def is_master(machine: LoadBalancerMachine) -> bool:
-    """It reports that it holds the virtual address."""
     found = _condition(machine, KEEPALIVED_MASTER)
     return found is not None and found.status == TRUE
 
 
 def last_report(machine: LoadBalancerMachine) -> datetime | None:
-    """None if never."""
     beats = [parse_timestamp(each.last_heartbeat_time) for each in reports_of(machine)]
     known = [beat for beat in beats if beat is not None]
     return max(known) if known else None
 
 
 def marked_at(machine: LoadBalancerMachine) -> datetime | None:
-    """None if it is not marked."""
     noted = parse_timestamp(machine.metadata.annotations.get(MARKED_AT_ANNOTATION))
     if noted is not None:
         return noted
@@ -185,7 +182,6 @@ def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatc
 
 
 def _doomed(machine: LoadBalancerMachine, now: datetime, timings: Timings) -> str:
-    """Why the machine must be marked; empty if it must not."""
     if not reports_of(machine):
         deadline = boot_deadline(machine, timings.boot)
         if waits_for_server(machine) or (deadline is not None and now < deadline):

@@ -21,12 +21,10 @@ def load_balancer_name(service: ObjectMeta) -> str:
 
 
 def load_balancer_label(control_namespace: str, service: ObjectMeta) -> str:
-    """Of all sets and machines of a Service's LoadBalancer."""
     return hash_of(f"{control_namespace}.{load_balancer_name(service)}")
 
 
 def service_name(service: ObjectMeta) -> str:
-    """A LoadBalancer's `serviceName` annotation."""
     return f"{service.namespace}/{service.name}"
 
 

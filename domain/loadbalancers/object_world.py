@@ -49,14 +49,11 @@ def writes(world: ObjectWorld, patch: JsonPatch, *, subresource: str = "") -> tu
 
 
 def adopt(world: ObjectWorld) -> JsonPatch:
-    """Adds our finalizer; empty if it is set."""
     finalizers, ours = world.resource.metadata.finalizers, world.resource.kind_of.finalizer
     return {} if ours in finalizers else {"metadata": {"finalizers": [*finalizers, ours]}}
 
 
 class Moment(Model):
-    """When to act again, and how; if another lifecycle does it, only after `patience`."""
-
     at: datetime
     then: str = OBSERVE_AGAIN
     patience: timedelta = timedelta(0)
@@ -74,7 +71,6 @@ def decided(
     waits_for: str = "",
     notices: tuple[Notice, ...] = (),
 ) -> Decision:
-    """Settled, working, or waiting."""
     soonest = min(moments, key=lambda each: each.at + each.patience, default=None)
     deadline = {"deadline": soonest.at, "at_deadline": soonest.then, "patience": soonest.patience} if soonest else {}
     return Decision(
@@ -94,7 +90,7 @@ def gone(why: str = "it does not exist any more") -> Decision:
 
 
 def held_by(world: ObjectWorld) -> Decision:
-    """The replaced controller still leads: nothing is observed until it stops."""
+    """Nothing is observed while the replaced controller still leads."""
     return Decision(
         phase="Held",
         outcome=Outcome.WAITING,

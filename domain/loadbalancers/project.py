@@ -13,7 +13,6 @@ class ProjectReference(Model):
 
     @classmethod
     def of(cls, infrastructure: Infrastructure, namespace: str) -> ProjectReference:
-        """A Secret without a namespace is in the object's own namespace."""
         named = infrastructure.auth_secret_ref
         return cls(
             namespace=named.namespace or namespace, secret=named.name, project_id=infrastructure.project_id or ""

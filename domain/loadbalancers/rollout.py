@@ -151,7 +151,6 @@ def plan_rollout(
 
 
 def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> Gate:
-    """Whether the current set has taken over."""
     wanted, status = balancer.spec.replicas, current.status
     if not wanted:
         return Gate(open=True)
@@ -177,7 +176,6 @@ def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> 
 
 
 def set_document(balancer: LoadBalancer, hash_: str, revision: int) -> Document:
-    """For the LoadBalancer's current template."""
     meta = balancer.metadata
     labels = {**balancer.spec.selector.match_labels, TEMPLATE_HASH_LABEL: hash_}
     machine = MachineSpec(

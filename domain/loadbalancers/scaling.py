@@ -86,7 +86,6 @@ def machines_of(
 
 
 def selects(machine_set: LoadBalancerSet, machine: LoadBalancerMachine) -> bool:
-    """It has the selector's labels, and no other set owns it."""
     wanted = machine_set.spec.selector.match_labels
     return wanted.items() <= machine.metadata.labels.items() and bool(machines_of(machine_set, (machine,)))
 
@@ -237,7 +236,6 @@ def config_fault(alive: Sequence[MachineReadiness], now: datetime, timings: Timi
 
 
 def rejection_of(machine: LoadBalancerMachine) -> str:
-    """Empty if the machine's Envoy does not reject the configuration, or has other failures."""
     found = {each.type: each for each in reports_of(machine)}
     config = found.get(CONFIG_READY)
     if config is None or config.status == TRUE or config.reason != CONFIG_REJECTED:

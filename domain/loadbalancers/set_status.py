@@ -59,7 +59,6 @@ def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness]
 
 
 def readiness_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness], now: datetime) -> JsonPatch:
-    """When the set's machines became ready; empty if the condition suffices."""
     status, wanted, known = machine_set.status, machine_set.spec.replicas, _known(machine_set)
     if not wanted or _ready(alive) != wanted or status.replicas == status.ready_replicas == wanted:
         return {}

@@ -35,7 +35,6 @@ class SetWorld(ObjectWorld):
         return world.model_copy(update={"noted": self.noted or READY_SINCE_ANNOTATION in str(patch)})
 
     def with_machine(self, name: str, machine: LoadBalancerMachine | None) -> Self:
-        """None if it is gone."""
         others = [each for each in self.machines if each.metadata.name != name]
         if len(others) == len(self.machines):
             return self.model_copy(update={"machines": (*others, *([machine] if machine else []))})
@@ -44,8 +43,6 @@ class SetWorld(ObjectWorld):
 
 
 class FoundMachine(Model):
-    """None if it is gone or is not the set's."""
-
     machine: LoadBalancerMachine | None = None
 
 

@@ -24,7 +24,6 @@ MetricIds = Mapping[tuple[str, str], int]
 def metric_ids(
     own: Iterable[FoundMetric], backends: Mapping[str, int], used: Mapping[int, Sequence[FoundMetric]]
 ) -> dict[tuple[str, str], int]:
-    """The product's own metrics, and those of its backends that were read."""
     ids = {("", each.system_name): each.id for each in own}
     for name, backend_id in backends.items():
         ids |= {(name, bare_name(each.system_name, backend_id)): each.id for each in used.get(backend_id, ())}
@@ -49,7 +48,6 @@ def reads(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> 
 
 
 def offer(service_id: int, wanted: Mapping[str, ApplicationPlan], found: Sequence[FoundPlan]) -> tuple[Write, ...]:
-    """The calls for the plans themselves; deletions are last, because 3scale may refuse them."""
     path = f"services/{service_id}/application_plans"
     there = {plan.system_name: plan for plan in found}
     writes = []

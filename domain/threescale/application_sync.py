@@ -45,7 +45,6 @@ def natural_key(application: Application, product: Product) -> dict[str, Json]:
 
 
 def known_id_of(application: Application, url: str) -> int:
-    """In this tenant, from status or annotation; 0 if none."""
     return known_at(url, application.status.provider_account_host if url else None, remembered_id(application))
 
 

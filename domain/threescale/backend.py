@@ -119,7 +119,6 @@ def _mending(observed: ObservedBackend, before: Digests, wished: Digests, sync: 
 
 
 def _mends(before: Digests, wished: Digests) -> bool:
-    """Whether it has begun to correct gateway parts, perhaps in an interrupted pass."""
     return before.gateway == wished.gateway and not before.synced
 
 

@@ -43,7 +43,6 @@ def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refu
 
 
 def shows_in_gateways(write: Write) -> bool:
-    """Whether it changes the gateways of the products that use the backend."""
     return write.resource is Resource.RULE or "private_endpoint" in write.fields
 
 

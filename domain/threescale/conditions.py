@@ -88,7 +88,6 @@ def conditions(kind: Kind, situation: Situation, before: Conditions, now: dateti
 
 
 def in_sync(kind: Kind, why: str, before: Conditions, now: datetime) -> Conditions:
-    """The previous conditions plus `InSync`."""
     known = {condition.type: condition for condition in before}
     rest = {type_: _condition(type_, False, None, None, now) for type_ in TYPES[kind.name]} | known
     rest[IN_SYNC] = _condition(IN_SYNC, True, why or None, known.get(IN_SYNC), now)

@@ -38,8 +38,6 @@ class FoundConfigs(Model):
 
 
 class ObservedPromotion(Observed):
-    """`provider` is the product's tenant."""
-
     resource: ProxyConfigPromote
     product: Product | None = None
     found: FoundConfigs = FoundConfigs()

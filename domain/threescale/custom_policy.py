@@ -30,8 +30,6 @@ _PATH = "registry/policies"
 
 
 class ObservedPolicy(ObservedOne):
-    """`siblings` are others with its name, version and tenant; `holders` those that have a policy in 3scale."""
-
     item: ClassVar[type[FoundPolicy]] = FoundPolicy
     wrapper: ClassVar[Resource] = Resource.POLICY
 

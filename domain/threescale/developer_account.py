@@ -153,7 +153,6 @@ def _synced(
 def sync_account(
     account: DeveloperAccount, admin: DeveloperUser | None, found: One[FoundAccount], known_id: int
 ) -> Sync:
-    """`admin` is set if a signup may be needed."""
     spec = account.spec
     wanted: dict[str, Json] = {
         "org_name": spec.org_name,

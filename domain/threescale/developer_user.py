@@ -130,7 +130,6 @@ def _without_password(observed: ObservedUser, fields: dict[str, object], now: da
 
 
 def is_user(found: FoundUser, user: DeveloperUser) -> bool:
-    """By its current name and email, or those of the recorded creation."""
     noted = created(user.metadata)
     names = ((user.spec.username, user.spec.email), (noted.get("username"), noted.get("email")))
     return (found.username, found.email) in names

@@ -86,7 +86,6 @@ def begun_no_more(meta: ObjectMeta) -> JsonPatch:
 
 
 def created(meta: ObjectMeta) -> dict[str, Json]:
-    """The natural key of the recorded creation; empty without one."""
     try:
         noted = json.loads(meta.annotations.get(CREATING, "{}"))
     except ValueError:

@@ -106,7 +106,6 @@ def differences(objects: Iterable[CustomResource], lists: Lists) -> tuple[Differ
 
 
 def in_turn(objects: Iterable[CustomResource], sweep: int, most: int) -> tuple[CustomResource, ...]:
-    """The products and backends that this sweep compares completely: at most `most`; consecutive numbers reach all."""
     waiting = sorted(
         (each for each in objects if isinstance(each, _WITH_PARTS) and in_step(each)),
         key=lambda each: each.metadata.uid,
@@ -123,7 +122,6 @@ def is_listed(each: CustomResource, lists: Lists) -> bool:
 
 
 def listed(lists: Lists, read: Read) -> dict[str, object] | None:
-    """The list entry in the shape of 3scale's response; None if absent."""
     there: Mapping[Resource, Mapping[int, Identified] | None] = {
         Resource.SERVICE: lists.services,
         Resource.BACKEND: lists.backends,

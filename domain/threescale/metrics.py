@@ -24,8 +24,6 @@ from domain.threescale.resources.shared import MappingRule, Metric, ProductMetho
 
 
 class Owner(Model):
-    """The API paths of a product's or backend's metrics and rules."""
-
     path: str
     rules_path: str
     backend_id: int = 0  # of a backend; a suffix of its metrics' names

@@ -227,7 +227,6 @@ class Observed(World):
         return self.without_account(now)
 
     def without_account(self, now: datetime) -> Decision | None:
-        """None if the tenant is known."""
         if not isinstance(self.provider, NoAccount):
             return None
         blocker = waiting(self.provider.why, self.provider.waits_for)
@@ -341,7 +340,6 @@ class Observed(World):
         return calls(sync.model_copy(update={"writes": writes}), slots, *self.patched(noted)), standing
 
     def compared(self, sync: Sync, now: datetime, fields: Mapping[str, object], digests: Digests) -> Decision:
-        """The next calls for an object without parts and marks, otherwise its state."""
         decision, standing = self.attempted(sync, now, marked=False)
         if decision is not None:
             return decision

@@ -222,14 +222,13 @@ def _blocker(
 
 
 def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
-    """The oldest owned object."""
     uid = open_api.metadata.uid
     ours = [each for each in there if any(owner.uid == uid for owner in each.metadata.owner_references)]
     return min(ours, key=lambda each: seniority(each.metadata), default=None)
 
 
 def _sibling(name: str, there: Sequence[C]) -> C | None:
-    """An object of the generated name without an owner: the name contains the uid, so it is ours."""
+    """An object with the generated name. It contains the uid, so the object is ours even without an owner."""
     return next((each for each in there if each.metadata.name == name), None)
 
 

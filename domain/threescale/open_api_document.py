@@ -63,7 +63,6 @@ class Server(_Strict):
 
     @property
     def address(self) -> str:
-        """With the defaults of its variables."""
         known = self.variables
         return _VARIABLE.sub(lambda found: known[found[1]].default if found[1] in known else found[0], self.url)
 
@@ -99,13 +98,11 @@ class Api(Model):
 
     @property
     def host(self) -> str:
-        """Scheme and host of the first server."""
         parts = urlsplit(self.server.address if self.server else "")
         return f"{parts.scheme or 'https'}://{parts.netloc.rpartition('@')[2]}"
 
     @property
     def base_path(self) -> str:
-        """Of the first server, without a trailing slash."""
         return unquote(urlsplit(self.server.address if self.server else "").path).removesuffix("/")
 
 
@@ -159,9 +156,6 @@ def _api(document: JsonObject) -> Api:
 
 
 def parsed(text: str) -> JsonObject:
-    """Raises:
-    Unreadable: with the problem.
-    """
     if len(text.encode()) > MOST_BYTES:
         raise Unreadable(f"longer than {MOST_BYTES} bytes")
     try:
@@ -189,7 +183,6 @@ class _Loader(yaml.CSafeLoader):
     }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, object]:
-        """Keys become texts and must be unique."""
         if not isinstance(node, yaml.MappingNode):
             return super().construct_mapping(node, deep=deep)
         _object([(str(key.value), None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)])

@@ -36,7 +36,6 @@ def next_look(since: datetime, now: datetime, seed: str) -> datetime:
 
 
 def _nth(number: int, seed: str) -> timedelta:
-    """Numbers start at 1."""
     delay: timedelta = min(LONGEST, FIRST * (1 << min(number - 1, _DOUBLINGS)))
     passed: timedelta = FIRST * ((1 << min(number, _DOUBLINGS)) - 1) + LONGEST * max(0, number - _DOUBLINGS)
     return passed + delay * (JITTER * _between(seed, number))

@@ -241,7 +241,6 @@ def _leaving(observed: ObservedProduct) -> Leaving:
 
 
 def _waits_for_applications(observed: ObservedProduct) -> Blocker | None:
-    """Applications are deleted first, with `cascade`."""
     if not takes_along(observed.resource.metadata):
         return None
     going = (each for each in observed.applications if each.status.application_id and not retained(each.metadata))

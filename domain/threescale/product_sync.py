@@ -137,8 +137,8 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
 def _cleared(
     spec: ProductSpec, owner: Owner, found: FoundProduct, obstacles: tuple[Write, ...], refused: set[str]
 ) -> list[Write]:
-    """Removes obstacles from the gateway, then deletes them. Returns nothing while 3scale refuses, because
-    production uses them.
+    """Removes obstacles from the gateway, then deletes them; nothing while 3scale refuses because production uses
+    them.
     """
     allowed = unless_refused(obstacles, refused)
     if not allowed:
@@ -258,7 +258,6 @@ def _gateway(wanted: Wanted, found: FoundProduct, service: FoundService, before:
 
 
 def touches_gateway(write: Write) -> bool:
-    """Whether the write changes the product's gateway part without deploying."""
     if write.resource is Resource.SERVICE:
         return "backend_version" in write.fields or "deployment_option" in write.fields
     return write.resource in (Resource.RULE, Resource.USAGE, Resource.FLOW)

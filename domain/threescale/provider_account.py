@@ -42,8 +42,6 @@ class Installation(Model):
 
 
 class ProviderAccount(Model):
-    """A tenant's address, and the location of its token."""
-
     url: str
     token: SecretKey
     version: str = ""

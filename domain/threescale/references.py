@@ -33,7 +33,6 @@ _START = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def usable(conditions: Conditions) -> bool:
-    """In 3scale, at least almost completely."""
     if is_true(conditions, SYNCED) or is_true(conditions, READY):
         return True
     failed = next((each for each in conditions if each.type == FAILED and each.status == "True"), None)
@@ -144,7 +143,6 @@ def _is_usable(backend: Backend) -> bool:
 
 
 def _lost_metrics(spec: ProductSpec, backends: Mapping[str, Backend]) -> Iterable[str]:
-    """Referenced backend metrics that do not exist, or whose backend the product does not use."""
     for each in references(spec.application_plans):
         if not each.backend:
             continue

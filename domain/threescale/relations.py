@@ -82,7 +82,6 @@ def phase_of(resource: CustomResource) -> Phase:
 
 
 def is_settled(resource: CustomResource) -> bool:
-    """Whether an object is in sync with its current spec, and no comparison is requested."""
     meta, status = resource.metadata, getattr(resource, "status", None)
     asked = any(meta.annotations.get(each) != meta.annotations.get(done) for each, done in _ASKED)
     observed = getattr(status, "observed_generation", None)
@@ -145,7 +144,6 @@ def _going(resource: CustomResource) -> frozenset[Hashable]:
 
 
 def _home(resource: CustomResource) -> str:
-    """The address of the object's tenant, from its status."""
     return getattr(getattr(resource, "status", None), "provider_account_host", None) or ""
 
 

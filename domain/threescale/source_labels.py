@@ -19,6 +19,5 @@ class SourceSecret(Model):
 
 
 def source_noted(meta: ObjectMeta, source: SourceSecret | None) -> JsonPatch:
-    """Labels the OpenAPI with its Secret's uid, or removes the label; empty if unchanged."""
     uid = source.uid if source else None
     return {} if meta.labels.get(SOURCE_UID) == uid else {"metadata": {"labels": {SOURCE_UID: uid}}}

@@ -111,7 +111,6 @@ def _plan(path: str, plan: ApplicationPlan, local: set[str]) -> Iterable[Fault]:
 
 
 def _is_lost(reference: MetricReference, local: set[str]) -> bool:
-    """Whether it references a missing metric of the product itself."""
     return not reference.backend and reference.system_name not in local
 
 

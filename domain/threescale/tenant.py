@@ -92,7 +92,6 @@ def _decided(observed: ObservedTenant, now: datetime) -> Decision:
 
 
 def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | NoAccount:
-    """`secret` has the master's credentials."""
     reference = tenant.spec.master_credentials_ref
     namespace = reference.namespace or tenant.metadata.namespace
     if secret is None or MASTER_KEY not in secret.keys:

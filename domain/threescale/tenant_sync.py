@@ -115,7 +115,6 @@ def password_of_admin(tenant: Tenant) -> SecretKey:
 
 
 def deletion_of_tenant(found: FoundTenant) -> Write | None:
-    """None if it is already scheduled."""
     if found.state == LEAVING:
         return None
     return Write(

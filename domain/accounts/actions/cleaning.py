@@ -28,6 +28,8 @@ class CleanAction(MemberAction):
 
 
 class CleanRegion(CleanAction):
+    """Instances, snapshots, volumes, and VPC endpoint services."""
+
     activity: ClassVar[str] = "aws.clean_region"
     slot_by: ClassVar[str] = "region"
     title: ClassVar[str] = "clean {region}"

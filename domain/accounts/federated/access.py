@@ -121,7 +121,6 @@ def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime
 
 
 def _begun(world: FederatedAccessWorld) -> bool:
-    """Whether something may already exist in the recorded account."""
     access, known = world.access, world.known
     done = access.place.role or known.policy or known.role or known.attached
     told = any(each.type == AccessState.READY or each.message in _BEYOND for each in access.status.conditions)
@@ -166,7 +165,6 @@ def _moving(world: FederatedAccessWorld, before: str, now: datetime) -> Decision
 
 
 def _moved_from(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
-    """The IAM role of the former AWSFederatedRole; empty if unchanged."""
     recorded = world.access.place.role
     return recorded if recorded and recorded != role_name(world, role) else ""
 

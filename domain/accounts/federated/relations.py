@@ -11,7 +11,6 @@ from domain.resource import condition_of
 
 
 def is_settled(access: AWSFederatedAccountAccess) -> bool:
-    """The access works and its last update was not refused."""
     meta, status = access.metadata, access.status
     synced = condition_of(status.conditions, SYNCED)
     works = status.state == AccessState.READY and bool(status.granted)

@@ -94,7 +94,6 @@ def _retried(world: FederatedRoleWorld, token: str) -> Decision:
 
 
 def _verdict(world: FederatedRoleWorld) -> Verdict | None:
-    """The result of IAM, the one recorded by the replaced operator, or one from the spec alone."""
     role, generation = world.role, world.role.metadata.generation
     if world.known.verdict is not None and world.known.verdict.generation == generation:
         return world.known.verdict
@@ -134,7 +133,6 @@ def _judging(world: FederatedRoleWorld) -> Decision:
 
 
 def status_of(role: AWSFederatedRole, verdict: Verdict, now: datetime) -> FederatedRoleStatus:
-    """Without policies the state stays empty."""
     type_ = RoleState.VALID if verdict.valid else RoleState.INVALID
     state = RoleState.NEW if verdict.reason == NOTHING else type_
     conditions = with_condition(role.status.conditions, type_, verdict.reason, verdict.message, now, probe=False)

@@ -35,12 +35,10 @@ def depends_on_time(texts: Iterable[str]) -> bool:
 
 
 def reads_what_passes_write(texts: Iterable[str]) -> bool:
-    """Statuses or lifespans of claim or handle."""
     return any(_OWN_WRITES.search(text) for text in _templates(texts))
 
 
 def reads_claim_or_handle(texts: Iterable[str]) -> bool:
-    """Any of their fields."""
     return any(_OBJECTS.search(text) for text in _templates(texts))
 
 

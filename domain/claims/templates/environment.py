@@ -69,7 +69,6 @@ class RenderingContext(Context):
         return id(value) in self._given
 
     def joined(self, parts: tuple[object, ...]) -> str:
-        """The result of `~`."""
         texts = []
         for part in parts:
             limits.values(part)
@@ -180,7 +179,6 @@ class Sandbox(SandboxedEnvironment):
         self._compiled_length = 0
 
     def template(self, text: str) -> Template:
-        """Cached by text; TemplateSyntaxError if it is none, LimitExceeded if it is too long or too deep."""
         template = self._compiled.get(text)
         if template is not None:
             self._compiled.move_to_end(text)
@@ -259,7 +257,6 @@ class Sandbox(SandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def call(__self, __context: Context, __obj: object, *args: object, **kwargs: object) -> object:  # noqa: N805
-        """Count and measure calls, and refuse changes of the inputs."""
         assert isinstance(__context, RenderingContext)  # noqa: S101 - made by context_class
         __context.budget.step()
         if isinstance(__obj, types.BuiltinMethodType):
@@ -315,7 +312,6 @@ def _check_text_method(text: str | bytes, name: str, args: tuple[object, ...]) -
 
 
 def _lipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
-    """Limits the number of words."""
     if n * max > limits.WORDS:
         raise LimitExceeded(f"more than {limits.WORDS} words of lipsum")
     return generate_lorem_ipsum(n, html, min, max)

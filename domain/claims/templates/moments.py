@@ -127,7 +127,6 @@ class Timestamp:
 
 
 def names(clock: Clock) -> dict[str, object]:
-    """They hide variables of the same name."""
     return {
         "datetime": datetime,
         "timedelta": Timedelta,

@@ -143,7 +143,6 @@ class _Run:
         return template
 
     def typed(self, template: str) -> object:
-        """Converted if it ends with a typing filter."""
         matched = (_TYPED_NEWER if self._newer else _TYPED).match(template)
         if matched is None:
             return self.text(template)
@@ -233,7 +232,6 @@ def _no_constant(text: str) -> object:
 
 
 def _without_omitted(value: object, run: _Run) -> object:
-    """The omission object for the whole value."""
     if isinstance(value, str):
         return _OMITTED if value == run.omit else value
     if isinstance(value, dict):

@@ -310,7 +310,6 @@ class ProviderView(View):
 
     @property
     def parameter_defaults(self) -> dict[str, object]:
-        """Without default templates."""
         defaults: dict[str, object] = {}
         for each in _list(self._raw, "spec", "parameters"):
             schema = _mapping(each, "validation", "openAPIV3Schema")

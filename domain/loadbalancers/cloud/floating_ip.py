@@ -57,7 +57,6 @@ def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clou
 
 
 def deleted_floating_ips(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> tuple[Step, ...]:
-    """Those described as the LoadBalancer's own; never the user's."""
     users = balancer.spec.existing_floating_ip
     ours = (each for each in floating_ips_of(balancer, cloud, port).ours if _described(balancer, each))
     return tuple(DeleteFloatingIp(id=each.id) for each in ours if not (users and same_address(each.address, users)))

@@ -15,8 +15,6 @@ from domain.refusal import ErrorType, Refusal
 
 
 class Blocker(Model):
-    """The most important refusal, and its classification; empty if nothing blocks."""
-
     refusal: Refusal | None = None
     hindrance: Hindrance | None = None
 
@@ -35,7 +33,6 @@ class Blocker(Model):
 
 
 def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
-    """Whether the cloud must be observed first; after a failed step, once its pause is over."""
     current = world.look in (world.seen, world.known.settled)
     waits = any(world.refused(each.slot) for each in steps)
     return not current or (world.stale and not waits)

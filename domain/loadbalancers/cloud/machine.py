@@ -49,7 +49,6 @@ class MachinePlan(Model):
 
     @property
     def given_up(self) -> bool:
-        """Whether the machine can never serve: its set replaces it."""
         return self.server in (ServerState.FAILED, ServerState.LOST)
 
 
@@ -94,7 +93,6 @@ def plan_machine(
 
 
 def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[CloudPort]:
-    """By the current or former id field."""
     status = machine.status
     recorded = status.default_port_id or status.port_id or ""
     owner = Owner(

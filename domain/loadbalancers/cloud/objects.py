@@ -38,8 +38,6 @@ class FixedIp(Model):
 
 
 class CloudPort(Model):
-    """`device_id` is the attached server; empty if none."""
-
     id: str
     name: str = ""
     description: str = ""
@@ -52,7 +50,6 @@ class CloudPort(Model):
 
     @property
     def address(self) -> str:
-        """The first one; empty if it has none yet."""
         return self.fixed_ips[0].address if self.fixed_ips else ""
 
 

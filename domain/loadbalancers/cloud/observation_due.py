@@ -26,7 +26,6 @@ _MACHINE_STATUS = {"conditions", "metrics"}
 
 
 def look_of_balancer(balancer: LoadBalancer) -> str:
-    """Without the security group's rules."""
     return _fingerprint(
         balancer.metadata.annotations,
         balancer.spec.model_dump(mode="json", exclude=_OTHER_SPEC),

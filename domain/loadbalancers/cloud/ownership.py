@@ -25,7 +25,6 @@ def mark_of(uid: str) -> str:
 
 
 def marked_for(description: str) -> str:
-    """Empty if the description is not a mark."""
     return description.removeprefix(_MARK) if description.startswith(_MARK) else ""
 
 
@@ -74,7 +73,6 @@ class Selection(Generic[F]):
 
 
 def select(found: Iterable[F], owner: Owner, mark: Callable[[F], str]) -> Selection[F]:
-    """`mark` gives the uid in an object's mark."""
     candidates = tuple(found)
     ours = sorted((each for each in candidates if owner.owns(each.id, mark(each))), key=lambda each: _rank(each, owner))
     rest = ours[1:]

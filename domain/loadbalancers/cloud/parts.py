@@ -8,8 +8,6 @@ from domain.notices import Notice
 
 
 class Part(Model):
-    """`status` has the fields' Python names; `problem` needs a person."""
-
     steps: tuple[Step, ...] = ()
     status: dict[str, object] = {}
     notices: tuple[Notice, ...] = ()
@@ -17,7 +15,6 @@ class Part(Model):
 
 
 def owner_of(balancer: LoadBalancer, recorded: str | None, name: str | None) -> Owner:
-    """Given the id and name of the objects in the LoadBalancer's status."""
     return Owner(uid=balancer.metadata.uid, recorded=recorded or "", inherited=bool(name) and not recorded)
 
 

@@ -40,7 +40,6 @@ class Removal(Model):
 
     @property
     def done(self) -> bool:
-        """Whether the finalizer may be removed."""
         return not self.steps
 
 

@@ -77,7 +77,6 @@ def changed_rules(
 
 
 def meaning(rule: SecurityGroupRule) -> tuple[object, ...]:
-    """Equal for equivalent rules."""
     return (
         rule.direction.lower(),
         rule.ethertype.lower(),

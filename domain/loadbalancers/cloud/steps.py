@@ -50,7 +50,6 @@ class CloudAction(Action):
     project: ProjectReference | None = None  # set when the plan is executed
 
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
-        """The pause depends on the kind of blocker."""
         return super().refuse(world, with_pause(refusal))
 
 

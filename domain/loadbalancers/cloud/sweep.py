@@ -32,7 +32,6 @@ class Orphan(Model):
 
 
 def to_be_compared(found: LoadBalancer | LoadBalancerMachine) -> bool:
-    """Whether it was complete before, and has no known drift."""
     meta = found.metadata
     if meta.deleting or DRIFT_ANNOTATION in meta.annotations:
         return False
@@ -42,7 +41,6 @@ def to_be_compared(found: LoadBalancer | LoadBalancerMachine) -> bool:
 
 
 def difference_of_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> str:
-    """Empty if nothing differs or the LoadBalancer is being deleted."""
     if balancer.metadata.deleting:
         return ""
     plan = plan_cloud(migrated(balancer), cloud, now)
@@ -51,7 +49,6 @@ def difference_of_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud, now
 
 
 def difference_of_machine(machine: LoadBalancerMachine, cloud: MachineCloud, balancer: LoadBalancer) -> str:
-    """Empty if nothing differs or the machine is being deleted."""
     if machine.metadata.deleting:
         return ""
     plan = plan_machine(

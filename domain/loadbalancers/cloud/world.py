@@ -30,8 +30,6 @@ class CloudKnown(ObjectKnown):
 
 
 class Judged(NamedTuple):
-    """Whether everything is complete, including the status; and the problem."""
-
     whole: bool
     problem: str
 
@@ -62,7 +60,6 @@ class CloudWorld(ObjectWorld):
         raise NotImplementedError
 
     def judged(self) -> Judged | None:
-        """None if there is nothing to evaluate."""
         raise NotImplementedError
 
     def after(self, brought: Brought) -> Any:
@@ -76,7 +73,6 @@ class CloudWorld(ObjectWorld):
         return super().recall(before).model_copy(update={name: getattr(before, name) for name in kept})
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """After an own write of the object, an observation of the cloud stays valid."""
         world = super().written(patch, resource_version, gone=gone)
         if not world.exists:
             return world

@@ -67,5 +67,4 @@ vrrp_instance ENVOY {
 
 
 def keepalived_conf(virtual_address: str) -> str:
-    """/etc/keepalived/keepalived.conf."""
     return _CONFIGURATION % {"script": HEALTH_SCRIPT_PATH, "address": virtual_address}

@@ -134,7 +134,6 @@ def _plan(world: MachineWorld) -> MachinePlan:
 
 
 def _observations(world: MachineWorld, steps: tuple[Step, ...]) -> tuple[LookAtMachine, ...]:
-    """It must come first; after a failed step, once its pause is over."""
     if not needs_look(world, steps):
         return ()
     machine = world.machine
@@ -274,7 +273,6 @@ def _judged(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], lis
 
 
 def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[tuple[Action, ...], list[Moment]]:
-    """Delete a condemned machine without a set, unless the cause is probably not the machine."""
     machine = world.machine
     if reported:
         standing = MachineReadiness(machine=machine, health=health_of(machine, now, world.timings))

@@ -11,7 +11,6 @@ _POSITIONS = "/tmp/positions.yaml"  # noqa: S108 - on the machine, where the ima
 
 
 def promtail_yaml(forward: LogForward, machine: LoadBalancerMachine) -> str:
-    """/etc/promtail/promtail.yaml; its own labels override the user's."""
     if not forward.enabled:
         return DISABLED
     labels = {

@@ -72,7 +72,6 @@ class MachineWorld(CloudWorld):
         return machine_changed(self.cloud or MachineCloud(), brought)
 
     def brought(self, brought: Brought) -> Self:
-        """Also record whether the recorded server was deleted."""
         world = super().brought(brought)
         gone = brought.gone and brought.gone == self.machine.status.server_id
         return world.learn(server_gone=brought.gone) if gone else world

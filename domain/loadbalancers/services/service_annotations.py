@@ -67,7 +67,7 @@ def parse_annotations(service: Service, installation: Installation) -> ServiceAn
 
 
 class _Reader:
-    """Collects unreadable annotations."""
+    """Reads annotations, and collects the unreadable ones."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -79,7 +79,6 @@ class _Reader:
         return self.annotations.get(f"{GROUP}/{name}", "").strip()
 
     def has(self, name: str) -> bool:
-        """Even if empty."""
         return f"{GROUP}/{name}" in self.annotations
 
     def read(self, name: str, parse: Callable[[str], T | None], form: str) -> T | None:

@@ -85,7 +85,6 @@ class ServiceWork(Model):
 def work_for(
     service: Service, balancer: LoadBalancer | None, nodes: Iterable[Node], installation: Installation
 ) -> ServiceWork:
-    """`balancer` is the one of the Service's name; `nodes` are all of the cluster."""
     stranger = _other_service(service, balancer)
     if not installation.wants(service):
         return _farewell(service, None if stranger else balancer, release=installation.lets_go(service))
@@ -116,7 +115,6 @@ def _farewell(service: Service, balancer: LoadBalancer | None, *, release: bool)
 
 
 def _other_service(service: Service, balancer: LoadBalancer | None) -> str:
-    """If both Services derive the same name."""
     if balancer is None or balancer.service in ("", service_name(service.metadata)):
         return ""
     namespace, _, name = balancer.service.partition("/")

@@ -22,7 +22,6 @@ _OPTIONS = {
 
 
 def keeping(wishes: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
-    """With stored values for unreadable annotations."""
     for name in sorted(wishes.unreadable):
         if name in _OPTIONS:
             wishes = _with_stored_option(wishes, stored, _OPTIONS[name])

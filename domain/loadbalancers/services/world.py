@@ -32,8 +32,6 @@ class ServiceWorld(ObjectWorld):
 
 
 class FoundBalancer(Model):
-    """None if it is gone."""
-
     balancer: LoadBalancer | None = None
 
 
@@ -41,8 +39,6 @@ BALANCER = "balancer"  # the slot of actions on the LoadBalancer
 
 
 class _BalancerAction(Action):
-    """A change of the LoadBalancer; `notices` are Events about the Service once it is made."""
-
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = FoundBalancer
 
@@ -75,8 +71,6 @@ class PatchBalancer(_BalancerAction):
 
 
 class DeleteBalancer(_BalancerAction):
-    """Only the LoadBalancer of this uid; its own lifecycle removes its objects."""
-
     activity: ClassVar[str] = "loadbalancers.delete_load_balancer"
     title: ClassVar[str] = "delete its LoadBalancer"
 
