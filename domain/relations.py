@@ -84,13 +84,20 @@ def nothing(_: Any) -> Hashable:
 
 @dataclass(frozen=True)
 class News(Generic[T]):
-    """Which changes of an object wake the lifecycles at the other end of a relation. Args: value: the part that
-    they depend on; a different value wakes them. Of a frozenset only additional elements count. on: whether
-    creation, change and deletion count. whom: which of them are woken. linked: whether a first reference wakes
-    the referent. as_made: whether an object looks as its referent creates it; a new one written only by Perdure
-    wakes nothing. onward: relations along which the wake is passed on. ours: whether Perdure's own writes
-    count. among: a filter by the traits of the changed object and of the related ones. counts: which objects
-    matter; others are treated as absent.
+    """Which changes of an object wake the lifecycles at the other end of a relation.
+
+    Args:
+        value: the part that they depend on; a different value wakes them. Of a frozenset only additional
+            elements count.
+        on: whether creation, change and deletion count.
+        whom: which of them are woken.
+        linked: whether a first reference wakes the referent.
+        as_made: whether an object looks as its referent creates it; a new one written only by Perdure wakes
+            nothing.
+        onward: relations along which the wake is passed on.
+        ours: whether Perdure's own writes count.
+        among: a filter by the traits of the changed object and of the related ones.
+        counts: which objects matter; others are treated as absent.
     """
 
     value: Callable[[T], Hashable] = nothing
@@ -117,10 +124,14 @@ class Scope(Enum):
 class WhileNamed:
     """Referents are watched only while objects refer to them by namespace and name. Many names or namespaces share
     one watch of the whole cluster, if permissions allow it. An empty name stands for all objects, and requires
-    none. Args: scope: what is watched. one: the label of a watch of one name or namespace in metrics and logs.
-    all: the label of the cluster's watch; for a kind, it follows the kind's name. field_manager: of the
-    referrers' lifecycles, if they create and delete the referents under another field manager than Perdure's. A
-    deletion is then a step in the end of a referrer that is being deleted.
+    none.
+
+    Args:
+        scope: what is watched.
+        one: the label of a watch of one name or namespace in metrics and logs.
+        all: the label of the cluster's watch; for a kind, it follows the kind's name.
+        field_manager: of the referrers' lifecycles, if they create and delete the referents under another field
+            manager than Perdure's. A deletion is then a step in the end of a referrer that is being deleted.
     """
 
     scope: Scope
@@ -140,13 +151,20 @@ def version(model: Any) -> Hashable:
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """Objects that refer to others. Args: of: the referrers. to: the referents. by: the names under which an
-    object refers to others, or keys of lifecycles without an object. known_as: the names under which an object
-    is referred to. matters: which changes of a referent wake its referrers; None for none. told: which changes
-    of a referrer wake its referents; None for none. required: a referrer without its referent is woken when a
-    watcher starts, because a deletion that happened unwatched left no event. watched: how referents are
-    watched, unless the watcher has an entry for them. trait: what `News.among` compares at either end.
-    transitive: what refers to a referrer also counts as referring to its referent.
+    """Objects that refer to others.
+
+    Args:
+        of: the referrers.
+        to: the referents.
+        by: the names under which an object refers to others, or keys of lifecycles without an object.
+        known_as: the names under which an object is referred to.
+        matters: which changes of a referent wake its referrers; None for none.
+        told: which changes of a referrer wake its referents; None for none.
+        required: a referrer without its referent is woken when a watcher starts, because a deletion that
+            happened unwatched left no event.
+        watched: how referents are watched, unless the watcher has an entry for them.
+        trait: what `News.among` compares at either end.
+        transitive: what refers to a referrer also counts as referring to its referent.
     """
 
     of: End | tuple[End, ...]

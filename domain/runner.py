@@ -1,24 +1,23 @@
-"""What a lifecycle does next: the semantics of the loop, without Temporal, a clock, or input and output.
+"""The semantics of a lifecycle's loop, without Temporal, a clock, or input and output.
 
     observed --> step(decide, now): which actions start, which are cancelled, until when to wait
        ^              |
        |              +-- finished, failed, cancelled: the result is folded into the world --> step ...
        +-- a wake, a conflict, a deadline that asks for an observation
 
-A `State` is where a lifecycle stands; each event gives the next `State`. Two drivers carry out the steps:
-`workflows/durable_driver.py` with activities and timers, `activities/inline_driver.py` within one activity.
+Each event changes a `State`. Two drivers run the steps: `workflows/durable_driver.py` with activities and timers,
+`activities/inline_driver.py` within one activity.
 
-- One action per slot. A refusal is kept by slot, and the action is tried again after a growing pause, or at once when the
-  object is woken.
-- What is under way and no longer wanted is cancelled. The last action (`Action.last`) waits until nothing else runs.
-- A conflict or an absence means that the world is not as it was observed: it is observed again. A write that was based
-  on an older version is then tried again at once, the first time; so is the rest where `second_looks` are left.
-- An answer that was lost makes the world unsure, until nothing of what may have been done twice is left to do.
-- In order, an action starts only after all before it in the decision; what follows a refusal waits for the next decision.
-- While the world is held, and in a dry run, only what reads starts. Nothing starts while it cannot be observed; what
-  runs is then left alone.
-- New notices are recorded as Events by an action of the runner's own, which starts before those of the decision.
-"""  # noqa: E501 - a picture and a list
+- One action per slot. A refusal is kept by slot; its action is retried with backoff, or at once after a wake.
+- Running actions that are no longer wanted are cancelled. A last action (`Action.last`) starts when none runs.
+- After a conflict or an absence the world is observed again. A write based on an older version is then retried at once
+  the first time, other refused actions while `second_looks` are left.
+- A lost answer makes the world `unsure` until no action is left that may have taken effect already.
+- In order, an action starts only after all before it in the decision; a refusal stops those after it.
+- While the world is held, and in a dry run, only reading actions start. While it cannot be observed, none starts, and
+  running ones continue.
+- New notices are recorded as Events by the runner's own action, before those of the decision.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +54,14 @@ OUTDATED = frozenset({ErrorType.CONFLICT, ErrorType.ABSENT})
 
 @dataclass(frozen=True)
 class Step:
-    """What follows from a decision. Attributes: start: actions to start now, in order. cancel: slots whose actions
-    are no longer wanted. until: when to act without an event; None to wait for an event. summary: the
-    timeline's text for that wait. overdue: a deadline or retry time passed while the world was observed, so it
-    is observed again.
+    """What follows from a decision.
+
+    Attributes:
+        start: actions to start now, in order.
+        cancel: slots whose actions are no longer wanted.
+        until: when to act without an event; None to wait for an event.
+        summary: the timeline's text for that wait.
+        overdue: a deadline or retry time passed while the world was observed, so it is observed again.
     """
 
     decision: Decision
@@ -71,13 +74,20 @@ class Step:
 
 @dataclass(frozen=True)
 class State(Generic[W]):
-    """The state of a lifecycle between two events. Attributes: world: the observation, with results and messages
-    applied. observes_at_deadline: a deadline requires an observation, not only a decision. dirty: the world
-    must be observed before the next decision. outdated: a write was refused because the object has changed.
-    asked: the next observation was requested by a wake; False: by time. woken: the same for the current or last
-    observation. observed_at: when the last observation began. eager: refused slots that may be retried at once.
-    running: actions in progress by slot, in start order. cancelled: those no longer wanted. second_looks: the
-    remaining immediate retries of writes refused as outdated.
+    """The state of a lifecycle between two events.
+
+    Attributes:
+        world: the observation, with results and messages applied.
+        observes_at_deadline: a deadline requires an observation, not only a decision.
+        dirty: the world must be observed before the next decision.
+        outdated: a write was refused because the object has changed.
+        asked: the next observation was requested by a wake; False: by time.
+        woken: the same for the current or last observation.
+        observed_at: when the last observation began.
+        eager: refused slots that may be retried at once.
+        running: actions in progress by slot, in start order.
+        cancelled: those no longer wanted.
+        second_looks: the remaining immediate retries of writes refused as outdated.
     """
 
     world: W
