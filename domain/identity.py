@@ -78,6 +78,7 @@ class Key(Model):
 
     @property
     def path(self) -> str:
+        """`Kind/namespace/name`, for people."""
         return f"{self.kind}/{self.namespace or '-'}/{self.name}"
 
     def __str__(self) -> str:
@@ -99,6 +100,7 @@ def reported_kinds() -> dict[str, Kind]:
 
 @cache
 def all_areas() -> tuple[str, ...]:
+    """Only those that have kinds with lifecycles."""
     return tuple(sorted({kind.area for kind in all_kinds().values() if kind.lifecycle}))
 
 

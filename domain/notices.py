@@ -34,6 +34,7 @@ class Notice(Model):
 
     @property
     def digest(self) -> str:
+        """Equal for equal content; request ids do not count."""
         said = f"{self.about.path if self.about else ''}\n{self.reason}\n{without_request(self.message)}"
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 

@@ -69,6 +69,7 @@ class Refusal(Model):
 
     @property
     def stale(self) -> bool:
+        """Whether a Kubernetes write was based on an older version of its object."""
         return self.type is ErrorType.CONFLICT and self.code == STALE_VERSION
 
     @property

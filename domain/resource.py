@@ -140,6 +140,7 @@ class CustomResource(KubeModel):
 
     @property
     def outside(self) -> tuple[str, ...]:
+        """Its external resources in words: `abandon` would leave these behind."""
         return ()
 
 

@@ -98,7 +98,7 @@ def creation_timed_out(world: AccountWorld, entered: datetime, now: datetime) ->
 
 
 def discard(world: AccountWorld, why: str) -> Decision:
-    """It never had an AWS account, so the pool creates another."""
+    """A failed Account without an AWS account is deleted, so that the pool creates another."""
     return world.working(f"delete: {why}", Delete(key=world.key, dependent=_pool(world)))
 
 

@@ -185,7 +185,7 @@ def judge(
     strangers: Collection[str] = (),
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> Verdicts:
-    """For every Account without an AWS account; `strangers` are not adopted."""
+    """The verdict for every Account without an AWS account; `strangers` are AWS accounts that are not adopted."""
     wanting = ordered(account for account in accounts if wants_account(account))
     attempts = census.attempts
     since = budget_since(pools, budget.window, now)

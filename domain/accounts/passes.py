@@ -136,7 +136,7 @@ class UnitRefused(Model):
 
 
 class Units(Model):
-    """By legal entity id; refused ones do not affect the others."""
+    """OU ids by legal entity id; a refused one does not affect the others."""
 
     ids: dict[str, str]
     refused: dict[str, UnitRefused] = {}

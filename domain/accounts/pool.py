@@ -148,7 +148,7 @@ def offered(account: Account, pool: AccountPool, config: OperatorConfig, protect
 
 
 def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> AccountPoolStatus:
-    """As defined in the reference, section 3.3 and appendix D."""
+    """Counts by state, as the replaced operator defines them."""
     accounts = list(members)
     fresh = [a for a in accounts if not a.status.claimed and not a.spec.legal_entity.id]
     previous = pool.status or AccountPoolStatus()
@@ -273,7 +273,7 @@ def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datet
 
 
 def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
-    """Oldest claim first; and why others get none."""
+    """Bindings, the oldest claim first, and the reasons for claims that get no account."""
     if not view.claims:
         return (), {}
     bindings: list[Binding] = []

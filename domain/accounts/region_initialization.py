@@ -33,7 +33,7 @@ def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
 
 
 def initializing(world: AccountWorld, now: datetime, done: Done) -> Decision:
-    """`done` decides once all regions have their outcome."""
+    """Initialises the regions; `done` decides once each has its outcome."""
     known = world.known
     entered = entered_at(world.account, AccountState.INITIALIZING_REGIONS)
     if entered is None:

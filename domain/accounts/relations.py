@@ -184,7 +184,7 @@ def _pool_told(pool: AccountPool) -> Hashable:
 
 
 def _configuration(model: type[_ConfigMap], name: str) -> Relation:
-    """The configuration wakes every lifecycle except an Organization without accounts."""
+    """Wakes every lifecycle except an Organization without accounts."""
     named = (name,)
     return Relation(
         of=(

@@ -135,7 +135,6 @@ def _with_handle(world: Claim, handle: JsonObject) -> Claim:
 
 
 def _with_new_handle(world: Claim, handle: JsonObject, plan: HandlePlan | None) -> Claim:
-    """A new handle, of whose resources none exists yet."""
     after = _with_handle(world, handle)
     states = tuple(None for _ in objects_at(handle, "spec", "resources"))
     known: dict[str, object] = {

@@ -86,8 +86,6 @@ class DeleteClaim(ClaimsAction):
 
 
 class ClaimEnded(HandleEnded):
-    """`claim` is None if it is gone."""
-
     claim: GivenObject | None = None
 
 

@@ -181,7 +181,7 @@ class _Pass:
         return False
 
     def _show_assigned(self) -> None:
-        """Once bound, the recorded providers stay."""
+        """The providers recorded at binding stay."""
         bound = self.question.handle is not None
         before = objects_at(self.claim, "status", "resources")
         shown: list[JsonValue] = []

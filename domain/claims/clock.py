@@ -28,7 +28,6 @@ def by_own_writes(handle: JsonObject, providers: Mapping[str, JsonObject], *, ne
 
 
 def by_objects(handle: JsonObject, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
-    """Whether the templates read the claim or the handle, which change when the handle is created."""
     return reads_claim_or_handle([*_handle_texts(handle, providers, newer), *lifespan_texts(handle)])
 
 
@@ -78,7 +77,7 @@ def _reached(names: Iterable[str], providers: Mapping[str, JsonObject]) -> list[
 
 
 def _provider_texts(provider: JsonObject, newer: bool) -> Iterator[str]:
-    """Those rendered while its resources exist; vars are templates since 1.13."""
+    """Templates rendered while the provider's resources exist; vars are templates since 1.13."""
     spec = object_at(provider, "spec")
     yield from _strings(value_at(spec, "template", "definition"))
     yield from _strings(spec.get("statusSummaryTemplate"))
@@ -95,7 +94,7 @@ def _provider_texts(provider: JsonObject, newer: bool) -> Iterator[str]:
 
 
 def _parameter_texts(provider: JsonObject) -> Iterator[str]:
-    """Those rendered until the values are accepted."""
+    """Templates rendered until the values are accepted."""
     for parameter in objects_at(provider, "spec", "parameters"):
         checks = objects_at(parameter, "validation", "checks")
         yield text_at(parameter, "default", "template")

@@ -162,7 +162,7 @@ def _metadata(resources: Resources, index: int, provider: JsonObject, merged: Js
 
 
 def _pinned(resources: Resources, index: int, merged: JsonObject) -> JsonObject:
-    """From the recorded reference or the definition."""
+    """The recorded reference, or else the definition's."""
     recorded = resources.recorded(index)
     differs = [field for field in _KIND if merged[field] != recorded.get(field)]
     if not recorded or (differs and index in resources.unserved):

@@ -22,7 +22,7 @@ LONGEST_MESSAGE = 4_000
 
 
 class Faulty(Exception):  # noqa: N818 - says what the object is
-    """An object that cannot be processed unchanged."""
+    """An error in an object that must be corrected before it is processed."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ def fault_of(error: Exception, where: str = "") -> Fault:
 
 @contextmanager
 def told(faults: list[Fault], where: str = "") -> Iterator[None]:
-    """Collect errors inside as faults, and continue."""
+    """Collects errors of its block as faults, and continues after it."""
     try:
         yield
     except FAULTS as error:

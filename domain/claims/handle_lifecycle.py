@@ -66,6 +66,8 @@ class Found(Model):
 
 
 class Finding(ClaimsAction):
+    """A question about other handles, whose answer is stored in the field `fact`."""
+
     result: ClassVar[type[Model] | None] = Found
     reads: ClassVar[bool] = True
     fact: ClassVar[str]

@@ -230,8 +230,6 @@ class ResourceAction(ClaimsAction):
 
 
 class CreateResource(ResourceAction):
-    """Adopts an existing object."""
-
     activity: ClassVar[str] = "claims.create_resource"
 
     handle: GivenObject

@@ -21,7 +21,7 @@ _ENTRY_FIELDS = ("healthy", "name", "ready", "reference", "waitingFor")
 
 
 class Health(Model):
-    """Of one resource or of all; None is unknown."""
+    """The health of one resource or of all; None is unknown."""
 
     healthy: bool | None = None
     ready: bool | None = None

@@ -49,12 +49,12 @@ class Terms(Model):
 
     @property
     def default_duration(self) -> timedelta | None:
-        """Without a requested end."""
+        """The duration if no end is requested."""
         return self.default.duration("lifespan.default") if self.default else None
 
     @property
     def maximum_duration(self) -> timedelta | None:
-        """From first readiness."""
+        """Counts from first readiness."""
         return self.maximum.duration("lifespan.maximum") if self.maximum else None
 
     @property

@@ -35,7 +35,7 @@ def guid_of(name: str, generate_name: str = "") -> str:
 
 
 def resource_name(name: str, generate_name: str, *, guid: str, index: int) -> str:
-    """From its definition's `metadata.name` and `metadata.generateName`."""
+    """From the metadata of the resource's definition."""
     return name or (generate_name or f"guid{index}-") + guid
 
 

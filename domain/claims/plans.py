@@ -94,7 +94,7 @@ class BindingQuestion(Question):
 
 
 class BindingPlan(Model):
-    """Additional labels, and the complete spec."""
+    """Labels to be added, and the complete spec."""
 
     labels: dict[str, str] = {}
     spec: JsonObject = {}

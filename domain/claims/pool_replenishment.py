@@ -62,7 +62,6 @@ class Pool(ObjectsWorld):
     pace: timedelta = MANAGE_POOLS_INTERVAL
 
     def recall(self, before: World) -> Pool:
-        """Keep what this pass has created."""
         world = super().recall(before)  # type: ignore[arg-type]
         if not isinstance(before, Pool):
             return world

@@ -127,7 +127,7 @@ def plan(
 
 
 def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
-    """Including new handles; unknown values are absent."""
+    """The pool's status including new handles; unknown values are absent."""
     shown = sorted(kept, key=lambda handle: (handle.created, handle.name))
     entries: list[JsonValue] = [
         present(healthy=handle.healthy, name=handle.name, ready=handle.ready) for handle in shown

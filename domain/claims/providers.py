@@ -100,7 +100,7 @@ def accepted_values(scene: Scene) -> JsonObject:
 
 
 def parameter_defaults(provider: JsonObject) -> JsonObject:
-    """Without default templates, which a pool's handles never use."""
+    """Default templates are left out: a pool's handles never use them."""
     defaults: JsonObject = {}
     for parameter in objects_at(provider, "spec", "parameters"):
         given, value = default_value(parameter)
@@ -130,7 +130,7 @@ def reference(names: DomainNames, provider: JsonObject) -> JsonObject:
 
 
 def referring(names: DomainNames, entry: JsonObject, providers: Mapping[str, JsonObject]) -> JsonObject:
-    """With its provider reference corrected to this domain and namespace."""
+    """The entry with its provider reference corrected to this domain and namespace."""
     said, provider = object_at(entry, "provider"), providers.get(provider_name(entry))
     here = only(reference(names, provider), *said) if provider else {}
     return {**entry, "provider": {**said, **here}} if here else entry
@@ -141,7 +141,6 @@ def provider_name(entry: JsonValue) -> str:
 
 
 def named_providers(resource: JsonValue) -> set[str]:
-    """In spec and status."""
     names = {text_at(resource, part, "provider", "name") for part in ("spec", "status")}
     names |= {provider_name(entry) for part in ("spec", "status") for entry in objects_at(resource, part, "resources")}
     return names - {""}

@@ -57,7 +57,6 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return is_unbound(names, claim.document) and not is_detached(claim.document)
 
     def given_up(claim: KubeObject) -> Hashable:
-        """Given up handles reconcile themselves."""
         gives_up = is_detached(claim.document) or left_alone(claim) or paused(claim.document)
         return frozenset({"given up"} if gives_up else ())
 
@@ -198,7 +197,6 @@ def _spec(each: KubeObject, *path: str) -> str:
 
 
 def _health(handle: KubeObject) -> tuple[bool | None, ...]:
-    """Whether it is healthy and ready; None if unknown."""
     said = (value_at(handle.document, "status", field) for field in ("healthy", "ready"))
     return tuple(each if isinstance(each, bool) else None for each in said)
 

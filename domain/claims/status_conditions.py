@@ -75,7 +75,7 @@ def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
 def halted_holding(
     plan: ClaimPlan, held: HandlePlan, look_at: datetime, binder_ends_at: datetime | None = None
 ) -> Decision:
-    """Its handle is reconciled and expires as usual."""
+    """The claim is halted, but its handle is reconciled and expires as usual."""
     deadline = earliest([held.end, look_at])
     at_deadline = _ends(claimed=True) if deadline == held.end else "observe again"
     patience = _patience(deadline, binder_ends_at)

@@ -43,6 +43,8 @@ class BadPattern(ValueError):  # noqa: N818 - says what the expression is
 
 
 class Operation(NamedTuple):
+    """Removals have no `value`."""
+
     op: Op
     path: str
     value: JsonValue = None

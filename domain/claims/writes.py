@@ -68,8 +68,6 @@ class PutObject(ClaimsAction):
 
 
 class PutStatus(PutObject):
-    """Written after everything that the status reports."""
-
     activity: ClassVar[str] = "claims.put_status"
     last: ClassVar[bool] = True
 

@@ -23,7 +23,7 @@ def same_address(one: str, other: str) -> bool:
 
 
 def source_range(text: str) -> Network | None:
-    """Without host bits; None if invalid or without a prefix length."""
+    """The network without host bits; None if invalid or without a prefix length."""
     if "/" not in text:
         return None
     address, _, length = text.partition("/")

@@ -175,7 +175,7 @@ def _sets(world: BalancerWorld, rollout: Rollout, *, whole: bool) -> tuple[Actio
 
 
 def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
-    """Without problems of the cloud, which are reported elsewhere."""
+    """Problems of the cloud are left out, because they are reported elsewhere."""
     return (warning("Failed", rollout.problem),) if rollout.problem and not waits else ()
 
 

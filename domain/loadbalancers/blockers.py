@@ -93,7 +93,7 @@ def notices_of(problem: str, hindrance: Hindrance | None) -> tuple[Notice, ...]:
 
 
 def overdue(hindrance: Hindrance | None, since: datetime | None, now: datetime) -> tuple[Notice, ...]:
-    """The message about a temporary blocker that lasts too long."""
+    """A warning about a temporary blocker that lasts more than ten minutes."""
     if hindrance is None or since is None or hindrance.nature is not Nature.UNDER_WAY or now - since < OVERDUE_AFTER:
         return ()
     return (warning("Failed", f"{hindrance.why}; this has lasted for more than ten minutes"),)

@@ -83,7 +83,7 @@ def _decimal(count: int, unit: int) -> str:
 
 
 def to_json(document: Mapping[str, object]) -> str:
-    """No spaces, keys in the given order."""
+    """Without spaces, keys in the given order."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     for character, escape in _ESCAPED.items():
         text = text.replace(character, escape)
@@ -91,7 +91,7 @@ def to_json(document: Mapping[str, object]) -> str:
 
 
 def without_empty(document: Document) -> Document:
-    """None, empty, zero and False fields, like Go's `omitempty`."""
+    """Leaves out None, empty, zero and False fields, like Go's `omitempty`."""
     return {name: value for name, value in document.items() if value}
 
 

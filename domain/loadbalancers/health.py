@@ -48,7 +48,7 @@ _TICK = timedelta(seconds=1)  # Kubernetes stores whole seconds
 
 
 class Timings(Model):
-    """yawol's values unless configured."""
+    """The defaults are yawol's."""
 
     window: timedelta = HEALTH_WINDOW
     boot: timedelta = BOOT_TIMEOUT
@@ -135,7 +135,6 @@ def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, sta
 
 
 def reports_of(machine: LoadBalancerMachine) -> tuple[MachineCondition, ...]:
-    """The agent's conditions, without our mark."""
     return tuple(each for each in machine.status.conditions if each.type != MARKED)
 
 
@@ -190,7 +189,7 @@ def _doomed(machine: LoadBalancerMachine, now: datetime, timings: Timings) -> st
 
 
 def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
-    """The watcher tracks this instead of waking for each heartbeat."""
+    """When the last report expires. The watcher tracks this time, so that heartbeats wake nothing."""
     beats = [_condition(machine, type_) for type_ in RELEVANT]
     moments = [parse_timestamp(each.last_heartbeat_time) for each in beats if each is not None]
     # A report is valid for its window, inclusive.

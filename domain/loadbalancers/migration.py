@@ -8,7 +8,7 @@ from domain.writes import JsonPatch, merge
 
 
 def spec_migration(balancer: LoadBalancer) -> JsonPatch:
-    """Former flavor and image fields; empty if there are none."""
+    """Replaces the former flavor and image fields; empty if there are none."""
     infrastructure = balancer.spec.infrastructure
     moved = {
         **_part("flavor", infrastructure.flavor),
@@ -18,7 +18,7 @@ def spec_migration(balancer: LoadBalancer) -> JsonPatch:
 
 
 def status_migration(balancer: LoadBalancer) -> JsonPatch:
-    """Former security group fields; empty if there are none."""
+    """Replaces the former security group fields; empty if there are none."""
     status = balancer.status
     moved = {
         **_moved("security_group_id", status.former_group_id, "securityGroupID", status.group_id),

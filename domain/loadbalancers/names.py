@@ -16,7 +16,7 @@ _SUFFIX_LENGTH = 5
 
 
 def load_balancer_name(service: ObjectMeta) -> str:
-    """`a--b`/`c` and `a`/`b--c` have the same one; the creator must check."""
+    """Not unique: `a--b`/`c` and `a`/`b--c` have the same name, so the creator must check the owner."""
     return f"{service.namespace}--{service.name}"
 
 

@@ -20,5 +20,4 @@ class ProjectReference(Model):
 
     @property
     def where(self) -> str:
-        """The Secret, for people."""
         return f"Secret {self.namespace}/{self.secret}"

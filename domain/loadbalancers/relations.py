@@ -54,7 +54,6 @@ def _set_names(machine_set: LoadBalancerSet) -> Iterable[Hashable]:
 
 
 def _rolled_out(machine_set: LoadBalancerSet) -> Hashable:
-    """The parts that its LoadBalancer's rollout depends on."""
     meta, status = machine_set.metadata, machine_set.status
     conditions = tuple((each.type, each.status) for each in status.conditions)
     return status.replicas, status.ready_replicas, conditions, tuple(sorted(meta.labels.items())), meta.deleting

@@ -265,7 +265,6 @@ def _to_zero(each: LoadBalancerSet) -> SetPatch:
 
 
 def _forgotten(others: Sequence[LoadBalancerSet]) -> tuple[str, ...]:
-    """Empty sets beyond the newest revisions, which are kept for rollbacks."""
     empty = [
         each for each in others if not (each.spec.replicas or each.status.ready_replicas or each.metadata.deleting)
     ]

@@ -70,7 +70,7 @@ class SetPlan(Model):
 def machines_of(
     machine_set: LoadBalancerSet, machines: Iterable[LoadBalancerMachine]
 ) -> tuple[LoadBalancerMachine, ...]:
-    """Oldest first: by owner, or by selector if they have none."""
+    """Owned machines and unowned ones that match the selector, oldest first."""
     wanted = machine_set.spec.selector.match_labels
 
     def belongs(machine: LoadBalancerMachine) -> bool:

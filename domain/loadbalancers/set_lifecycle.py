@@ -74,7 +74,6 @@ def decide_set(world: SetWorld, now: datetime) -> Decision:
 
 
 def _created(world: SetWorld, now: datetime) -> Iterator[Notice]:
-    """Events about the machines that the set has just created."""
     for machine in world.machines:
         meta, owner = machine.metadata, world.machine_set.metadata.uid
         young = meta.creation_timestamp is not None and now - meta.creation_timestamp < CREATED_REPORTED
@@ -106,7 +105,6 @@ def _scaled(world: SetWorld, plan: SetPlan) -> tuple[Action, ...]:
 
 
 def _machine_patches(world: SetWorld, plan: SetPlan) -> tuple[PatchMachine, ...]:
-    """The patches of marks and revisions of machines that stay."""
     found: dict[str, PatchMachine] = {}
     for each in plan.marks:
         patch, status = mark_patches(each.machine, each.health)

@@ -14,6 +14,8 @@ SECRET = "Secret"  # noqa: S105 - no secret itself
 
 
 class Stored(writes.Written):
+    """`obj` is empty if it is gone. `world` is observed again if the spec has changed."""
+
     obj: JsonObject = {}
     world: Any = None
 

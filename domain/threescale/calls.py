@@ -228,6 +228,7 @@ def change(resource: Resource, path: str, id_: int, fields: dict[str, Json], abo
 
 
 def deletion(resource: Resource, path: str, id_: int, about: str = "") -> Write:
+    """`path` is its list's."""
     return Write(resource=resource, method="DELETE", path=f"{path}/{id_}", id=id_, about=about)
 
 

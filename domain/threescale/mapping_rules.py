@@ -28,6 +28,8 @@ class FoundRule(Model):
 
 
 class RuleEdit(Model):
+    """`position` is None if the rule keeps its place."""
+
     call: Literal["DELETE", "PUT", "POST"]
     id: int | None = None
     rule: Rule | None = None

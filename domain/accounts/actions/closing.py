@@ -9,6 +9,8 @@ from domain.model import Model
 
 
 class Closing(Model):
+    """Closed (or closing) if empty, otherwise postponed by this limit of AWS."""
+
     limited: str = ""
 
 

@@ -25,7 +25,7 @@ class Access(Model):
 
 
 class MemberAction(Action):
-    """Through OrganizationAccountAccessRole unless `access` is set."""
+    """Enters the account through OrganizationAccountAccessRole unless `access` is set."""
 
     queue: ClassVar[str] = Queue.AWS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)

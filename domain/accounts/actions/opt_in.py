@@ -12,6 +12,8 @@ from domain.model import Model
 
 
 class AskToOptIn(Action):
+    """From the organization's lifecycle."""
+
     activity: ClassVar[str] = "accounts.ask_to_opt_in"
     title: ClassVar[str] = "request a turn to opt in to regions"
     learns: ClassVar[Mapping[str, object]] = {"opt_in_asked": True, "opt_in_until": None}

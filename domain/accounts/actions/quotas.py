@@ -22,6 +22,15 @@ class QuotaStatuses(Model):
 
 
 class RaiseQuotas(MemberAction):
+    """Create missing quota requests in one region; polls by the server's retries until a status changes.
+
+    Attributes:
+        region: empty for account-wide quotas.
+        quotas: those that may have an open request now, with their last statuses.
+        since: earlier refusals are ignored.
+        vcpus_asked: the region's initialisation had an open request.
+    """
+
     activity: ClassVar[str] = "aws.raise_quotas"
     result: ClassVar[type[Model] | None] = QuotaStatuses
     renewable: ClassVar[bool] = True

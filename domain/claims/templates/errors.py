@@ -20,7 +20,7 @@ class LimitExceeded(Exception):  # noqa: N818 - its text says the limit, which b
 
 
 def _encodable(text: str) -> str:
-    """With `?` for surrogates, which JSON cannot contain."""
+    """Replaces surrogates, which JSON cannot contain, by `?`."""
     return text.encode(errors="replace").decode()
 
 

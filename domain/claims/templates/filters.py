@@ -50,7 +50,7 @@ def json_query(value: object, expression: str) -> object:
 
 
 def merge_list_of_dicts(value: object) -> object:
-    """Later ones override; nulls are skipped."""
+    """Later entries override earlier ones; nulls are skipped."""
     if not value:
         return {}
     if isinstance(value, Mapping):
@@ -76,7 +76,7 @@ def parse_time_interval(value: object) -> timedelta:
 
 
 def strgen(pattern: str) -> str:
-    """Random, for a pattern such as `[0-9a-f]{8}`."""
+    """A random text for a pattern such as `[0-9a-f]{8}`."""
     limits.pattern(pattern)
     return str(StringGenerator(pattern).render())
 

@@ -70,7 +70,7 @@ class Timedelta(timedelta):
 
 
 class Timestamp:
-    """In UTC, printed in seconds."""
+    """A UTC time, printed in whole seconds."""
 
     __slots__ = ("_clock", "_moment")
 

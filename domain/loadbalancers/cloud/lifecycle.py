@@ -27,7 +27,7 @@ class Blocker(Model):
         return self.hindrance.problem if self.hindrance else ""
 
     def notices(self, problem: str, now: datetime) -> tuple[Notice, ...]:
-        """Also for a temporary blocker that lasts too long."""
+        """Includes a temporary blocker that lasts too long."""
         since = self.refusal.lasts_since if self.refusal else None
         return (*notices_of(problem, self.hindrance), *overdue(self.hindrance, since, now))
 

@@ -108,7 +108,7 @@ def ports_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[Clou
 
 
 def server_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[ServerGroup]:
-    """An unrecorded one of its name must be empty."""
+    """An unrecorded group with the LoadBalancer's name is its own only if it is empty."""
     status = balancer.status
     owner = owner_of(balancer, status.server_group_id, status.server_group_name)
     return select(cloud.server_groups, owner, lambda each: balancer.metadata.uid if not each.members else "")
@@ -158,7 +158,9 @@ def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[
 
 
 def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
-    """A port cannot move, and machines elsewhere cannot serve its IP."""
+    """The problem of a port in another network or subnet: it cannot move, and machines elsewhere cannot serve its
+    address.
+    """
     infrastructure = balancer.spec.infrastructure
     if port.network_id and port.network_id != infrastructure.network:
         was, wanted = f"network {port.network_id}", f"network {infrastructure.network}"

@@ -73,7 +73,7 @@ def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Re
 def _freeing(
     groups: tuple[SecurityGroup, ...], cloud: LoadBalancerCloud, kept: tuple[CloudPort, ...]
 ) -> tuple[Step, ...]:
-    """Neutron does not delete a group in use."""
+    """Ports must leave the group first, because Neutron does not delete one in use."""
     ids = {group.id for group in groups}
     users = {port.id: port for port in (*cloud.group_users, *kept) if ids & set(port.security_groups)}
     return tuple(

@@ -67,7 +67,7 @@ class Step(CloudAction):
 
 
 class Look(CloudAction):
-    """By name, mark, and the ids in the object's status."""
+    """Observes cloud objects by name, mark, and the ids in the object's status."""
 
     reads: ClassVar[bool] = True
 
@@ -145,7 +145,7 @@ class UpdatePort(Step):
 
 
 class CreateFloatingIp(Step):
-    """Attached to its port, by which it is found again."""
+    """It is created attached to its port, by which a later attempt finds it."""
 
     activity: ClassVar[str] = "openstack.create_floating_ip"
     title: ClassVar[str] = "create floating IP"

@@ -34,7 +34,7 @@ class Credentials(Model):
 
 
 def access_objects(machine: LoadBalancerMachine) -> tuple[Document, ...]:
-    """In order of creation."""
+    """The objects in the order of creation."""
     name, namespace = machine.metadata.name, machine.metadata.namespace
     meta: Document = {"name": name, "namespace": namespace}
     subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
@@ -98,7 +98,7 @@ def access_status(machine: LoadBalancerMachine) -> JsonPatch:
 
 
 def has_access(machine: LoadBalancerMachine) -> bool:
-    """The status names its objects, which means that all were created."""
+    """Whether the status names its access objects, which means that all were created."""
     return not access_status(machine)
 
 

@@ -18,7 +18,7 @@ class SeenMachine(Seen):
 
 
 class LookAtMachine(Look):
-    """Also the port with its LoadBalancer's address."""
+    """Includes the port with its LoadBalancer's address."""
 
     activity: ClassVar[str] = "openstack.look_at_machine"
     title: ClassVar[str] = "find its port and server in OpenStack"
@@ -63,13 +63,11 @@ class GrantAccess(_Access):
         return f"create its {', '.join(str(each['kind']) for each in self.objects)}"
 
     def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
-        """Valid as long as the machine's mark is the same."""
+        """The access objects are known until the machine is marked again."""
         return world.learn(granted=self.mark)
 
 
 class RevokeAccess(_Access):
-    """Access objects have the machine's name."""
-
     activity: ClassVar[str] = "loadbalancers.revoke_access"
     last: ClassVar[bool] = True  # a cancelled grant may still create objects
 

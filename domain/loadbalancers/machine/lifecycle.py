@@ -125,7 +125,7 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
 
 
 def _plan(world: MachineWorld) -> MachinePlan:
-    """Without an observation, the state that the status implies."""
+    """Without an observation, a plan with the server state that the status implies."""
     plan = world.plan if world.seen == world.look else None
     if plan is not None:
         return plan
@@ -301,7 +301,7 @@ def _ending(world: MachineWorld, now: datetime) -> Decision:
 
 
 def _removal(world: MachineWorld) -> tuple[Action, ...]:
-    """Deletes the recorded server before any observation."""
+    """Deletes the recorded server first, before anything is observed."""
     server = world.machine.status.server_id
     if server and world.known.server_gone != server:
         return in_project((DeleteServer(id=server),), world.project)

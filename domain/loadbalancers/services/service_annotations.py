@@ -142,7 +142,7 @@ def _default_network(reader: _Reader, installation: Installation) -> Network:
 
 
 def _additional_networks(reader: _Reader, installation: Installation) -> tuple[AdditionalNetwork, ...] | None:
-    """Sorted, because the order affects the template hash."""
+    """Sorted, because their order affects the template hash."""
     networks = set(reader.items("additionalNetworks"))
     own = reader.text("defaultNetworkID")
     skipped = reader.flag("skipCloudControllerDefaultNetworkID")

@@ -31,8 +31,6 @@ _LONGEST_MESSAGE = 32_000  # the API server's limit is 32768
 
 
 class ShownStatus(Model):
-    """Both are empty if nothing differs."""
-
     patch: JsonPatch = {}
     notices: tuple[Notice, ...] = ()
 

@@ -17,8 +17,6 @@ CLEARED: JsonPatch = {"status": {"loadBalancer": {"ingress": None}}}
 
 
 class WriteBack(Model):
-    """Both are empty if nothing differs."""
-
     patch: JsonPatch = {}
     notices: tuple[Notice, ...] = ()
 
