@@ -63,7 +63,12 @@ def environment(found: Postgres) -> dict[str, str]:
 
 
 def server(found: Postgres, data: Path, port: int, *, fsync: bool) -> list[str]:
-    """The server's command line; with fsync a commit is on the disk when it is answered."""
+    """The server's command line.
+
+    Args:
+        fsync: if false, a commit survives the server's death but not the machine's. It is written to the log before it
+            is answered in either case: Temporal's histories must not forget what a worker was told.
+    """
     settings = {
         "port": port,
         "listen_addresses": LOOPBACK,
@@ -73,7 +78,7 @@ def server(found: Postgres, data: Path, port: int, *, fsync: bool) -> list[str]:
         # Debian's server reads the system's time zones, which may be missing.
         "timezone": "GMT",
         "log_timezone": "GMT",
-        **({} if fsync else {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}),
+        **({} if fsync else {"fsync": "off", "full_page_writes": "off"}),
     }
     assigned = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     return [str(found.programs / "postgres"), "-D", str(data), *assigned]
