@@ -90,7 +90,7 @@ async def test_why_names_the_area_without_a_worker(temporal: TemporalServer, mon
 async def test_an_older_version_whose_workers_are_gone_is_told_with_its_lifecycles(
     alone: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = pointing_at(alone, monkeypatch, worker_deployment=f"perdure-{uuid4().hex[:8]}", areas=("accounts",))
+    settings = pointing_at(alone, monkeypatch, installation=f"perdure-{uuid4().hex[:8]}", areas=("accounts",))
     client, key = await connect(settings, "tests"), new_key()
     async with working(client, Passes(), version=version(settings, "v2")):
         async with working(client, Passes(), version=version(settings, "v1")):

@@ -45,7 +45,7 @@ class RollOut:
         self.v1, self.v2 = Passes("first"), Passes("second")
 
     def version(self, build_id: str) -> Any:
-        return deployment_config(Settings(worker_deployment=self.deployment, worker_build_id=build_id))
+        return deployment_config(Settings(installation=self.deployment, worker_build_id=build_id))
 
     async def promote(self, build_id: str) -> None:
         async def polled() -> bool:
