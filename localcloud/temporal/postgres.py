@@ -63,11 +63,9 @@ def environment(found: Postgres) -> dict[str, str]:
 
 
 def server(found: Postgres, data: Path, port: int, *, fsync: bool) -> list[str]:
-    """The server's command line.
+    """The server's command line; without fsync a commit survives the server's death, but not the machine's.
 
-    Args:
-        fsync: if false, a commit survives the server's death but not the machine's. It is written to the log before it
-            is answered in either case: Temporal's histories must not forget what a worker was told.
+    A commit is in the log before it is answered in either case: histories must not forget what a worker was told.
     """
     settings = {
         "port": port,
