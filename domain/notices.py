@@ -45,3 +45,9 @@ def normal(reason: str, message: str, **more: Any) -> Notice:
 
 def warning(reason: str, message: str, **more: Any) -> Notice:
     return Notice(type=NoticeType.WARNING, reason=reason, message=message, **more)
+
+
+class Reported(Model):
+    """A result whose notices the runner records as Events, whatever its action learns from it."""
+
+    notices: tuple[Notice, ...] = ()

@@ -30,7 +30,7 @@ from typing import Generic, TypeVar
 from domain.decision import Action, Decision, Outcome, World, earliest
 from domain.identity import Key
 from domain.model import Model
-from domain.notices import Notice
+from domain.notices import Notice, Reported
 from domain.refusal import ErrorType, Refusal
 from domain.resource import EVENTS_KEPT
 from domain.why import Hindrance, Why
@@ -125,7 +125,10 @@ class State(Generic[W]):
 
     def finished(self, slot: str, result: Model | None) -> State[W]:
         action = self.running[slot]
-        world: W = action.fold(_without_refusal(self.world, slot), result)
+        world = _without_refusal(self.world, slot)
+        if isinstance(result, Reported):
+            world = world.with_news(*result.notices)
+        world = action.fold(world, result)
         return self._ended(slot, world=world, dirty=self.dirty or action.observed_after)
 
     def failed(self, slot: str, failure: Refusal) -> State[W]:

@@ -28,7 +28,7 @@ from domain.instances.actions import Asked, AskReplacement, DeleteOwner, EndRepl
 from domain.instances.constants import DELETE_FIRST_ANNOTATION
 from domain.instances.disruption_budget import Turn
 from domain.instances.names import InstanceKey
-from domain.instances.notices import Reported, about, on_each
+from domain.instances.notices import about, on_each
 from domain.instances.replacements import (
     REPLACED,
     Mark,
@@ -45,7 +45,7 @@ from domain.instances.replacements import (
     surplus_of,
 )
 from domain.instances.resources import Machine, MachineDeployment, MachineSet
-from domain.notices import Notice, normal, warning
+from domain.notices import Notice, Reported, normal, warning
 from engine.clock import now
 from engine.errors import Absent, Conflict, Denied, Invalid, Unavailable
 from engine.kube import KubeApi

@@ -14,7 +14,7 @@ from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_verification import Facts, HookTiming, Question
-from domain.instances.notices import Reported, on_each
+from domain.instances.notices import on_each
 from domain.instances.observed import FIND_NODE, Emptying, InstanceWorld, KnownNode
 from domain.instances.policy import CauseSort, Draining, Reaction, Taint
 from domain.instances.record import (
@@ -30,7 +30,7 @@ from domain.instances.record import (
 )
 from domain.instances.replacements import Replacement, Unreplaced
 from domain.model import Model
-from domain.notices import warning
+from domain.notices import Reported, warning
 from domain.refusal import Refusal
 from domain.writes import RecordEvents
 
@@ -244,9 +244,7 @@ class AskReplacement(_Disrupting):
         """Asked for; or its node group has no room for it yet, or it is deleted without a replacement."""
         if not isinstance(result, Asked):
             return world
-        return world.with_news(*result.notices).learn(
-            turn=result.turn, asked=result.replacement, unreplaced=result.unreplaced
-        )
+        return world.learn(turn=result.turn, asked=result.replacement, unreplaced=result.unreplaced)
 
 
 class EndReplacement(_MachineAction):
@@ -271,8 +269,7 @@ class EndReplacement(_MachineAction):
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """Another cause may ask for one again."""
-        news = result.notices if isinstance(result, Reported) else ()
-        return world.with_news(*news).learn(asked=None, unreplaced=None)
+        return world.learn(asked=None, unreplaced=None)
 
 
 class Taking(Reported):
@@ -298,7 +295,7 @@ class DeleteOwner(_Disrupting):
         """Asked for, or its node group has no room for it yet."""
         if not isinstance(result, Taking):
             return world
-        world = world.with_news(*result.notices).learn(turn=result.turn)
+        world = world.learn(turn=result.turn)
         return world if result.turn.why else world.learn(asked=None)
 
 
@@ -388,7 +385,7 @@ class CordonNode(_NodeAction):
         """We did that, and why; or its node group has no room for it yet."""
         if not isinstance(result, Taking):
             return world
-        world, turn = world.with_news(*result.notices).learn(turn=result.turn), result.turn
+        world, turn = world.learn(turn=result.turn), result.turn
         if turn.why:
             return world
         done_at = turn.at if self.reaction is not Reaction.DRAIN else None
@@ -432,7 +429,7 @@ class EmptyNode(_NodeAction):
         """Drained; or something delays it that is not reported yet, and it goes on after that."""
         if not isinstance(result, Emptied):
             return world
-        world = world.with_news(*result.notices).learn(emptying=result.delayed)
+        world = world.learn(emptying=result.delayed)
         if result.delayed is not None:
             return world
         return world.with_record(cordoned(world.record, self.cause, self.node, result.at))
@@ -465,7 +462,6 @@ class TerminateInstance(_NodeAction):
         """Asked for; EC2 tells how far it is."""
         if not isinstance(result, Done):
             return world
-        world = world.with_news(*result.notices)
         return world.with_record(terminated(world.record, self.cause, self.node, result.at))
 
 
@@ -547,7 +543,6 @@ class Notify(_InstanceAction):
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """It is not sent again."""
-        world = world.with_news(*result.notices) if isinstance(result, Reported) else world
         return world.with_record(notified(world.record, self.id))
 
     def refuse(self, world: InstanceWorld, refusal: Refusal) -> InstanceWorld:  # type: ignore[override]

@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterable
 from domain.identity import Key
 from domain.instances import NODE
 from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, MachineDeployment, Node
-from domain.model import Model
 from domain.notices import Notice
-
-
-class Reported(Model):
-    """A result that people see as Events."""
-
-    notices: tuple[Notice, ...] = ()
-
 
 Reportable = AWSMachine | AWSMachinePool | InterruptionPolicy | Machine | MachineDeployment | Node
 

@@ -52,7 +52,7 @@ from domain.instances.replacements import (
     replaced_by,
 )
 from domain.instances.resources import InterruptionPolicy, Machine, MachineDeployment, MachineSet
-from domain.notices import Notice
+from domain.notices import Notice, Reported
 from engine.errors import Absent, Denied, Unavailable
 from engine.kube.json import JsonObject, mapping, text
 from engine.settings import Settings
@@ -487,8 +487,9 @@ class Life:
             except Unavailable:
                 self.known = InstanceMemory()  # the workflow is lost as well
                 return
+            if isinstance(result, Reported):
+                self.kube.notices += result.notices
             world = step.fold(world, result)
-        self.kube.notices += world.news
         self.known = world.known.model_copy(update={"turn": None})
 
 

@@ -10,7 +10,7 @@ import pytest
 from named_actions import KEY, Do, Hello
 
 from domain.decision import Action, Decision, Outcome
-from domain.notices import Notice, normal, warning
+from domain.notices import Notice, Reported, normal, warning
 from domain.refusal import STALE_VERSION, ErrorType, Refusal
 from domain.runner import BUG, MOST_RECORDED, OBSERVE, State, Step
 from domain.writes import RecordEvents
@@ -478,11 +478,11 @@ def test_the_same_words_about_another_object_are_another_event() -> None:
 
 
 def test_what_a_result_reports_is_recorded_once_and_again_with_the_next_result() -> None:
-    made = normal("Made", "made", each_time=True)
+    made = Reported(notices=(normal("Made", "made", each_time=True),))
     state = settled()
     for _ in range(2):
-        state = state.copy(world=state.world.with_news(made))
-        state, found = recorded(state)
+        state, _ = step(state, A)
+        state, found = recorded(state.finished(A.slot, made))
         assert found == ("made",)
         assert recorded(state)[1] == ()
 
