@@ -24,7 +24,8 @@ THREESCALE = {kind.plural: f"/apis/{kind.api_version}" for kind in CUSTOM_KINDS}
 INFRASTRUCTURE = "/apis/infrastructure.cluster.x-k8s.io/v1beta2"
 MACHINES = "/apis/cluster.x-k8s.io/v1beta1"
 COORDINATION = "/apis/coordination.k8s.io/v1"
-CORE = ("secrets", "namespaces", "configmaps", "serviceaccounts")
+PERDURE = "/apis/perdure.dev/v1alpha1"
+CORE = ("secrets", "namespaces", "configmaps", "serviceaccounts", "nodes", "pods")
 OPERATOR = "aws-account-operator"
 # How long a server may be away (killed, started again) before a test gives up on it.
 PATIENCE_SECONDS = 60.0
@@ -86,7 +87,8 @@ class Cluster:
             ("loadbalancer", LOAD_BALANCERS),
             ("role", RBAC),
             ("awsmachine", INFRASTRUCTURE),
-            ("machines", MACHINES),
+            ("machine", MACHINES),
+            ("interruptionpolicies", PERDURE),
             ("leases", COORDINATION),
         )
         for beginning, group in groups:

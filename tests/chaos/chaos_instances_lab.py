@@ -1,8 +1,10 @@
 """An installation whose instances' events are broken into: a fleet on the emulator, and the consumer beside the worker.
 
 Machines are made as Cluster API and its AWS provider make them, with finalizers. Both are played: a Machine that is
-being deleted is drained at once, and its instance ended, unless Auto Scaling holds it. Cases follow one another on one
-installation; each has an instance of its own, and one that nothing happens to stands beside them all.
+being deleted is drained at once, and its instance ended, unless Auto Scaling holds it; a MachineSet makes and deletes
+Machines until there are as many as its MachineDeployment wants. Other instances are Nodes of Perdure's own cluster,
+each with a Pod, and without any object of Cluster API. Cases follow one another on one installation; each has an
+instance of its own, and one that nothing happens to stands beside them all.
 
 Looks in bulk would hide what was lost, so there are none but where a case is about them.
 """
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +27,14 @@ from chaos_cluster import until
 from chaos_installation import Armed, Installation, Process
 from chaos_worker_log import WorkerLog
 
-from domain.instances.constants import GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.constants import (
+    DELETE_FIRST_ANNOTATION,
+    DEPLOYMENT_LABEL,
+    GROUP_STATE_LABEL,
+    INTERRUPTION_LABEL,
+    REPLACING_ANNOTATION,
+    STATE_LABEL,
+)
 from domain.instances.places import Place
 from localcloud import environment, services
 from localcloud.aws.contract import PAYER_ACCOUNT_ID, FaultKind
@@ -39,6 +48,7 @@ HOOK_SECONDS = 60
 PLACE = Place(account=PAYER_ACCOUNT_ID, region=services.REGION)
 SETTINGS = {
     "PERDURE_DRAIN": "2",
+    "PERDURE_INSTANCES_NODES": "true",
     "PERDURE_INSTANCES_QUEUES": f"{PLACE.account}/{PLACE.region}",
     "PERDURE_INSTANCES_REACTIONS": "terminated=delete-machine,spot=delete-machine,terminating-hook=delete-machine",
     "PERDURE_SWEEP": "3600",
@@ -46,23 +56,55 @@ SETTINGS = {
 }
 OFTEN = {"PERDURE_SWEEP": "3"}
 NAMESPACE = "fleet"
-_FORTNIGHT = 14 * 86400.0
+CLUSTER_API = "cluster.x-k8s.io/v1beta1"
+_HOUR, _FORTNIGHT = 3600.0, 14 * 86400.0
+# Which of the policies below applies to an object.
+POLICY_LABEL = "chaos"
+REPLACED_FIRST, NODE_ONLY = "replaced-first", "node-only"
+POLICIES: dict[str, dict[str, Any]] = {
+    REPLACED_FIRST: {"reactions": {"ending": "delete-machine"}, "replaceFirstSeconds": {"ending": 3000}},
+    NODE_ONLY: {"reactions": {"spot": "drain", "terminatingHook": "drain", "ending": "terminate-instance"}},
+}
+_READY_NODE = {"type": "NodeReady", "status": "True"}
 
 
 @dataclass
 class Life:
     """One instance with its machine, and what its labels should come to.
 
-    `interruption` None: whatever it says. `kept`: whether the Machine stays. `ended`: whether it is known to have gone.
+    Attributes:
+        name: of the Machine and the AWSMachine, or of the Node; also of the MachineDeployment and the Pod.
+        instance: EC2's id.
+        group: its Auto Scaling group.
+        policy: the InterruptionPolicy that is meant for it.
+        state: what it is labelled.
+        interruption: what else it is labelled; None for whatever it says.
+        kept: whether the Machine, or the Pod on the Node, stays.
+        ended: whether it is known to have gone.
+        replacement_ready: whether the Node of the Machine that replaces it becomes ready.
+        awaits_replacement: whether its MachineDeployment is scaled up meanwhile.
     """
 
     name: str
     instance: str
     group: str = ""
+    policy: str = ""
     state: str = "running"
     interruption: str | None = ""
     kept: bool = True
     ended: bool = False
+    replacement_ready: bool = True
+    awaits_replacement: bool = False
+
+    @property
+    def has_node(self) -> bool:
+        """Whether it is a Node without a Machine."""
+        return self.policy == NODE_ONLY
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether a MachineDeployment owns its Machine."""
+        return self.policy == REPLACED_FIRST
 
 
 class InstancesLab(Installation):
@@ -83,6 +125,11 @@ class InstancesLab(Installation):
         self._serial = 0
         self._log = WorkerLog(self.worker.log)
         self.cluster.create("namespaces", "", {"metadata": {"name": NAMESPACE}})
+        self.cluster.create("serviceaccounts", NAMESPACE, {"metadata": {"name": "default"}})
+        for name, spec in POLICIES.items():
+            whole = {"selector": {"labels": {POLICY_LABEL: name}}, **spec}
+            policy = _object("perdure.dev/v1alpha1", "InterruptionPolicy", {"name": name}, whole)
+            self.cluster.create("interruptionpolicies", "", policy)
         self.start()
 
     def start(self) -> None:
@@ -112,28 +159,66 @@ class InstancesLab(Installation):
 
     # --- what happens to instances ---
 
-    def launch(self, *, spot: bool = False, grouped: bool = False) -> Life:
-        """A new instance with its Machine and AWSMachine."""
+    def launch(self, *, spot: bool = False, grouped: bool = False, policy: str = "") -> Life:
+        """A new instance with its Machine and AWSMachine, or with its Node."""
         self._serial += 1
         name = f"m-{self._serial}"
         group = name if grouped else ""
-        instance = self._grouped(group) if grouped else self._launched(spot=spot)
-        owner = {"finalizers": ["machine.cluster.x-k8s.io"], "name": name}
-        spec = {"clusterName": NAMESPACE, "providerID": f"aws:///{PLACE.region}a/{instance}"}
-        self.cluster.create("machines", NAMESPACE, _object("cluster.x-k8s.io/v1beta1", "Machine", owner, spec))
-        machine = self.cluster.get("machines", NAMESPACE, name)
+        instance, arn = self._grouped(group) if grouped else (self._launched(spot=spot), "")
+        life = self.lives[name] = Life(name, instance, group, policy)
+        if life.has_node:
+            self._join(life)
+        else:
+            if grouped:
+                self._make_pool(life, arn)
+            self._make_machine(life, self._deploy(life) if life.is_replaced else None)
+        return life
+
+    def _join(self, life: Life) -> None:
+        """Its Node, as its kubelet makes it, and a Pod on it."""
+        spec = {"providerID": _provider_id(life)}
+        status = {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]}
+        metadata = {"name": life.name, "labels": {POLICY_LABEL: life.policy}}
+        self.cluster.create("nodes", "", {"metadata": metadata, "spec": spec, "status": status})
+        containers = [{"name": "c", "image": "none"}]
+        pod = {"nodeName": life.name, "terminationGracePeriodSeconds": 0, "containers": containers}
+        self.cluster.create("pods", NAMESPACE, {"metadata": {"name": life.name}, "spec": pod})
+
+    def _make_machine(self, life: Life, owner: dict[str, Any] | None) -> None:
+        self._create_machine(life.name, owner, {"providerID": _provider_id(life)}, life.policy)
+        machine = self.cluster.get("machines", NAMESPACE, life.name)
         assert machine is not None
-        reference = {"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "name": name}
         metadata = {
-            "name": name,
+            "name": life.name,
             "finalizers": ["awsmachine.infrastructure.cluster.x-k8s.io"],
-            "ownerReferences": [{**reference, "uid": machine["metadata"]["uid"]}],
+            "ownerReferences": [_reference(machine)],
         }
         infrastructure = "infrastructure.cluster.x-k8s.io/v1beta2"
-        spec = {"instanceID": instance, "providerID": spec["providerID"]}
+        spec = {"instanceID": life.instance, "providerID": _provider_id(life)}
         self.cluster.create("awsmachines", NAMESPACE, _object(infrastructure, "AWSMachine", metadata, spec))
-        life = self.lives[name] = Life(name, instance, group)
-        return life
+
+    def _create_machine(self, name: str, owner: dict[str, Any] | None, spec: dict[str, Any], policy: str) -> None:
+        labels = {POLICY_LABEL: policy, **({DEPLOYMENT_LABEL: owner["metadata"]["name"]} if owner else {})}
+        owners = {"ownerReferences": [_reference(owner)]} if owner else {}
+        metadata = {"finalizers": ["machine.cluster.x-k8s.io"], "name": name, "labels": labels, **owners}
+        self.cluster.create(
+            "machines", NAMESPACE, _object(CLUSTER_API, "Machine", metadata, {"clusterName": NAMESPACE, **spec})
+        )
+
+    def _deploy(self, life: Life) -> dict[str, Any]:
+        """A MachineDeployment of one Machine; its MachineSet, which has its name."""
+        owners: dict[str, Any] = {}
+        found: dict[str, Any] | None = None
+        for plural, kind in (("machinedeployments", "MachineDeployment"), ("machinesets", "MachineSet")):
+            made = _object(CLUSTER_API, kind, {"name": life.name, **owners}, {"replicas": 1, "clusterName": NAMESPACE})
+            self.cluster.create(plural, NAMESPACE, made)
+            found = self.cluster.get(plural, NAMESPACE, life.name)
+            assert found is not None
+            owners = {"ownerReferences": [_reference(found)]}
+        status = {"status": {"replicas": 1, "updatedReplicas": 1}}
+        self.cluster.patch("machinedeployments", NAMESPACE, life.name, status, "status")
+        assert found is not None
+        return found
 
     def stop_one(self, life: Life) -> None:
         """Somebody stops it."""
@@ -155,10 +240,16 @@ class InstancesLab(Installation):
         life.state, life.kept = "terminated", False
         self.client("autoscaling").set_desired_capacity(AutoScalingGroupName=life.group, DesiredCapacity=0)
 
-    def schedule(self, life: Life) -> str:
-        """AWS will retire it in two weeks; the event's name."""
+    def retire(self, life: Life) -> str:
+        """AWS will retire it in an hour, and its policy reacts to that; the event's name."""
+        event = self.schedule(life, _HOUR)
+        life.state, life.kept = "terminated", False
+        return event
+
+    def schedule(self, life: Life, seconds: float = _FORTNIGHT) -> str:
+        """AWS will retire it, by default in two weeks; the event's name."""
         life.interruption = "scheduled-retirement"
-        start = time.time() + _FORTNIGHT
+        start = time.time() + seconds
         return self.emulator.announce("health", PLACE.account, PLACE.region, life.instance, start=start).event
 
     def withdraw(self, life: Life, event: str) -> None:
@@ -207,29 +298,65 @@ class InstancesLab(Installation):
         """Begin a new case: nothing is left of earlier ones but the instance that nothing happens to."""
         self._log.forget()
         for life in [each for each in self.lives.values() if each.name != "m-1"]:
-            for plural in ("machines", "awsmachines"):
+            if life.has_node:
+                self.cluster.delete("pods", NAMESPACE, life.name)
+                self.cluster.delete("nodes", "", life.name)
+            for plural in ("machinedeployments", "machinesets") if life.is_replaced else ():
+                self.cluster.delete(plural, NAMESPACE, life.name)
+            for plural in () if life.has_node else ("machines", "awsmachines"):
                 self.cluster.patch(plural, NAMESPACE, life.name, {"metadata": {"finalizers": None}})
                 self.cluster.delete(plural, NAMESPACE, life.name)
-            if life.group:
+            if life.group and not life.has_node:
                 self.cluster.delete("awsmachinepools", NAMESPACE, life.group)
             del self.lives[life.name]
+        for name in [each["metadata"]["name"] for each in self.cluster.list("machines", NAMESPACE)]:
+            if name not in self.lives:
+                self.cluster.patch("machines", NAMESPACE, name, {"metadata": {"finalizers": None}})
+                self.cluster.delete("machines", NAMESPACE, name)
 
     def play(self) -> None:
-        """Cluster API and its provider: drain what is being deleted, and end its instance."""
+        """Cluster API and its provider: drain what is being deleted, and end its instance.
+
+        Who owns a Node's instance ends it once it is empty, unless Auto Scaling or Perdure does.
+        """
         with suppress(httpx.HTTPError, AssertionError, BotoCoreError, ClientError):
             machines = {each["metadata"]["name"]: each for each in self.cluster.list("machines", NAMESPACE)}
+            for name, machine in machines.items():
+                if at(machine, "metadata", "deletionTimestamp"):
+                    self.cluster.patch("machines", NAMESPACE, name, {"metadata": {"finalizers": None}})
+            pods = {each["metadata"]["name"] for each in self.cluster.list("pods", NAMESPACE)}
             for life in self.lives.values():
-                machine = machines.get(life.name)
-                if machine is not None and at(machine, "metadata", "deletionTimestamp"):
-                    self.cluster.patch("machines", NAMESPACE, life.name, {"metadata": {"finalizers": None}})
-                elif machine is None and not life.ended and not life.group:
+                if life.is_replaced:
+                    self._keep_replicas(life, machines)
+                if life.name not in (pods if life.has_node else machines) and not life.ended and not life.group:
                     self.client("ec2").terminate_instances(InstanceIds=[life.instance])
                     life.ended = True
+
+    def _keep_replicas(self, life: Life, machines: Mapping[str, dict[str, Any]]) -> None:
+        """Make or delete one Machine if there are not as many as are wanted; the Nodes of new ones become ready."""
+        deployment = self.cluster.get("machinedeployments", NAMESPACE, life.name)
+        machine_set = self.cluster.get("machinesets", NAMESPACE, life.name)
+        assert deployment is not None
+        found = [each for each in machines.values() if _deployed(each, life)]
+        stays = [each for each in found if not at(each, "metadata", "deletionTimestamp")]
+        wanted = deployment["spec"]["replicas"]
+        if len(found) < wanted:
+            self._serial += 1
+            self._create_machine(f"{life.name}-{self._serial}", machine_set, {}, life.policy)
+        elif len(found) > wanted and len(stays) == len(found):
+            first = min(stays, key=lambda each: not _goes_first(each))
+            self.cluster.delete("machines", NAMESPACE, first["metadata"]["name"])
+        for each in stays if life.replacement_ready else ():
+            name = each["metadata"]["name"]
+            if name != life.name and not at(each, "status", "conditions"):
+                status = {"status": {"conditions": [_READY_NODE]}}
+                self.cluster.patch("machines", NAMESPACE, name, status, "status")
 
     def tells_state(self, life: Life) -> bool:
         """Whether its label is its state's already."""
         with suppress(httpx.HTTPError, AssertionError):
-            machine = self.cluster.get("awsmachines", NAMESPACE, life.name)
+            where = ("nodes", "") if life.has_node else ("awsmachines", NAMESPACE)
+            machine = self.cluster.get(*where, life.name)
             return (at(machine, "metadata", "labels") or {}).get(STATE_LABEL) == life.state
         return False
 
@@ -240,21 +367,41 @@ class InstancesLab(Installation):
 
     def _labels(self) -> Iterator[str]:
         found = {each["metadata"]["name"]: each for each in self.cluster.list("awsmachines", NAMESPACE)}
+        found |= {each["metadata"]["name"]: each for each in self.cluster.list("nodes")}
         machines = {each["metadata"]["name"] for each in self.cluster.list("machines", NAMESPACE)}
+        pods = {each["metadata"]["name"] for each in self.cluster.list("pods", NAMESPACE)}
         for life in self.lives.values():
             labels = at(found[life.name], "metadata", "labels") or {}
             if labels.get(STATE_LABEL) != life.state:
                 yield f"{life.name} is labelled {labels.get(STATE_LABEL)}, it is {life.state}"
             if life.interruption is not None and labels.get(INTERRUPTION_LABEL, "") != life.interruption:
                 yield f"{life.name}: interruption {labels.get(INTERRUPTION_LABEL)}, not {life.interruption}"
-            if (life.name in machines) is not life.kept:
-                yield f"Machine {life.name} is {'gone' if life.kept else 'there'}"
+            if (life.name in (pods if life.has_node else machines)) is not life.kept:
+                yield f"{'Pod' if life.has_node else 'Machine'} {life.name} is {'gone' if life.kept else 'there'}"
+            if life.has_node and bool(at(found[life.name], "spec", "unschedulable")) is life.kept:
+                yield f"Node {life.name} is {'cordoned' if life.kept else 'not cordoned'}"
+            if life.is_replaced:
+                yield from self._replicas(life)
         for pool in self.cluster.list("awsmachinepools", NAMESPACE):
             life = self.lives[pool["metadata"]["name"]]
             wanted = "in-service" if life.state == "running" else None
             label = (at(pool, "metadata", "labels") or {}).get(GROUP_STATE_LABEL)
             if label != wanted:
                 yield f"pool {life.group} is labelled {label}, not {wanted}"
+
+    def _replicas(self, life: Life) -> Iterator[str]:
+        """One Machine is wanted and there, and no trace of a replacement, unless one is waited for."""
+        deployment = self.cluster.get("machinedeployments", NAMESPACE, life.name)
+        wanted = 2 if life.awaits_replacement else 1
+        if at(deployment, "spec", "replicas") != wanted:
+            yield f"MachineDeployment {life.name} has {at(deployment, 'spec', 'replicas')} replicas, not {wanted}"
+        if (REPLACING_ANNOTATION in (at(deployment, "metadata", "annotations") or {})) is not life.awaits_replacement:
+            yield f"MachineDeployment {life.name} is {'not ' if life.awaits_replacement else ''}marked"
+        found = [each for each in self.cluster.list("machines", NAMESPACE) if _deployed(each, life)]
+        if len(found) != wanted:
+            yield f"MachineDeployment {life.name} has {len(found)} Machines, not {wanted}"
+        if any(_goes_first(each) for each in found) is not life.awaits_replacement:
+            yield f"{'no' if life.awaits_replacement else 'a'} Machine of {life.name} is annotated to be deleted first"
 
     def _messages(self) -> Iterator[str]:
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
@@ -305,16 +452,37 @@ class InstancesLab(Installation):
         asked = {"ImageId": image_of(self.client("ec2")), "InstanceType": "t3.micro", "MinCount": 1, "MaxCount": 1}
         return str(self.client("ec2").run_instances(**asked, **market)["Instances"][0]["InstanceId"])
 
-    def _grouped(self, name: str) -> str:
+    def _grouped(self, name: str) -> tuple[str, str]:
         group = make_hooked_group(
             self.client, name, zone=f"{PLACE.region}a", instance_type="t3.micro", hook_seconds=HOOK_SECONDS
         )
-        spec = {"providerID": group["AutoScalingGroupARN"], "minSize": 0, "maxSize": 1}
+        return str(group["Instances"][0]["InstanceId"]), str(group["AutoScalingGroupARN"])
+
+    def _make_pool(self, life: Life, arn: str) -> None:
+        spec = {"providerID": arn, "minSize": 0, "maxSize": 1}
         infrastructure = "infrastructure.cluster.x-k8s.io/v1beta2"
-        pool = _object(infrastructure, "AWSMachinePool", {"name": name}, spec)
+        pool = _object(infrastructure, "AWSMachinePool", {"name": life.group}, spec)
         self.cluster.create("awsmachinepools", NAMESPACE, pool)
-        return str(group["Instances"][0]["InstanceId"])
 
 
 def _object(api_version: str, kind: str, metadata: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _provider_id(life: Life) -> str:
+    return f"aws:///{PLACE.region}a/{life.instance}"
+
+
+def _reference(owner: dict[str, Any]) -> dict[str, Any]:
+    named = {field: owner["metadata"][field] for field in ("name", "uid")}
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], **named, "controller": True}
+
+
+def _deployed(machine: dict[str, Any], life: Life) -> bool:
+    """Whether it is a Machine of the instance's MachineDeployment."""
+    return (at(machine, "metadata", "labels") or {}).get(DEPLOYMENT_LABEL) == life.name
+
+
+def _goes_first(machine: dict[str, Any]) -> bool:
+    """Whether a MachineSet deletes it before others."""
+    return DELETE_FIRST_ANNOTATION in (at(machine, "metadata", "annotations") or {})

@@ -142,7 +142,8 @@ def arm_write(lab: Installation, matches: Callable[[Request], bool], fault: str,
 def write_name(request: Request) -> str:
     """A writing request as tables name it: verb, kind, subresource."""
     parts = request.path.split("?")[0].strip("/").split("/")
-    start = parts.index("namespaces") + 2 if "namespaces" in parts and len(parts) > parts.index("namespaces") + 2 else 3
+    version = 2 if parts[0] == "api" else 3
+    start = version + 2 if parts[version] == "namespaces" and len(parts) > version + 2 else version
     kind, rest = parts[start], parts[start + 2 :]
     return f"{request.method} {'/'.join([kind, *rest])}"
 

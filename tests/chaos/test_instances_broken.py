@@ -1,9 +1,10 @@
 """Every step from an event to its label and its reaction is broken: processes and servers die, answers are lost.
 
-Each life (`TURNS`) is taken once undisturbed, which holds that its steps are those named here. Then all six are taken
-under one fault, which meets each step of each; those that are under way at the same time are struck by one death.
-By itself everything agrees again: labels say what EC2 says, Machines are deleted that have lost their instance and no
-others, hooks are completed, the queue is empty and nothing is among the dead letters.
+Each life (`TURNS`) is taken once undisturbed, which holds that its steps are those named here. Then all are taken under
+one fault, which meets each step of each; those that are under way at the same time are struck by one death. By itself
+everything agrees again: labels say what EC2 says, Machines are deleted that have lost their instance and no others,
+replaced ones after their replacement is ready, Nodes without a Machine are drained, hooks are completed, the queue is
+empty and nothing is among the dead letters.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import pytest
 from chaos_claims_oracle import at
 from chaos_claims_turns import numbered
 from chaos_installation import Record
-from chaos_instances_lab import InstancesLab, Life
+from chaos_instances_lab import NODE_ONLY, REPLACED_FIRST, InstancesLab, Life
 from chaos_proxy import Break, Request
 from chaos_striking import ANSWERS, Struck, again, await_each, kill, victim
 
-from domain.instances.constants import STATE_LABEL
+from domain.instances.constants import REPLACING_ANNOTATION, STATE_LABEL
 from localcloud.aws.contract import FaultKind
 from localcloud.aws.events_contract import EventFaultKind
 
@@ -50,10 +51,30 @@ def _scheduled(lab: InstancesLab) -> Life:
     return life
 
 
+def _asked_for_a_replacement(lab: InstancesLab) -> Life:
+    life = lab.launch(policy=REPLACED_FIRST)
+    lab.settle()
+    life.replacement_ready, life.awaits_replacement = False, True
+    _EVENTS[life.name] = lab.retire(life)
+    life.state, life.kept = "running", True
+    lab.settle()
+    return life
+
+
+def _keep(lab: InstancesLab, life: Life) -> None:
+    """The reason is withdrawn before the replacement is ready."""
+    life.awaits_replacement = False
+    lab.withdraw(life, _EVENTS[life.name])
+
+
 _EVENTS: dict[str, str] = {}
 # A Machine is entered into the ledger of disruptions before it is deleted.
 LABEL, ENTER, GIVE_UP = "PATCH awsmachines 1", "PATCH leases 1", "DELETE machines 1"
-COMPLETE = "autoscaling CompleteLifecycleAction"
+ASK, ANNOTATE, LOWER = "PATCH machinedeployments 1", "PATCH machines 1", "PATCH machinedeployments 2"
+NODE_LABEL, CORDON, EVICT = "PATCH nodes 1", "PATCH nodes 2", "POST pods/eviction 1"
+LAST_LABEL, LAST_NODE_LABEL = "PATCH awsmachines 2", "PATCH nodes 3"
+COMPLETE, TERMINATE = "autoscaling CompleteLifecycleAction", "ec2 TerminateInstances"
+OF_INSTANCES = (COMPLETE, TERMINATE)
 RECEIVED, DELETED = "sqs ReceiveMessage", "sqs DeleteMessageBatch"
 TURNS = (
     Turn("stop", InstancesLab.launch, InstancesLab.stop_one, (RECEIVED, LABEL, DELETED)),
@@ -62,7 +83,7 @@ TURNS = (
         "spot",
         lambda lab: lab.launch(spot=True),
         InstancesLab.take_back,
-        (RECEIVED, LABEL, ENTER, GIVE_UP, "PATCH awsmachines 2", DELETED),
+        (RECEIVED, LABEL, ENTER, GIVE_UP, LAST_LABEL, DELETED),
     ),
     Turn(
         "shrink",
@@ -77,6 +98,31 @@ TURNS = (
         lambda lab, life: lab.withdraw(life, _EVENTS[life.name]),
         (RECEIVED, LABEL, DELETED),
     ),
+    Turn(
+        "replace",
+        lambda lab: lab.launch(policy=REPLACED_FIRST),
+        InstancesLab.retire,
+        (RECEIVED, LABEL, ENTER, ASK, ANNOTATE, LOWER, GIVE_UP, LAST_LABEL, DELETED),
+    ),
+    Turn("keep", _asked_for_a_replacement, _keep, (RECEIVED, LABEL, ENTER, ASK, ANNOTATE, DELETED)),
+    Turn(
+        "drain a node",
+        lambda lab: lab.launch(spot=True, policy=NODE_ONLY),
+        InstancesLab.take_back,
+        (RECEIVED, NODE_LABEL, ENTER, CORDON, EVICT, LAST_NODE_LABEL, DELETED),
+    ),
+    Turn(
+        "shrink to no node",
+        lambda lab: lab.launch(grouped=True, policy=NODE_ONLY),
+        InstancesLab.shrink,
+        (RECEIVED, NODE_LABEL, ENTER, CORDON, EVICT, COMPLETE, DELETED),
+    ),
+    Turn(
+        "terminate a node's instance",
+        lambda lab: lab.launch(policy=NODE_ONLY),
+        InstancesLab.retire,
+        (RECEIVED, NODE_LABEL, ENTER, CORDON, EVICT, TERMINATE, LAST_NODE_LABEL, DELETED),
+    ),
 )
 CALLS = {"answer lost": FaultKind.AFTER, "not heard": FaultKind.BEFORE, "refused with 429": FaultKind.THROTTLE}
 _WORKER_BREAKS = {
@@ -85,8 +131,8 @@ _WORKER_BREAKS = {
     "worker killed, effect comes later": Break.PARKED,
 }
 OF_WRITES = (*_WORKER_BREAKS, "consumer killed", "watcher killed", "Temporal killed", "API server killed", *ANSWERS)
-# What meets Kubernetes' writes meets a hook's completion in the same case; the rest belongs to the messages' cases.
-OF_HOOKS_BESIDE_WRITES = ("worker killed before", "worker killed after")
+# What meets Kubernetes' writes meets calls about an instance in the same case; the rest belongs to the messages' cases.
+OF_CALLS_BESIDE_WRITES = ("worker killed before", "worker killed after")
 OF_QUEUES = ("consumer killed", "Temporal killed", *CALLS)
 OF_EVENTS = {
     "told twice": EventFaultKind.DOUBLE,
@@ -99,8 +145,8 @@ EVENT = "event"
 
 def _of_writes(turn: Turn, fault: str) -> tuple[str, ...]:
     """The steps of a turn that a fault of writes meets."""
-    hooks = fault in OF_HOOKS_BESIDE_WRITES
-    return tuple(step for step in turn.steps if step[0].isupper() or (hooks and step == COMPLETE))
+    calls = OF_INSTANCES if fault in OF_CALLS_BESIDE_WRITES else ()
+    return tuple(step for step in turn.steps if step[0].isupper() or step in calls)
 
 
 def _of_queues(turn: Turn) -> tuple[str, ...]:
@@ -168,8 +214,9 @@ def _break_events(lab: InstancesLab, lives: Mapping[Turn, Life], fault: str) -> 
     for turn, life in lives.items():
         lab.emulator.event_fault(OF_EVENTS[fault], containing=life.instance, count=None if fault == "never told" else 1)
         turn.act(lab, life)
-        if fault == "never told" and turn.name == "spot":
-            life.interruption = None  # nothing but its event ever tells of a notice; the end is found
+        if fault == "never told" and turn.act is InstancesLab.take_back:
+            # Nothing but its event ever tells of a notice; the end is found, and nobody drains the Node of the dead.
+            life.interruption, life.kept = None, life.has_node
 
 
 def _armed(lab: InstancesLab, life: Life, step: str, fault: str) -> Struck:
@@ -178,32 +225,49 @@ def _armed(lab: InstancesLab, life: Life, step: str, fault: str) -> Struck:
         kind = _WORKER_BREAKS.get(fault) or ANSWERS.get(fault) or Break.DELAYED
         made = lab.proxy.intercept(_taken(life, step), kind, seconds=HELD_SECONDS)
         # Where nothing can be written for a while, the first label is written together with the second, and was struck.
-        told = partial(lab.tells_state, life) if step.endswith(" 2") else lambda: False
+        told = partial(lab.tells_state, life) if step in (LAST_LABEL, LAST_NODE_LABEL) else lambda: False
         return Struck(lambda: made.struck.is_set() or told(), made.released.set)
     service, action = step.split()
+    # A message's call is nobody's in particular.
+    of_it = {"containing": life.instance} if step in OF_INSTANCES else {}
     if fault in CALLS:
-        return Struck(lab.disturb(service, action, CALLS[fault], 3 if fault == "refused with 429" else 1).struck)
-    done = fault != "worker killed before"
-    return Struck(
-        lab.disturb(service, action, FaultKind.DELAY, delay_seconds=UNDER_WAY_SECONDS, late_answer=done).struck
-    )
+        return Struck(
+            lab.disturb(service, action, CALLS[fault], 3 if fault == "refused with 429" else 1, **of_it).struck
+        )
+    delay = {"delay_seconds": UNDER_WAY_SECONDS, "late_answer": fault != "worker killed before"}
+    return Struck(lab.disturb(service, action, FaultKind.DELAY, **delay, **of_it).struck)
 
 
 def _taken(life: Life, step: str) -> Callable[[Request], bool]:
-    """Whether a request is this step of this life; the second label of one that Spot takes is its state's.
+    """Whether a request is this step of this life.
 
     The ledger is one Lease for all: the first write that holds the instance is its own.
     """
-    method, plural, number = step.split()
+    method, what, _ = step.split()
+    plural, _, subresource = what.partition("/")
 
     def matches(request: Request) -> bool:
         if step == ENTER:
             return request.of_one(method, plural) and life.instance in str(request.body)
-        if not (request.of_one(method, plural) and request.path.partition("?")[0].endswith(f"/{life.name}")):
-            return False
-        return number == "1" or STATE_LABEL in (at(request.body, "metadata", "labels") or {})
+        path = request.path.partition("?")[0].removesuffix(f"/{subresource}")
+        of_it = request.of(method, plural, subresource) and path.endswith(f"/{life.name}")
+        return of_it and _CONTENTS.get(step, lambda _: True)(request.body)
 
     return matches
+
+
+def _labels_state(body: Mapping[str, object]) -> bool:
+    return STATE_LABEL in (at(body, "metadata", "labels") or {})
+
+
+# What tells a write from others of the same object.
+_CONTENTS: Mapping[str, Callable[[Mapping[str, object]], bool]] = {
+    LAST_LABEL: _labels_state,
+    LOWER: lambda body: (at(body, "metadata", "annotations") or {}).get(REPLACING_ANNOTATION, "") is None,
+    NODE_LABEL: lambda body: bool(at(body, "metadata", "labels")),
+    LAST_NODE_LABEL: _labels_state,
+    CORDON: lambda body: bool(at(body, "spec", "unschedulable")),
+}
 
 
 def _strike(lab: InstancesLab, fault: str) -> Callable[[], None] | None:
