@@ -108,8 +108,9 @@ class MachineActivities(Activities):
         machine = await self._standing(deletion)
         if machine is None:
             # Another client has done it, or an earlier attempt, which could not report it.
-            taken = self._taken(deletion) if attempt.repeated() else ()
-            return Taking(turn=Turn(at=now()), notices=taken)
+            return Taking(
+                turn=Turn(at=now()), notices=await self._taken_earlier(deletion) if attempt.repeated() else ()
+            )
         turn = await self._disruptions.begin(machine, taken=deletion.taken, most=deletion.most, policy=deletion.policy)
         if turn.why:
             metrics.reacted("delete-machine", deletion.because, metrics.Outcome.WAITS)
@@ -142,6 +143,15 @@ class MachineActivities(Activities):
         said = f"deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
         machine = Key(kind=MACHINE.name, namespace=deletion.namespace, name=deletion.name, uid=deletion.uid)
         return on_each((machine,), warning, "InstanceTaken", said)
+
+    async def _taken_earlier(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
+        """What an earlier attempt could not report, which may have died before it lowered the replicas."""
+        notices = [*self._taken(deletion)]
+        if deletion.deployment:
+            async with self._locks[deletion.namespace, deletion.deployment]:
+                with suppress(Denied, Invalid):  # the mark is tried again once the Machine is gone
+                    await self._lowered(deletion, notices)
+        return tuple(notices)
 
     async def _alone(self, deletion: DeleteOwner) -> bool:
         """Whether no other Machine of the MachineDeployment is being replaced."""
@@ -182,8 +192,10 @@ class MachineActivities(Activities):
         for _ in range(_ATTEMPTS):
             deployment = await self._deployment(wanted.namespace, name)
             mark = mark_of(deployment.metadata.annotations) if deployment else None
-            if mark is not None and (one := mark.of(wanted.uid)):
+            if deployment is not None and mark is not None and (one := mark.of(wanted.uid)):
                 await self._annotated(machine, wanted, name, notices)
+                if not notices and (turn is not None or attempt.repeated()):
+                    notices.append(_replacement_asked(deployment, wanted, mark.expected))
                 named = {"deployment": name, "namespace": wanted.namespace, "name": wanted.name, "uid": wanted.uid}
                 marked = Replacement.model_validate({**named, "asked_at": one.at})
                 return Asked(turn=turn or Turn(at=now()), replacement=marked)
@@ -199,11 +211,7 @@ class MachineActivities(Activities):
             place = {"account": key.account, "region": key.region, "instance": key.instance_id}
             one = Replaced.model_validate({**place, "name": wanted.name, "uid": wanted.uid, "at": now()})
             if await self._written(deployment, mark.begun(one)):
-                said = (
-                    f"scaled from {mark.expected} to {mark.expected + 1}: Machine {wanted.name} is replaced before it "
-                )
-                said += f"is deleted because of {wanted.cause}"
-                notices.append(normal("ReplacementAsked", said, about=about(deployment)))
+                notices.append(_replacement_asked(deployment, wanted, mark.expected + 1))
         raise Unavailable(f"MachineDeployment {wanted.namespace}/{name} is written by others all the time")
 
     async def _annotated(
@@ -219,10 +227,15 @@ class MachineActivities(Activities):
 
     async def _lowered(self, which: EndReplacement | DeleteOwner, notices: list[Notice], *, kept: bool = False) -> bool:
         """Lower the replicas and remove the mark, unless that is done; returns whether the replacement is ready."""
-        for _ in range(_ATTEMPTS):
+        for again in range(_ATTEMPTS):
             deployment = await self._deployment(which.namespace, which.deployment)
             before = _readable(deployment)
             if deployment is None or before is None or before.of(which.uid) is None:
+                if deployment is not None and (again or attempt.repeated()):
+                    said = (
+                        f"scaled back to {deployment.spec.replicas}: Machine {which.name} {'stays' if kept else 'goes'}"
+                    )
+                    notices.append(normal("ReplacementEnded", said, about=about(deployment)))
                 return True
             members = self._cache.members(which.namespace, which.deployment)
             young = replaced_by(before, members).get(which.uid)
@@ -292,6 +305,11 @@ class MachineActivities(Activities):
             return False
         self._cache.learn(MACHINE_DEPLOYMENT, answer)
         return True
+
+
+def _replacement_asked(deployment: MachineDeployment, wanted: AskReplacement, replicas: int) -> Notice:
+    said = f"scaled from {replicas - 1} to {replicas}: Machine {wanted.name} is replaced before it is deleted"
+    return normal("ReplacementAsked", f"{said} because of {wanted.cause}", about=about(deployment))
 
 
 def _readable(deployment: MachineDeployment | None) -> Mark | None:

@@ -123,7 +123,7 @@ class NodeActivities(Activities):
         async with self._workload(node.namespace, node.cluster) as api:
             while left := await _evictable(api, node):
                 if until is not None and until <= now():
-                    return await self._end(api, node, left)
+                    return await self._end(api, node, begun, left)
                 activity.heartbeat(len(left))
                 evicted, refusals = True, dict[str, None]()
                 for pod in left:
@@ -136,25 +136,33 @@ class NodeActivities(Activities):
                 if node.about and new and len(begun.reported) < _MOST_REPORTED:
                     return _delayed(node, begun, new)
                 await asyncio.sleep(EVICT_AGAIN)
+        if begun.forced:
+            return Emptied(at=now())
         if evicted or not attempt.repeated():
             # An earlier attempt that emptied it has counted it.
             metrics.reacted("drain", node.because, Outcome.DONE)
         said = f"{node.node} is drained because of {node.cause}"
         return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", said) if left == [] else ())
 
-    async def _end(self, api: KubeApi, node: EmptyNode, left: Sequence[JsonObject]) -> Emptied:
-        """When the time is over, leave the remaining Pods, or delete them if a policy says so."""
-        activity.logger.warning("node %s: time is over, %d pods are left on it", node.node, len(left))
-        names = ", ".join(sorted(_name(pod) for pod in left))
-        reason, outcome = "DrainIncomplete", Outcome.INCOMPLETE
-        said = f"time is over, and on {node.node} are left: {names}"
-        if node.how.budgets is Budgets.FORCE:
+    async def _end(self, api: KubeApi, node: EmptyNode, begun: Emptying, left: Sequence[JsonObject]) -> Emptied:
+        """When the time is over, leave the remaining Pods, or delete them if a policy says so.
+
+        That they are deleted is reported before: afterwards another attempt would find a Node that is drained.
+        """
+        if begun.forced:
             for pod in left:
                 await _delete(api, pod, node.how)
-            reason, outcome = "DrainForced", Outcome.FORCED
-            said = f"time is over, and of {node.node} were deleted: {names}"
-        metrics.reacted("drain", node.because, outcome)
-        return Emptied(at=now(), notices=_on_each(node, warning, reason, said))
+            return Emptied(at=now())
+        activity.logger.warning("node %s: time is over, %d pods are left on it", node.node, len(left))
+        names = ", ".join(sorted(_name(pod) for pod in left))
+        forced = node.how.budgets is Budgets.FORCE
+        metrics.reacted("drain", node.because, Outcome.FORCED if forced else Outcome.INCOMPLETE)
+        if not forced:
+            said = f"time is over, and on {node.node} are left: {names}"
+            return Emptied(at=now(), notices=_on_each(node, warning, "DrainIncomplete", said))
+        said = f"time is over, and these Pods of {node.node} are deleted: {names}"
+        after = begun.model_copy(update={"forced": True})
+        return Emptied(at=now(), delayed=after, notices=_on_each(node, warning, "DrainForced", said))
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:

@@ -47,12 +47,14 @@ class Emptying(Model):
         cause: why it is drained.
         since: when the drain began.
         reported: what delays it, as far as that is reported.
+        forced: whether its time is over, and it is reported that the Pods left are deleted.
     """
 
     node: str
     cause: str
     since: datetime
     reported: tuple[str, ...] = ()
+    forced: bool = False
 
 
 class InstanceMemory(Model):

@@ -549,6 +549,20 @@ async def test_what_is_left_when_the_time_is_over_is_deleted_only_where_that_is_
     assert reasons(notices) == [told]
 
 
+async def test_that_pods_are_deleted_is_told_once_wherever_a_worker_dies() -> None:
+    workload = Workload()
+    await workload.pod("a", perdure_dev__do_not_disrupt="true")
+    over = BEGUN - timedelta(seconds=1)
+    node = emptying(until=over, how=Draining(budgets=Budgets.FORCE, spares=True))
+    lost = await run(workload.drain, node)
+    announced = await run(workload.drain, node)
+    assert (reasons(lost.notices), reasons(announced.notices)) == (["DrainForced"], ["DrainForced"])
+    assert len((await workload.list(POD)).items) == 1, "it is told before it is done"
+    for _ in range(2):
+        ended = await run(workload.drain, node.model_copy(update={"begun": announced.delayed}))
+        assert (ended.notices, ended.delayed, (await workload.list(POD)).items) == ((), None, [])
+
+
 @pytest.mark.parametrize(
     ("budgets", "evictable", "outcome"),
     [(Budgets.RESPECT, True, "done"), (Budgets.RESPECT, False, "incomplete"), (Budgets.FORCE, False, "forced")],

@@ -445,10 +445,14 @@ class Clusters(MemoryKube):
 
 
 class Life:
-    """The lifecycle of one Machine's instance, whose workers may die: nothing is remembered but what is observed."""
+    """The lifecycle of one Machine's instance, whose workers may die: nothing is remembered but what is observed.
 
-    def __init__(self, kube: Clusters, name: str = "m-0") -> None:
+    If it is `retried`, only workers die, and the workflow makes the attempt again.
+    """
+
+    def __init__(self, kube: Clusters, name: str = "m-0", *, retried: bool = False) -> None:
         self.kube = kube
+        self._retried = retried
         self.key = InstanceKey(account=ACCOUNT, region=REGION, instance_id=f"i-{name}")
         self.name = name
         self.known = InstanceMemory()
@@ -485,8 +489,11 @@ class Life:
             try:
                 result = await server.run(by_name[type(step)], step)
             except Unavailable:
-                self.known = InstanceMemory()  # the workflow is lost as well
-                return
+                if not self._retried:
+                    self.known = InstanceMemory()  # the workflow is lost as well
+                    return
+                server.info = dataclasses.replace(server.info, attempt=2)
+                result = await server.run(by_name[type(step)], step)
             if isinstance(result, Reported):
                 self.kube.notices += result.notices
             world = step.fold(world, result)
@@ -661,6 +668,33 @@ async def test_a_machine_that_may_not_be_annotated_leaves_no_replica_too_many() 
     found = await kube.deployment()
     assert (found["spec"]["replicas"], found["metadata"].get("annotations", {})) == (3, {})
     assert kube.told("NotReplacedFirst")
+
+
+@pytest.mark.parametrize("done", [True, False], ids=["after it was done", "before it was done"])
+@pytest.mark.parametrize("fails_at", range(1, 6))
+async def test_what_is_done_to_a_machine_is_told_once_wherever_a_worker_dies(fails_at: int, *, done: bool) -> None:
+    kube = Clusters(fails_at, done=done)
+    await kube.begin()
+    await lived(kube, Life(kube, retried=True))
+    assert await kube.names() == ["m-1", "m-2", "m-3"]
+    (begun,), (ended,) = kube.told("ReplacementAsked"), kube.told("ReplacementEnded")
+    assert begun.startswith("scaled from 3 to 4: Machine m-0 is replaced before it is deleted because of ")
+    assert ended in ("scaled from 4 to 3: Machine m-0 goes, replaced by m-3", "scaled back to 3: Machine m-0 goes")
+    assert len(kube.told("InstanceTaken")) == 1
+
+
+@pytest.mark.parametrize("fails_at", range(3, 6))
+async def test_that_a_machine_stays_is_told_once_wherever_a_worker_dies(fails_at: int) -> None:
+    kube = Clusters(fails_at)
+    await kube.begin()
+    life = Life(kube, retried=True)
+    await life.turn()
+    await life.turn()
+    await kube.cluster_api()
+    life.notice = False
+    await lived(kube, life)
+    (ended,) = kube.told("ReplacementEnded")
+    assert ended in ("scaled from 4 to 3: Machine m-0 stays", "scaled back to 3: Machine m-0 stays")
 
 
 async def test_what_is_done_to_a_deployment_is_told_on_it() -> None:
