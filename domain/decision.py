@@ -9,6 +9,7 @@ it, and a decision that changes nothing writes nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -200,6 +201,12 @@ class Decision(Model):
     @property
     def gone(self) -> bool:
         return self.outcome is Outcome.GONE
+
+    @property
+    def summaries(self) -> tuple[str, ...]:
+        """What would be changed: a line for each action, and `planned`."""
+        lines = Counter(action.summary for action in self.actions if not action.reads)
+        return (*(line if times == 1 else f"{line} ({times} times)" for line, times in lines.items()), *self.planned)
 
 
 def earliest(moments: Sequence[datetime | None]) -> datetime | None:

@@ -21,19 +21,16 @@ Each event changes a `State`. Two drivers run the steps: `workflows/durable_driv
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from domain.decision import Action, Decision, Outcome, World, earliest
-from domain.identity import Key
+from domain.decision import Action, Decision, World, earliest
 from domain.model import Model
 from domain.notices import Notice, Reported
 from domain.refusal import ErrorType, Refusal
 from domain.resource import EVENTS_KEPT
-from domain.why import Hindrance, Why
 from domain.writes import RecordEvents
 
 W = TypeVar("W", bound=World)
@@ -235,7 +232,7 @@ class State(Generic[W]):
 
     def handed_back(self, decision: Decision, *, dry_run: bool = False) -> Decision:
         """The phase, with lines and slots in place of actions, because a pass returns them from one activity."""
-        lines = planned(decision) if dry_run or self.world.hold else ()
+        lines = decision.summaries if dry_run or self.world.hold else ()
         blocked = tuple(blocked_by(self.world, decision)) if self.world.refusals else ()
         if not (decision.actions or lines or blocked or decision.blocked):
             return decision
@@ -253,33 +250,6 @@ class State(Generic[W]):
         """The decision's phase, or `BUG` if a bug of ours blocks it."""
         blocked = blocked_by(self.world, decision).values()
         return BUG if any(refusal.type is ErrorType.BUG for refusal in blocked) else decision.phase
-
-    def why(self, key: Key, decision: Decision | None) -> Why:
-        if decision is None:
-            return Why(object=key.path, phase="Unknown", outcome=Outcome.WORKING.value, why="not observed yet")
-        return Why(
-            object=key.path,
-            phase=decision.phase,
-            outcome=decision.outcome.value,
-            why=decision.why,
-            waits_for=decision.waits_for,
-            deadline=decision.deadline,
-            at_deadline=decision.at_deadline,
-            hold=self.world.hold,
-            running=tuple(action.summary for action in self.running.values()),
-            planned=planned(decision),
-            hindrances=tuple(
-                Hindrance(
-                    action=slot,
-                    type=refusal.type.value,
-                    message=refusal.message,
-                    attempts=refusal.attempts,
-                    retry_at=refusal.retry_at,
-                )
-                for slot, refusal in blocked_by(self.world, decision).items()
-            ),
-            owner=decision.owner,
-        )
 
     # --- parts ---
 
@@ -347,11 +317,6 @@ def blocked_by(world: World, decision: Decision) -> dict[str, Refusal]:
     """The refusals of actions that are still wanted, by slot; other refusals are dropped."""
     wanted = {OBSERVE, *(action.slot for action in decision.actions), *decision.blocked}
     return {slot: refusal for slot, refusal in world.refusals.items() if slot in wanted}
-
-
-def planned(decision: Decision) -> tuple[str, ...]:
-    lines = Counter(action.summary for action in decision.actions if not action.reads)
-    return (*(line if times == 1 else f"{line} ({times} times)" for line, times in lines.items()), *decision.planned)
 
 
 def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, datetime]) -> str:

@@ -1,12 +1,19 @@
+"""What `perdure why` and `perdure plan` say of an object: its phase, what it waits for, and what blocks it."""
+
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TypeVar
 
-from domain.decision import Outcome
+from domain.decision import Decision, Outcome, World
+from domain.identity import Key
 from domain.model import Model
+from domain.runner import State, blocked_by
+
+W = TypeVar("W", bound=World)
 
 
-class Hindrance(Model):
+class Blocker(Model):
     action: str
     type: str
     message: str
@@ -27,8 +34,36 @@ class Why(Model):
     hold: str = ""
     running: tuple[str, ...] = ()
     planned: tuple[str, ...] = ()
-    hindrances: tuple[Hindrance, ...] = ()
+    hindrances: tuple[Blocker, ...] = ()
     owner: str = ""
+
+
+def explain(key: Key, state: State[W], decision: Decision | None) -> Why:
+    if decision is None:
+        return Why(object=key.path, phase="Unknown", outcome=Outcome.WORKING.value, why="not observed yet")
+    return Why(
+        object=key.path,
+        phase=decision.phase,
+        outcome=decision.outcome.value,
+        why=decision.why,
+        waits_for=decision.waits_for,
+        deadline=decision.deadline,
+        at_deadline=decision.at_deadline,
+        hold=state.world.hold,
+        running=tuple(action.summary for action in state.running.values()),
+        planned=decision.summaries,
+        hindrances=tuple(
+            Blocker(
+                action=slot,
+                type=refusal.type.value,
+                message=refusal.message,
+                attempts=refusal.attempts,
+                retry_at=refusal.retry_at,
+            )
+            for slot, refusal in blocked_by(state.world, decision).items()
+        ),
+        owner=decision.owner,
+    )
 
 
 def details(why: Why) -> str:

@@ -39,7 +39,7 @@ from domain.identity import Key, task_queue
 from domain.pause_and_retry import PAUSED, RETRY
 from domain.refusal import ErrorType, Refusal
 from domain.runner import OBSERVE, SUMMARY_LENGTH, State, Step
-from domain.why import Why, details
+from domain.why import Why, details, explain
 from domain.writes import JsonPatch, LeverPatch, Patch, Write
 from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR, URGENT
 
@@ -373,11 +373,10 @@ class Entity(Generic[W]):
         workflow.set_current_details(details(self._why()))
 
     def _why(self) -> Why:
-        return self.state.why(self.key, self.decision)
+        return explain(self.key, self.state, self.decision)
 
     @workflow.query(description="Its state, what it waits for, until when, and what was refused.")
     def why(self) -> Why:
-        """How it stands."""
         return self._why()
 
     # --- a person's levers ---
@@ -478,7 +477,7 @@ class Entity(Generic[W]):
                 answer = await ask(read)
                 refused = isinstance(answer, Refusal)
                 beside = beside.failed(read.slot, answer) if refused else beside.finished(read.slot, answer)
-        return beside.copy(running=self.state.running).why(self.key, self._decide(beside.world, now()))
+        return explain(self.key, beside.copy(running=self.state.running), self._decide(beside.world, now()))
 
     async def _answer(self, read: Action) -> Any:
         try:

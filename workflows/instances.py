@@ -25,10 +25,10 @@ from domain.instances.event_delivery import (
     HAND_OVER,
     INSTANCE_WORKFLOW,
     HandOver,
+    Outcome,
     Taken,
 )
 from domain.instances.instance_decision import decide_instance, look_at
-from domain.instances.message_acknowledgement import Outcome
 from domain.instances.observed import InstanceWorld
 from domain.instances.passes import GroupWorld, LookAtGroup, SweepInstances, SweepWorld
 from domain.instances.topology_upkeep import KeepTopology, TopologyWorld

@@ -26,6 +26,7 @@ from domain.claims.names import pool_handle_name
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, with_metadata
 from domain.claims.passes import ObjectKnown, ObjectWorld, PassPool, PoolWorld
 from domain.claims.plans import HandleBody, PoolQuestion
+from domain.claims.pool_plan import Scaling, pool_handle, rest, scaling_of, scaling_status
 from domain.claims.pool_replenishment import (
     DeleteHandle,
     Made,
@@ -36,7 +37,6 @@ from domain.claims.pool_replenishment import (
     WriteScalings,
     decide,
 )
-from domain.claims.pools import Scaling, pool_handle, rest, scaling_of, scaling_status
 from domain.claims.references import key_of
 from domain.claims.status_conditions import SOON
 from domain.claims.timestamps import born

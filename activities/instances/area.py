@@ -11,13 +11,13 @@ from activities.clients import Clients
 from activities.instances.aws_queries import AskActivities, ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
-from activities.instances.event_verification import Checks
 from activities.instances.groups import GroupActivities
 from activities.instances.machines import MachineActivities
 from activities.instances.nodes import NodeActivities
 from activities.instances.notifications import NotificationActivities
 from activities.instances.observation import LookActivities
-from activities.instances.sweeps import SweepActivities
+from activities.instances.periodic_resync import SweepActivities
+from activities.instances.state_verification import Checks
 from activities.instances.terminations import TerminationActivities
 from activities.instances.topology import TopologyActivities
 from domain.instances.places import places, with_queues

@@ -9,7 +9,7 @@ being deleted acts.
 
 The pass reads neither cloud nor API server, so an event costs one activity and, if a label changes, one request. A
 label is written before any other action for the instance, and also for machines that Cluster API has paused. A written
-state is verified with EC2 half a minute later, for many instances at once (`event_verification.py`).
+state is verified with EC2 half a minute later, for many instances at once (`state_verification.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from temporalio import activity
 from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.cache import InstanceCache
-from activities.instances.event_verification import Checks
+from activities.instances.state_verification import Checks
 from domain.instances import EC2_INSTANCE
 from domain.instances.actions import CountRefuted, LookAtInstance
 from domain.instances.constants import STATE_LABEL

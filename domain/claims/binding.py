@@ -18,7 +18,7 @@ from domain.claims.constants import HANDLE_NAME_PREFIX
 from domain.claims.creation import effective_provider
 from domain.claims.domain_names import DomainNames
 from domain.claims.faults import FAULTS, fault_of
-from domain.claims.handle_lifespan import ended
+from domain.claims.handle_expiry import ended
 from domain.claims.lifespan import end_at_binding, for_pool_handle
 from domain.claims.lifespan_templates import handle_terms
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without

@@ -7,8 +7,9 @@ Each step continues with the changed claim, so templates see it as it will be wr
 keeps its handle, which is reconciled without the claim's changes.
 
 - Provider mode (`spec.provider`): the provider is immutable; its labels and annotations are added to the claim
-  permanently; required approval comes first. A claim with a handle counts as approved.
-- List mode (`spec.resources`): each entry has a provider; defaults are written into the spec, once.
+  permanently; required approval comes first (`claim_approval.py`).
+- List mode (`spec.resources`): each entry has a provider; defaults are written into the spec, once
+  (`claim_defaults.py`).
 
 Accepted values that the status has lost (a crash, a person, a restore) are taken from the handle.
 """
@@ -18,25 +19,22 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from domain.claims.assignment import INVALID_RESOURCES, PROVIDER_MISSING
+from domain.claims.claim_approval import approved, pending_status
+from domain.claims.claim_defaults import with_defaults
 from domain.claims.clock import claim_by_clock
-from domain.claims.constants import APPROVAL_PENDING_MESSAGE
 from domain.claims.creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
 from domain.claims.faults import FAULTS, Faulty, fault_of
-from domain.claims.listed_resources import initialised_resources, validation_errors
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.parameters import Accepted, provider_status, settle_parameters
 from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
 from domain.claims.providers import Scene, provider_name, reference
-from domain.claims.resources.shared import ApprovalState
+from domain.claims.schema_validation import validation_errors
 from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.timestamps import start_of
 from domain.resource import timestamp
 
 INVALID_SPEC = "InvalidSpec"
 PROVIDER_IMMUTABLE = "ProviderImmutable"
-
-# Status fields from the handle, absent before the approval.
-_NOT_YET = ("lifespan", "resourceHandle", "resources", "summary")
 
 
 def plan_claim(question: ClaimQuestion) -> ClaimPlan:
@@ -90,7 +88,8 @@ class _Pass:
             provider = self._top_level_provider()
             self._take_up_values()
             self._put_on_claim(provider)
-            if not self._is_approved(provider):
+            if not approved(self.claim, provider, bound=self.question.handle is not None):
+                self.claim = {**self.claim, "status": pending_status(self.claim, provider)}
                 return Halt.APPROVAL
         else:
             self._show_assigned()
@@ -167,19 +166,6 @@ class _Pass:
         there = object_at(self.claim, "metadata", field)
         return {key: value for key, value in asked.items() if isinstance(value, str) and there.get(key) != value}
 
-    def _is_approved(self, provider: JsonObject) -> bool:
-        required = value_at(provider, "spec", "approval", "required") is True
-        holds = self.question.handle is not None or object_at(self.claim, "status", "resourceHandle")
-        if not required or holds or text_at(self.claim, "status", "approval", "state") == ApprovalState.APPROVED:
-            return True
-        status = without(object_at(self.claim, "status"), _NOT_YET)
-        if not object_at(status, "approval"):
-            said = value_at(provider, "spec", "approval", "pendingMessage")
-            message = said if isinstance(said, str) else APPROVAL_PENDING_MESSAGE
-            status = {**status, "approval": {"state": ApprovalState.PENDING, "message": message}}
-        self.claim = {**self.claim, "status": status}
-        return False
-
     def _show_assigned(self) -> None:
         """The providers recorded at binding stay."""
         bound = self.question.handle is not None
@@ -203,7 +189,7 @@ class _Pass:
         if self.question.names.init_timestamp_annotation in object_at(self.claim, "metadata", "annotations"):
             return
         if not self.provider:
-            resources: list[JsonValue] = [*initialised_resources(self._scene(), self.assigned)]
+            resources: list[JsonValue] = [*with_defaults(self._scene(), self.assigned)]
             self.claim = {**self.claim, "spec": {**object_at(self.claim, "spec"), "resources": resources}}
         mark = {self.question.names.init_timestamp_annotation: timestamp(self.question.now)}
         self.annotations |= mark

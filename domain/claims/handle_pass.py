@@ -23,7 +23,7 @@ from domain.claims.claim_status import claim_status
 from domain.claims.clock import by_clock, by_objects, by_own_writes, lifespan_by_own_writes
 from domain.claims.definitions import WaitingFor, definitions, doubled, reference_for, reference_of, where
 from domain.claims.faults import each_once, summed, told
-from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan, ended, handle_lifespan
+from domain.claims.handle_expiry import HandleLifespan, claim_lifespan, ended, handle_lifespan
 from domain.claims.handle_resources import pushed, recomputed
 from domain.claims.health import handle_status, health_at, overall
 from domain.claims.lifespan_templates import handle_terms

@@ -14,7 +14,7 @@ from domain.claims import constants
 from domain.claims.merging import same
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.providers import Scene, default_value
-from domain.claims.schemas import SchemaError, violation
+from domain.claims.schema_validation import SchemaError, violation
 from domain.claims.templates import TemplateError
 from domain.model import Model
 

@@ -23,7 +23,7 @@ from domain.claims.marks import is_deleting, is_left_alone
 from domain.claims.objects import GivenObject, JsonObject, object_at
 from domain.claims.passes import ObjectWorld, PoolKnown
 from domain.claims.plans import Fault
-from domain.claims.pools import NewHandle, PoolHandle, PoolPlan, Scaling, plan, pool_status, wants_of
+from domain.claims.pool_plan import NewHandle, PoolHandle, PoolPlan, Scaling, plan, pool_status, wants_of
 from domain.claims.stalled_condition import with_stalled
 from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus, let_go
 from domain.decision import Action, Decision, World, earliest

@@ -8,7 +8,7 @@ from typing import Any
 
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
-from domain.claims.pools import PoolHandle, Wants
+from domain.claims.pool_plan import PoolHandle, Wants
 from domain.decision import Decision, Outcome, earliest
 
 BINDING, STALLED, DELETING, BUG = "Binding", "Stalled", "Deleting", "Bug"

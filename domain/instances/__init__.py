@@ -7,9 +7,9 @@
 | `event_parser.py`, `envelope.py`, `health_events.py` | an envelope as canonical events, or the named reason why not |
 | `event_routing.py` | whether an event is ours, and which workflows it goes to, in which order |
 | `message_acknowledgement.py` | whether a message is deleted, kept or put among the dead letters |
-| `record.py`, `event_ordering.py` | what one instance's events come to, in whatever order they arrived |
+| `event_record.py`, `event_ordering.py` | what one instance's events come to, in whatever order they arrived |
 | `event_verification.py` | whether EC2 bears out what an event claims |
-| `resync.py` | events that never came, made of what EC2 says |
+| `periodic_resync.py` | events that never came, made of what EC2 says |
 | `interruption_causes.py`, `policy.py` | why an instance is to be given up, and what is wanted then |
 | `reactions.py`, `lifecycle_hooks.py` | what is done about it |
 | `event_delivery.py`, `instance_decision.py`, `actions.py`, `passes.py` | what workflows get, decide and do |

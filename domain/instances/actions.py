@@ -13,11 +13,7 @@ from typing import ClassVar
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.disruption_budget import Turn
-from domain.instances.event_verification import Facts, HookTiming, Question
-from domain.instances.notices import on_each
-from domain.instances.observed import FIND_NODE, Emptying, InstanceWorld, KnownNode
-from domain.instances.policy import CauseSort, Draining, Reaction, Taint
-from domain.instances.record import (
+from domain.instances.event_record import (
     InstanceRecord,
     cordoned,
     heartbeat_sent,
@@ -28,6 +24,10 @@ from domain.instances.record import (
     terminated,
     uncordoned,
 )
+from domain.instances.event_verification import Facts, HookTiming, Question
+from domain.instances.notices import on_each
+from domain.instances.observed import FIND_NODE, Emptying, InstanceWorld, KnownNode
+from domain.instances.policy import CauseSort, Draining, Reaction, Taint
 from domain.instances.replacements import Replacement, Unreplaced
 from domain.model import Model
 from domain.notices import Reported, warning

@@ -9,22 +9,52 @@ events has another id, and what was folded already is told apart by the record's
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from hashlib import sha256
 
 from domain.instances.constants import GROUP_WORKFLOW, INSTANCE_WORKFLOW
 from domain.instances.events import InstanceEvent
-from domain.instances.message_acknowledgement import Outcome
 from domain.model import Model
 
 HAND_OVER = "hand_over"
 ANSWERED = "answered"  # a signal: what AWS says of an instance
 ENDED = "ended"  # a signal: how a group's launches and terminations ended, as events tell
 
-__all__ = ["ANSWERED", "ENDED", "GROUP_WORKFLOW", "HAND_OVER", "INSTANCE_WORKFLOW", "HandOver", "Taken", "update_id"]
+__all__ = [
+    "ANSWERED",
+    "ENDED",
+    "GROUP_WORKFLOW",
+    "HAND_OVER",
+    "INSTANCE_WORKFLOW",
+    "HandOver",
+    "Handled",
+    "Outcome",
+    "Taken",
+    "update_id",
+]
+
+
+class Outcome(StrEnum):
+    """What came of one event."""
+
+    APPLIED = "applied"
+    DUPLICATE = "duplicate"
+    STALE = "stale"
+    FOREIGN = "foreign"  # of an account or region that is not served
+    UNKNOWN = "unknown"  # no AWSMachine has this instance
+    UNAVAILABLE = "unavailable"  # Kubernetes or Temporal did not answer, or not in time
+
+
+class Handled(Model):
+    """An event, and what came of it. `may_appear`: an AWSMachine of its account and region has no instance yet."""
+
+    event: InstanceEvent
+    outcome: Outcome
+    may_appear: bool = False
 
 
 class HandOver(Model):
-    """Events of one instance, in the order that they happened (`routing.by_instance`)."""
+    """Events of one instance, in the order that they happened (`event_routing.by_instance`)."""
 
     events: tuple[InstanceEvent, ...]
 

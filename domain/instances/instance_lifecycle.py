@@ -22,6 +22,7 @@ from domain.decision import Action, earliest
 from domain.instances.actions import AskInstance
 from domain.instances.constants import INTERRUPTION_LABEL, LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
 from domain.instances.disruption_budget import ASK_FOR_TURN_AGAIN
+from domain.instances.event_record import InstanceRecord
 from domain.instances.event_verification import ASK_AGAIN, Question, askable
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.interruption_causes import (
@@ -49,7 +50,6 @@ from domain.instances.reactions import (
     replacement_in_doubt,
     unproven,
 )
-from domain.instances.record import InstanceRecord
 from domain.model import Model
 from domain.notices import Notice, warning
 from domain.pause_and_retry import paused
@@ -113,7 +113,7 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
         return InstanceWork(phase=phase, why=why, steps=asking, deadline=deadline)
     return InstanceWork(
         phase=phase,
-        why=world.hindrance or _told(world, found, hooks, now),
+        why=world.blocker or _told(world, found, hooks, now),
         patch=patch,
         steps=steps,
         notices=_interruption(world),

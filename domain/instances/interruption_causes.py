@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from domain.decision import earliest
+from domain.instances.event_record import InstanceRecord, Interruption, Planned
 from domain.instances.event_verification import (
     STOPPED_STATES,
     Facts,
@@ -28,7 +29,6 @@ from domain.instances.event_verification import (
 )
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.policy import Reaction, ReactionPolicy
-from domain.instances.record import InstanceRecord, Interruption, Planned
 from domain.instances.scheduled_maintenance import Effect, begins_at, effect_of, expedited, scheduled_cause
 from domain.model import Model
 

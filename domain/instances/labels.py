@@ -21,9 +21,9 @@ from domain.instances.constants import (
     STATE_LABEL,
 )
 from domain.instances.event_ordering import LastState
+from domain.instances.event_record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
 from domain.instances.events import EventKind, InstanceState, reckonable
 from domain.instances.interruption_causes import interruption_label, nearest_end, standing_interruptions
-from domain.instances.record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
 from domain.instances.resources import AWSMachine, Node
 from domain.model import Model
 from domain.resource import ObjectMeta

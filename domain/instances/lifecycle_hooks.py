@@ -15,10 +15,10 @@ from datetime import datetime
 from typing import Literal
 
 from domain.instances.actions import BeatHook, Because, EndHook
+from domain.instances.event_record import HeldHook
 from domain.instances.event_verification import DEFAULT_TIMING, Verdict, verify_hook
 from domain.instances.observed import InstanceWorld
 from domain.instances.policy import Reaction, ReactionPolicy
-from domain.instances.record import HeldHook
 from domain.model import Model
 
 
@@ -54,7 +54,7 @@ def served(held: HeldHook, policy: ReactionPolicy) -> bool:
 
 def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: datetime) -> HookWork:
     """What an open action that we serve needs; `emptied` if nothing is left to drain."""
-    policy, free = world.policy, not world.hindrance
+    policy, free = world.policy, not world.blocker
     timing = world.timings.get(held.action.name, DEFAULT_TIMING)
     launching = held.action.transition == "launching"
     verdict = verify_hook(held.action.transition, held.group, world.facts, held.received_at, now)

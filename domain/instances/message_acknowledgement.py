@@ -6,11 +6,11 @@ message's events decides:
 
     unavailable          keep, 2^receives seconds, at most 900
     unknown instance     keep for 15 to 30 s while its AWSMachine or Node may still appear, ten minutes at most
-    the same, launching  keep for longer and longer after that, while the lifecycle hook may still wait
+    the same, launching  keep with growing delays after that, while the lifecycle hook may still wait
     part unreadable      dead letter with the reason, then delete
     all the rest         delete
 
-Whoever dead-letters sends to the dead-letter queue first and deletes afterwards; if sending fails, the message stays.
+A dead letter is sent to the dead-letter queue before it is deleted; if sending fails, the message stays.
 """
 
 from __future__ import annotations
@@ -19,32 +19,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from domain.instances.constants import LONGEST_HOOK_TIMEOUT, UNMATCHED_AFTER
+from domain.instances.event_delivery import Handled, Outcome
 from domain.instances.event_parser import Ignored, Invalid, Parsed
-from domain.instances.events import EventKind, InstanceEvent
+from domain.instances.unmatched_events import unmatched_delay, waits_for_machine
 from domain.model import Model
 
 _LONGEST_DELAY = timedelta(seconds=900)
-_FIRST_LOOK, _LATER_LOOK = timedelta(seconds=15), timedelta(seconds=30)
-
-
-class Outcome(StrEnum):
-    """What came of one event."""
-
-    APPLIED = "applied"
-    DUPLICATE = "duplicate"
-    STALE = "stale"
-    FOREIGN = "foreign"  # of an account or region that is not served
-    UNKNOWN = "unknown"  # no AWSMachine has this instance
-    UNAVAILABLE = "unavailable"  # Kubernetes or Temporal did not answer, or not in time
-
-
-class Handled(Model):
-    """An event, and what came of it. `may_appear`: an AWSMachine of its account and region has no instance yet."""
-
-    event: InstanceEvent
-    outcome: Outcome
-    may_appear: bool = False
 
 
 class Verdict(StrEnum):
@@ -87,26 +67,12 @@ def acknowledge(parsed: Parsed, handled: Sequence[Handled], receives: int, now: 
         )
     waiting = [each for each in handled if waits_for_machine(each, now)]
     if waiting:
-        delay = _FIRST_LOOK if receives <= 1 else max(_LATER_LOOK, *(_late_look(each, now) for each in waiting))
+        delay = unmatched_delay(waiting, receives, now)
         return Acknowledgement(verdict=Verdict.KEEP, reason="unknown", delay=delay, counts=("unknown",))
     counts = (*parsed.ignored, *(_counted(each) for each in handled))
     if parsed.invalid:
         return _dead(parsed.invalid[0], ("invalid", *counts))
     return Acknowledgement(verdict=Verdict.DELETE, reason=_summary(handled), counts=counts)
-
-
-def waits_for_machine(handled: Handled, now: datetime) -> bool:
-    """True while an event of an unknown instance is kept: events come before the AWSMachine has the instance's id."""
-    event = handled.event
-    longest = LONGEST_HOOK_TIMEOUT if event.kind is EventKind.LAUNCHING else UNMATCHED_AFTER
-    young = now - event.received_at < longest
-    return handled.outcome is Outcome.UNKNOWN and young and (handled.may_appear or event.urgent)
-
-
-def _late_look(handled: Handled, now: datetime) -> timedelta:
-    """A quarter of its age for what is older than ten minutes: SQS counts each receipt, and 50 make a dead letter."""
-    age = now - handled.event.received_at
-    return age / 4 if age >= UNMATCHED_AFTER else timedelta(0)
 
 
 def back_off(receives: int) -> timedelta:

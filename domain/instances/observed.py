@@ -12,17 +12,16 @@ from typing import Self
 
 from domain.decision import World
 from domain.instances.disruption_budget import Turn
-from domain.instances.event_delivery import Taken
+from domain.instances.event_delivery import Outcome, Taken
+from domain.instances.event_record import InstanceRecord, answered, fold, hear, opened
 from domain.instances.event_verification import STOPPED_STATES, Facts, HookTiming
 from domain.instances.events import InstanceEvent
 from domain.instances.labels import recalled
-from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import InstanceKey
+from domain.instances.periodic_resync import missed_events
 from domain.instances.policy import ReactionPolicy
-from domain.instances.record import InstanceRecord, answered, fold, hear, opened
 from domain.instances.replacements import Replacement, Unreplaced
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
-from domain.instances.resync import missed_events
 from domain.model import Model
 from domain.pause_and_retry import paused
 from domain.refusal import ErrorType
@@ -206,7 +205,7 @@ class InstanceWorld(World):
         return ""
 
     @property
-    def hindrance(self) -> str:
+    def blocker(self) -> str:
         """Why no reaction may run, empty if one may."""
         if paused_object := self.paused:
             return paused_object

@@ -56,7 +56,7 @@ def reactions(
     """The steps for the causes that are due, and for draining before a lifecycle action is completed."""
     # Not only what would be reacted to: a made-up notice would stand in the label until its date.
     unlisted = unlisted_plans(world.record, world.facts, now)
-    if world.hindrance:
+    if world.blocker:
         return (*_refuted(world, unlisted), *end_replacement(world, ()))
     due = [cause for cause in found if cause.wanted and cause.from_ <= now]
     refuted = [cause.name for cause in found if cause.from_ <= now and _forged(world, cause)]
@@ -95,7 +95,7 @@ def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
     stays = _stays(world)
     # A paused object is left as it is, and so is a Machine whose AWSMachine goes before it.
     deletes = any(each.reaction is Reaction.DELETE_MACHINE for each in wanted)
-    if world.paused or (stays and (world.hindrance or deletes)):
+    if world.paused or (stays and (world.blocker or deletes)):
         return False
     return world.asked is not None or (stays is not None and is_replaced(stays))
 
@@ -147,7 +147,7 @@ def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
     due = cause.from_ <= now and not world.paused
     if not due or cause.verdict not in _OPEN_VERDICTS or _begun(world, cause.name, cause.reaction):
         return False
-    reacts = cause.wanted and not world.hindrance and _step(world, cause, now) is not None
+    reacts = cause.wanted and not world.blocker and _step(world, cause, now) is not None
     return reacts or bool(_notices(world, cause))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.loadbalancers.blockers import Hindrance, Nature
+from domain.loadbalancers.blockers import Blocker, Nature
 from domain.loadbalancers.resources import LoadBalancer
 from domain.refusal import without_request
 from domain.resource import Condition, condition_of, timestamp
@@ -19,13 +19,13 @@ REFUSED, QUOTA_EXCEEDED, BLOCKED = "Refused", "QuotaExceeded", "Blocked"
 _REASONS = {Nature.REFUSED: REFUSED, Nature.QUOTA: QUOTA_EXCEEDED}
 
 
-def stalled_patch(balancer: LoadBalancer, problem: str, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
-    """Empty if the condition is up to date. `problem` is empty, and `hindrance` (the cloud's refusal) None, if there is
+def stalled_patch(balancer: LoadBalancer, problem: str, blocker: Blocker | None, now: datetime) -> JsonPatch:
+    """Empty if the condition is up to date. `problem` is empty, and `blocker` (the cloud's refusal) None, if there is
     none.
     """
-    if hindrance is not None and hindrance.nature not in _REASONS:
+    if blocker is not None and blocker.nature not in _REASONS:
         return {}
-    reason = _REASONS[hindrance.nature] if hindrance is not None and hindrance.problem == problem else BLOCKED
+    reason = _REASONS[blocker.nature] if blocker is not None and blocker.problem == problem else BLOCKED
     message = without_request(problem)
     before = condition_of(balancer.status.conditions, STALLED)
     shown = (before.reason, before.message) if before is not None else None

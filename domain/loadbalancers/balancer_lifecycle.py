@@ -27,7 +27,7 @@ from domain.loadbalancers.balancer_world import (
     PatchSet,
     WriteStatus,
 )
-from domain.loadbalancers.cloud.lifecycle import blocker_of, looked_again, needs_look
+from domain.loadbalancers.cloud.lifecycle import blocked_step, looked_again, needs_look
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.removal import remove_load_balancer
@@ -85,20 +85,20 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     steps = in_project(plan.steps, world.project)
     observations = _observations(world, steps)
     steps = () if observations else steps
-    blocker = blocker_of(world, (*observations, *steps))
+    blocked = blocked_step(world, (*observations, *steps))
     settled = plan.settled and not observations
-    problem = plan.problem or blocker.problem
+    problem = plan.problem or blocked.problem
     known = LoadBalancer.model_validate(merge(today.model_dump(mode="json"), plan.status))
     waits = problem or ("" if settled else "waits until the cloud is up to date")
     rollout = plan_rollout(known, own, now, frozen=waits)
-    refused = blocker.notices(problem if blocker.hindrance else "", now)
+    refused = blocked.notices(problem if blocked.blocker else "", now)
     told = (*plan.notices, *refused, *_frozen(rollout, waits))
     problem = problem or ("" if waits else rollout.problem)
     patch = combined(spec_migration(balancer), rollout.revise, _mended(world, settled=settled), _reached(world))
     under_way = any(not world.refused(each.slot) for each in (*observations, *steps))
     status: JsonPatch = {}
     if not under_way:
-        conditions = {} if world.known.drops_conditions else stalled_patch(balancer, problem, blocker.hindrance, now)
+        conditions = {} if world.known.drops_conditions else stalled_patch(balancer, problem, blocked.blocker, now)
         status = combined(status_migration(balancer), plan.status, rollout.status, conditions)
     # The object's own write comes before the first step: if the worker dies in between, no unmarked object is left.
     first = writes(world, patch)
@@ -116,7 +116,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     return _decision(
         world,
         _phase(known, own, rollout, settled=settled, problem=problem),
-        problem or blocker.why or doing or rollout.why,
+        problem or blocked.why or doing or rollout.why,
         actions,
         moments,
         problem=problem,
@@ -249,10 +249,10 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
 
 
 def _leaving(world: BalancerWorld, wanted: tuple[Action, ...], now: datetime) -> Decision:
-    blocker = blocker_of(world, wanted)
-    why = blocker.why or "; ".join(each.summary for each in wanted)
-    problem, working = blocker.problem, blocker.hindrance is None
-    notices = blocker.notices(problem, now)
+    blocked = blocked_step(world, wanted)
+    why = blocked.why or "; ".join(each.summary for each in wanted)
+    problem, working = blocked.problem, blocked.blocker is None
+    notices = blocked.notices(problem, now)
     return _decision(world, Phase.DELETING, why, wanted, problem=problem, working=working, notices=notices)
 
 

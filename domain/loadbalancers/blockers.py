@@ -45,7 +45,7 @@ _NATURES = {
 }
 
 
-class Hindrance(Model):
+class Blocker(Model):
     """Attributes:
     asked: the delay requested by the remote side.
     ours: a limit of this process, which passes soon and is not reported.
@@ -57,13 +57,13 @@ class Hindrance(Model):
     ours: bool = False
 
     @classmethod
-    def of(cls, type_: ErrorType, why: str, *, code: str = "", asked: timedelta | None = None) -> Hindrance:
+    def of(cls, type_: ErrorType, why: str, *, code: str = "", asked: timedelta | None = None) -> Blocker:
         """Conflicts and absences are no blockers: they only require another observation."""
         nature = Nature.QUOTA if code == QUOTA else _NATURES.get(type_, Nature.REFUSED)
         return cls(why=why, nature=nature, asked=asked or timedelta(0), ours=code in _OURS)
 
     @classmethod
-    def of_refusal(cls, refusal: Refusal) -> Hindrance:
+    def of_refusal(cls, refusal: Refusal) -> Blocker:
         return cls.of(refusal.type, refusal.message, code=refusal.code, asked=refusal.asked)
 
     @property
@@ -82,18 +82,18 @@ class Hindrance(Model):
 
 
 def with_pause(refusal: Refusal) -> Refusal:
-    first, longest = _PAUSES[Hindrance.of_refusal(refusal).nature]
+    first, longest = _PAUSES[Blocker.of_refusal(refusal).nature]
     return refusal.model_copy(update={"pause": doubled(refusal.attempts, first, longest)})
 
 
-def notices_of(problem: str, hindrance: Hindrance | None) -> tuple[Notice, ...]:
+def notices_of(problem: str, blocker: Blocker | None) -> tuple[Notice, ...]:
     """None for a limit of this process."""
-    waits_its_turn = hindrance is not None and hindrance.ours and problem == hindrance.problem
+    waits_its_turn = blocker is not None and blocker.ours and problem == blocker.problem
     return (warning("Failed", problem),) if problem and not waits_its_turn else ()
 
 
-def overdue(hindrance: Hindrance | None, since: datetime | None, now: datetime) -> tuple[Notice, ...]:
+def overdue(blocker: Blocker | None, since: datetime | None, now: datetime) -> tuple[Notice, ...]:
     """A warning about a temporary blocker that lasts more than ten minutes."""
-    if hindrance is None or since is None or hindrance.nature is not Nature.UNDER_WAY or now - since < OVERDUE_AFTER:
+    if blocker is None or since is None or blocker.nature is not Nature.UNDER_WAY or now - since < OVERDUE_AFTER:
         return ()
-    return (warning("Failed", f"{hindrance.why}; this has lasted for more than ten minutes"),)
+    return (warning("Failed", f"{blocker.why}; this has lasted for more than ten minutes"),)

@@ -243,8 +243,8 @@ class Stage:
             return f"{id_}: does not answer"
         if answer.outcome == "settled":
             return ""
-        hindrances = "".join(f"; {each.action}: {each.message}" for each in answer.hindrances)
-        return f"{answer.object} is {answer.phase}: {answer.why}{hindrances}"
+        blockers = "".join(f"; {each.action}: {each.message}" for each in answer.hindrances)
+        return f"{answer.object} is {answer.phase}: {answer.why}{blockers}"
 
 
 def state_of(obj: JsonObject) -> Waiting:

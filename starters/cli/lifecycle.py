@@ -30,7 +30,7 @@ from domain.identity import Key, all_kinds, key_found
 from domain.pause_and_retry import RETRY
 from domain.pauses import why_paused
 from domain.refusal import ErrorType
-from domain.why import Hindrance, Why
+from domain.why import Blocker, Why
 from engine.errors import Absent
 from engine.kube import JsonObject
 from engine.kube.errors import NO_SUCH_KIND
@@ -151,15 +151,15 @@ async def _with_attempts(client: Client, key: Key, said: Why) -> Why:
     return said.model_copy(update={"hindrances": (*said.hindrances, *await _attempts_of(client, key))})
 
 
-async def _attempts_of(client: Client, key: Key) -> tuple[Hindrance, ...]:
+async def _attempts_of(client: Client, key: Key) -> tuple[Blocker, ...]:
     description = await client.get_workflow_handle(key.workflow_id).describe()
     return attempts(description.raw_description.pending_activities)
 
 
-def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Hindrance, ...]:
+def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Blocker, ...]:
     """Running actions whose last attempt has failed."""
     return tuple(
-        Hindrance(
+        Blocker(
             action=activity.activity_type.name,
             type=activity.last_failure.application_failure_info.type or "Unavailable",
             message=activity.last_failure.message,
@@ -236,7 +236,7 @@ async def _refused(client: Client, key: Key, asked: str, error: RPCError) -> NoR
     if error.status is not RPCStatusCode.FAILED_PRECONDITION:
         raise error
     # No worker has polled recently, or the workflow's tasks fail.
-    raise await _hindered(client, key, asked, error.message) from error
+    raise await _why_unanswered(client, key, asked, error.message) from error
 
 
 @asynccontextmanager
@@ -250,10 +250,10 @@ async def _answered_in_time(client: Client, key: Key, asked: str) -> AsyncIterat
 
 
 async def _unanswered(client: Client, key: Key, asked: str) -> CommandError:
-    return await _hindered(client, key, asked, f"no worker has answered within {ANSWER.total_seconds():g} s")
+    return await _why_unanswered(client, key, asked, f"no worker has answered within {ANSWER.total_seconds():g} s")
 
 
-async def _hindered(client: Client, key: Key, asked: str, symptom: str) -> CommandError:
+async def _why_unanswered(client: Client, key: Key, asked: str, symptom: str) -> CommandError:
     """Finds the reason: its tasks fail, no worker runs it, or only the symptom is known."""
     if found := await stuck(client, key):
         return found

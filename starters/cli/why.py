@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.text import Text
 
 from domain.refusal import ErrorType
-from domain.why import Hindrance, Why
+from domain.why import Blocker, Why
 from starters.cli import output
 from starters.cli.object_reference import Target
 from starters.cli.output import Format
@@ -22,7 +22,7 @@ def tell(asked: Target, said: Why, form: Format) -> None:
     now = output.utc_now()
     pairs = _standing(asked, said, now)
     pairs += _several("running", said.running)
-    pairs += _hindered(said, now)
+    pairs += _blocked(said, now)
     if not said.running:
         pairs += _several("next", said.planned)
     output.facts(pairs)
@@ -35,7 +35,7 @@ def tell_plan(asked: Target, said: Why, form: Format) -> None:
     pairs = _standing(asked, said, now)
     pairs += _several("would do", said.planned) or [("would do", "nothing")]
     pairs += _several("running", said.running)
-    pairs += _hindered(said, now)
+    pairs += _blocked(said, now)
     output.facts(pairs)
 
 
@@ -58,18 +58,18 @@ def _several(name: str, lines: Iterable[str]) -> list[tuple[str, str | Text]]:
     return [(name if index == 0 else "", line) for index, line in enumerate(lines)]
 
 
-def _hindered(said: Why, now: datetime) -> list[tuple[str, str | Text]]:
+def _blocked(said: Why, now: datetime) -> list[tuple[str, str | Text]]:
     """Operations that run in the cloud are checked again; refused ones are retried."""
     looked = [item for item in said.hindrances if item.type == ErrorType.PENDING]
     refused = [item for item in said.hindrances if item.type != ErrorType.PENDING]
     pairs = _several("in progress", (_progress(item, now) for item in looked))
-    return pairs + _several("refused", (_hindrance(item, now) for item in refused))
+    return pairs + _several("refused", (_refused(item, now) for item in refused))
 
 
-def _progress(item: Hindrance, now: datetime) -> str:
+def _progress(item: Blocker, now: datetime) -> str:
     return f"{item.message}; next check {output.until(item.retry_at, now)}"
 
 
-def _hindrance(item: Hindrance, now: datetime) -> str:
+def _refused(item: Blocker, now: datetime) -> str:
     times = "once" if item.attempts == 1 else f"{item.attempts} times"
     return f"{item.action} ({item.type}, {times}): {item.message}; next attempt {output.until(item.retry_at, now)}"

@@ -3,7 +3,7 @@
     SQS ──► consumer.py ── parse ──► dispatcher.py ── update-with-start ──► workflow: records, labels
      ▲       (one per queue)            ▲                                    │
      │                                  │ which object has it?               │ outcome of each event
-     │ delete, keep, dead letter        index.py ◄── AWSMachines, pools      │
+     │ delete, keep, dead letter        machine_index.py ◄── AWSMachines, pools │
      └──────── acknowledgement ◄─────────────────────────────────────────────┘
 
 A message is deleted once its events are recorded in their workflows and the labels written or unnecessary

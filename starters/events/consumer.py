@@ -18,7 +18,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from domain.instances.envelope import clean
-from domain.instances.message_acknowledgement import Acknowledgement, Outcome, Verdict, back_off, dead_letter_attributes
+from domain.instances.event_delivery import Outcome
+from domain.instances.message_acknowledgement import Acknowledgement, Verdict, back_off, dead_letter_attributes
 from domain.instances.transport import SNS_CONFIRMATION, Message
 from engine.errors import Absent, ApiError
 from engine.health import Progress

@@ -19,9 +19,8 @@ from datetime import UTC, datetime, timedelta
 
 from domain.instances import constants as c
 from domain.instances.auto_scaling_groups import GroupRecord
-from domain.instances.event_delivery import Taken
+from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
-from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message
 from domain.model import Model
@@ -29,7 +28,7 @@ from engine.errors import ApiError
 from engine.kube.json import JsonObject
 from starters.events.consumer import Consumer
 from starters.events.dispatcher import Dispatcher
-from starters.events.index import Index, machine
+from starters.events.machine_index import Index, machine
 from starters.events.queues import Receipt, TextAttributes
 
 ACCOUNT, REGION = "123456789012", "eu-central-1"

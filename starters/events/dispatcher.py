@@ -22,10 +22,9 @@ from datetime import timedelta
 from typing import Protocol
 
 from domain.instances.auto_scaling_groups import GroupRecord, fold_result
-from domain.instances.event_delivery import Taken
+from domain.instances.event_delivery import Handled, Outcome, Taken
 from domain.instances.event_routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
 from domain.instances.events import InstanceEvent
-from domain.instances.message_acknowledgement import Handled, Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from starters.events import metrics
 from starters.events.read_ahead import ReadAhead

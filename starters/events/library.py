@@ -10,8 +10,9 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from domain.instances.event_delivery import Handled, Outcome
 from domain.instances.event_parser import Events, Ignored, Parsed, parse
-from domain.instances.message_acknowledgement import Acknowledgement, Handled, Outcome, Verdict, acknowledge
+from domain.instances.message_acknowledgement import Acknowledgement, Verdict, acknowledge
 from domain.instances.transport import Message
 from domain.model import Model
 from starters.events import metrics

@@ -29,7 +29,7 @@ from engine.temporal import wake
 from starters.events import metrics
 from starters.events.consumer import Consumer
 from starters.events.dispatcher import Dispatcher
-from starters.events.index import Feed, Index
+from starters.events.machine_index import Feed, Index
 from starters.events.queues import SqsQueue
 from starters.events.temporal import hand_over, wake_group
 

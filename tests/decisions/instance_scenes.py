@@ -8,12 +8,12 @@ from typing import Any
 
 from hypothesis import settings
 
+from domain.instances.event_record import InstanceRecord, answered, fold, opened
 from domain.instances.event_verification import Facts, Question
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.names import InstanceKey
 from domain.instances.observed import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.policy import Reaction, ReactionPolicy
-from domain.instances.record import InstanceRecord, answered, fold, opened
 from domain.instances.resources import AWSMachine, Machine, Node
 from domain.instances.transport import Message
 

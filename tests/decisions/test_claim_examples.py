@@ -11,12 +11,13 @@ from definitions import Json
 from manifests import dropped, manifests
 
 from domain.claims import KINDS, RESOURCE_CLAIM, RESOURCE_POOL, RESOURCE_PROVIDER
+from domain.claims.claim_defaults import with_defaults
 from domain.claims.handle_matching import serving
-from domain.claims.listed_resources import initialised_resources, validation_errors
 from domain.claims.objects import value_at
 from domain.claims.parameters import Accepted, settle_parameters
 from domain.claims.providers import Scene, resource_list
 from domain.claims.question import Question
+from domain.claims.schema_validation import validation_errors
 
 OURS = [each for each in manifests("claims") if each["kind"] in {kind.name for kind in KINDS}]
 
@@ -80,7 +81,7 @@ def test_a_notebooks_template_finds_its_provider_and_is_filled_up() -> None:
     template = claim["spec"]["resources"][0]["template"]
     matches = {name: value_at(each, "spec", "match") for name, each in PROVIDERS.items()}
     assert serving(template, {name: match for name, match in matches.items() if match}) == ("notebook",)
-    first, second = initialised_resources(scene(claim=claim), ["notebook", "notebook"])
+    first, second = with_defaults(scene(claim=claim), ["notebook", "notebook"])
     assert value_at(first, "template", "metadata", "generateName") == "notebook-python-"
     assert value_at(second, "template", "metadata", "generateName") == "notebook-r-"
     assert value_at(first, "template", "data", "memory") == "1Gi"

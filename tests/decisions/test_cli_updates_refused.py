@@ -14,7 +14,7 @@ from domain.accounts import ACCOUNT
 from domain.identity import Key
 from domain.pause_and_retry import RETRY
 from domain.pauses import CONFIG_MAP_NAME, Pause
-from domain.why import Hindrance
+from domain.why import Blocker
 from domain.writes import LeverPatch
 from engine.kube import CONFIG_MAP
 from engine.kube.json import text
@@ -103,9 +103,9 @@ async def test_what_is_being_tried_again_is_not_retried_under_a_pause(
     )
     await kube.create(ACCOUNT, {"metadata": {"name": "one"}}, "ns")
 
-    async def tried(*_: object) -> tuple[Hindrance, ...]:
-        hindrance = {"action": "aws.tag_account", "type": "Throttled", "message": "slow down", "attempts": 3}
-        return (Hindrance.model_validate(hindrance | {"retry_at": "2026-03-01T12:00:00Z"}),)
+    async def tried(*_: object) -> tuple[Blocker, ...]:
+        blocker = {"action": "aws.tag_account", "type": "Throttled", "message": "slow down", "attempts": 3}
+        return (Blocker.model_validate(blocker | {"retry_at": "2026-03-01T12:00:00Z"}),)
 
     async def is_open(*_: object) -> bool:
         return True

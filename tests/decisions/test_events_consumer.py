@@ -12,9 +12,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.instances.auto_scaling_groups import GroupRecord
-from domain.instances.event_delivery import Taken
+from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
-from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message
 from engine.errors import Absent, Unavailable
@@ -32,8 +31,8 @@ from starters.events.consumer_benchmark import (
     state_change,
 )
 from starters.events.dispatcher import Dispatcher
-from starters.events.index import Index, machine
 from starters.events.library import get_event_from_sqs
+from starters.events.machine_index import Index, machine
 from starters.events.main import IN_WORK, receive_wait
 from starters.events.queues import Receipt
 from starters.events.visibility import VisibilityExtender

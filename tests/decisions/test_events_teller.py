@@ -9,16 +9,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.instances.auto_scaling_groups import GroupRecord
-from domain.instances.event_delivery import Taken
+from domain.instances.event_delivery import Handled, Outcome, Taken
 from domain.instances.event_parser import Events, Invalid
 from domain.instances.events import EventKind, HookAction, InstanceEvent, InstanceState
-from domain.instances.message_acknowledgement import Handled, Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message
 from starters.events.consumer_benchmark import ACCOUNT, REGION
 from starters.events.dispatcher import TROUBLE_AFTER, Dispatcher
-from starters.events.index import Index, machine, pool
 from starters.events.library import EventBridgeEvent, is_event_processed
+from starters.events.machine_index import Index, machine, pool
 from starters.events.read_ahead import ReadAhead
 
 NOW = datetime(2026, 5, 4, 10, 11, 12, tzinfo=UTC)

@@ -20,6 +20,7 @@ from domain.notices import Notice, warning
 from domain.passes import PassedWorld
 from domain.refusal import ErrorType, Refusal, UnusableAnswerError
 from domain.runner import State
+from domain.why import explain
 from domain.writes import Patch, RecordEvents
 from engine import clock
 from engine.errors import Absent, ApiError, Conflict, Denied, Pending, Throttled, Unavailable
@@ -236,7 +237,7 @@ async def test_a_refusal_ends_its_own_slot_only_and_is_handed_back(error: ApiErr
     assert (refusal.type, refusal.attempts, refusal.retry_at - refusal.at) == (error.type, 1, pause)
     following, step = State(world).observing(refusal.at).observed(world).step(lambda *_: world.decision, refusal.at)
     assert step.until == refusal.retry_at, "the workflow waits for it"
-    assert following.why(KEY, step.decision).hindrances[0].action == "bad"
+    assert explain(KEY, following, step.decision).hindrances[0].action == "bad"
 
 
 async def test_the_next_pass_tries_what_was_refused_at_once_only_when_it_was_woken() -> None:

@@ -7,18 +7,11 @@ from datetime import timedelta
 import pytest
 from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, event, hook, spot, state
 
-from domain.instances.event_delivery import update_id
+from domain.instances.event_delivery import Handled, Outcome, update_id
 from domain.instances.event_parser import Events, Ignored, Invalid
 from domain.instances.event_routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
 from domain.instances.events import EventKind, InstanceEvent
-from domain.instances.message_acknowledgement import (
-    Handled,
-    Outcome,
-    Verdict,
-    acknowledge,
-    back_off,
-    dead_letter_attributes,
-)
+from domain.instances.message_acknowledgement import Verdict, acknowledge, back_off, dead_letter_attributes
 from domain.instances.names import GroupKey, InstanceKey
 
 ONE, OTHER = state("running", 0), state("stopped", 1)

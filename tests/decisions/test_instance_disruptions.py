@@ -14,9 +14,9 @@ from temporalio.testing import ActivityEnvironment
 from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
-from activities.instances.event_verification import Checks
 from activities.instances.machines import MachineActivities
 from activities.instances.observation import LookActivities
+from activities.instances.state_verification import Checks
 from domain.identity import Kind
 from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, DeleteOwner, Taking

@@ -37,11 +37,11 @@ from domain.instances.auto_scaling_groups import (
     word_of,
 )
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.event_record import Drain, cordoned, opened
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
 from domain.instances.interruption_causes import interruption_label
 from domain.instances.labels import Story, label_patch, recalled, story_of
 from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, parse_arn, partition_of
-from domain.instances.record import Drain, cordoned, opened
 from domain.instances.resources import AWSMachine, AWSMachinePool
 from domain.instances.scheduled_maintenance import Effect, effect_of
 from domain.resource import ObjectMeta

@@ -38,6 +38,7 @@ from domain.instances.actions import (
     ReleaseNode,
 )
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.event_record import InstanceRecord, answered, cordoned, fold, heartbeat_sent, hook_ended, refuted
 from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.instance_lifecycle import InstanceWork, work_for_instance
@@ -47,7 +48,6 @@ from domain.instances.notices import about
 from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.phases import InstancePhase
 from domain.instances.policy import Reaction, ReactionPolicy
-from domain.instances.record import InstanceRecord, answered, cordoned, fold, heartbeat_sent, hook_ended, refuted
 from domain.instances.resources import AWSMachinePool
 from domain.resource import ObjectMeta
 from domain.writes import merge

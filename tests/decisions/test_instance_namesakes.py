@@ -14,14 +14,14 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
-from activities.instances.event_verification import Checks
 from activities.instances.observation import LookActivities
+from activities.instances.state_verification import Checks
 from domain.instances import AWS_CLUSTER, AWS_CLUSTER_ROLE_IDENTITY, AWS_MACHINE, AWS_MACHINE_POOL
 from domain.instances.actions import LookAtInstance
 from domain.instances.constants import CLUSTER_LABEL, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.event_record import InstanceRecord, hook_ended
 from domain.instances.observed import InstanceWorld
 from domain.instances.policy import ReactionPolicy
-from domain.instances.record import InstanceRecord, hook_ended
 from engine.kube.json import mapping
 
 

@@ -27,8 +27,8 @@ from instance_scenes import (
 )
 
 from domain.instances.event_parser import Events, Ignored, Invalid, parse
+from domain.instances.event_record import fold, opened
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.record import fold, opened
 from domain.instances.transport import message_of
 
 TOKEN = "0befcbdb-6ecd-498a-9ff7-ae9b54447cd6"

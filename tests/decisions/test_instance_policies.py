@@ -37,6 +37,7 @@ from domain.instances.actions import (
 )
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
 from domain.instances.disruption_budget import Turn
+from domain.instances.event_record import InstanceRecord, answered, cordoned, impossible
 from domain.instances.event_verification import HookTiming, Question
 from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import work_for_instance
@@ -44,7 +45,6 @@ from domain.instances.notices import about_node
 from domain.instances.observed import InstanceWorld
 from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, Taint, TaintEffect, Tainting
 from domain.instances.policy_selection import Selected, choose, selected
-from domain.instances.record import InstanceRecord, answered, cordoned, impossible
 from domain.instances.resources import AWSMachinePool, InterruptionPolicy
 from domain.notices import Notice
 from engine import clock

@@ -34,12 +34,12 @@ from domain.instances.constants import (
     TOPOLOGY_LABEL,
 )
 from domain.instances.disruption_budget import Turn
+from domain.instances.event_record import InstanceRecord, opened
 from domain.instances.event_verification import Question, ScheduledEvent
 from domain.instances.instance_lifecycle import InstanceWork, work_for_instance
 from domain.instances.names import InstanceKey
 from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.policy import Reaction, ReactionPolicy
-from domain.instances.record import InstanceRecord, opened
 from domain.instances.replacements import (
     REPLACED,
     Mark,

@@ -30,6 +30,7 @@ from domain.instances.constants import (
     STATE_LABEL,
 )
 from domain.instances.disruption_budget import Turn
+from domain.instances.event_record import cordoned, heartbeat_sent, opened
 from domain.instances.event_verification import HookTiming, ScheduledEvent
 from domain.instances.events import InstanceState
 from domain.instances.instance_decision import decide_instance
@@ -37,10 +38,9 @@ from domain.instances.instance_lifecycle import work_for_instance
 from domain.instances.labels import Story, recalled
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.observed import InstanceMemory, InstanceWorld, KnownNode
+from domain.instances.periodic_resync import differs
 from domain.instances.policy import Reaction, ReactionPolicy
-from domain.instances.record import cordoned, heartbeat_sent, opened
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
-from domain.instances.resync import differs
 from domain.refusal import ErrorType, Refusal
 from domain.writes import merge
 from engine.errors import Invalid

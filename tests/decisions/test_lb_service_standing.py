@@ -17,7 +17,6 @@ from domain.loadbalancers.services.service_annotations import parse_annotations
 from domain.loadbalancers.services.service_status import MISCONFIGURED, ShownStatus, shown_status
 from domain.loadbalancers.services.synchronization import ServiceWork
 from domain.loadbalancers.services.world import ServiceWorld
-from domain.runner import planned
 from domain.writes import merge
 
 Json = dict[str, Any]
@@ -227,6 +226,6 @@ def test_a_ready_service_says_what_of_it_is_ignored() -> None:
 
 def test_what_would_be_done_is_said_in_order() -> None:
     new = decide_service(service_world(service(metadata={"finalizers": None})), NOW)
-    assert planned(new) == ("add the finalizer", "create its LoadBalancer")
+    assert new.summaries == ("add the finalizer", "create its LoadBalancer")
     gone = decide_service(service_world(service(metadata=DELETING)), NOW)
-    assert planned(gone) == ("write its status", "remove the finalizer")
+    assert gone.summaries == ("write its status", "remove the finalizer")

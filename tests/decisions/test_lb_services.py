@@ -11,9 +11,9 @@ from lb_objects import INFRASTRUCTURE, INSTALLATION, balancer
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.endpoints import endpoints_of, what_matters
 from domain.loadbalancers.services.objects import Installation, Node, Service
+from domain.loadbalancers.services.service_address import write_back
 from domain.loadbalancers.services.service_annotations import parse_annotations
 from domain.loadbalancers.services.synchronization import ServiceWork, work_for
-from domain.loadbalancers.services.write_back import write_back
 from domain.loadbalancers.template_hash import template_hash
 from domain.writes import merge
 

@@ -29,9 +29,9 @@ from temporalio.testing import ActivityEnvironment
 from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
-from activities.instances.event_verification import Checks
 from activities.instances.nodes import NodeActivities
 from activities.instances.observation import LookActivities
+from activities.instances.state_verification import Checks
 from activities.instances.terminations import TerminationActivities
 from domain import built_in_kinds
 from domain.built_in_kinds import POD
@@ -59,6 +59,7 @@ from domain.instances.constants import (
     STATE_LABEL,
 )
 from domain.instances.disruption_budget import Disruption, Limit, Turn, node_group, waits_for
+from domain.instances.event_record import InstanceRecord, cordoned, opened
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import patch_for, work_for_instance
@@ -68,15 +69,14 @@ from domain.instances.observed import InstanceWorld
 from domain.instances.phases import InstancePhase
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.policy_selection import choose, selected
-from domain.instances.record import InstanceRecord, cordoned, opened
 from domain.instances.resources import InterruptionPolicy, Node
 from engine.errors import Absent, Invalid
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping
 from engine.kube.store import Followed
 from engine.settings import Settings
-from starters.events.index import Holder, Index
-from starters.events.index import node as read_node
+from starters.events.machine_index import Holder, Index
+from starters.events.machine_index import node as read_node
 from starters.watch.index import Index as Watch
 from starters.watch.instances import watched_for
 from starters.watch.instances_metrics import instance_gauges

@@ -13,6 +13,7 @@ from domain.decision import Action, Decision, Outcome
 from domain.notices import Notice, Reported, normal, warning
 from domain.refusal import STALE_VERSION, ErrorType, Refusal
 from domain.runner import BUG, MOST_RECORDED, OBSERVE, State, Step
+from domain.why import explain
 from domain.writes import RecordEvents
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -160,7 +161,7 @@ def test_nothing_starts_while_the_world_is_held_and_the_plan_says_what_would(wor
     state = settled().observed(world)
     found = step(state, Read(name="r"), A, planned=("make a Secret",))
     assert started(found) == starts, "what only reads is done all the same"
-    told = found[0].why(KEY, found[1].decision)
+    told = explain(KEY, found[0], found[1].decision)
     assert (told.hold, told.planned) == (world.hold, ("do a", "make a Secret"))
 
 
@@ -265,7 +266,7 @@ def test_a_moment_that_comes_tries_no_other_action_before_its_time() -> None:
 def test_an_action_that_is_no_longer_wanted_is_not_waited_for() -> None:
     _, found = step(refused(), B)
     assert found.until is None
-    assert refused().why(KEY, decision(B)).hindrances == ()
+    assert explain(KEY, refused(), decision(B)).hindrances == ()
 
 
 def test_an_observation_that_failed_was_still_asked_for() -> None:
@@ -342,11 +343,11 @@ def test_a_bug_is_the_phase_while_it_stands_in_the_way() -> None:
 
 def test_why_names_what_runs_and_what_was_refused() -> None:
     state, found = step(refused(), A, B)
-    told = state.why(KEY, found.decision)
+    told = explain(KEY, state, found.decision)
     assert (told.running, told.planned) == (("do b",), ("do a", "do b"))
     assert [(each.action, each.type, each.attempts) for each in told.hindrances] == [("a", "Invalid", 1)]
-    assert settled().not_observed(refusal()).why(KEY, decision()).hindrances[0].action == OBSERVE
-    assert settled().why(KEY, None).phase == "Unknown"
+    assert explain(KEY, settled().not_observed(refusal()), decision()).hindrances[0].action == OBSERVE
+    assert explain(KEY, settled(), None).phase == "Unknown"
 
 
 # --- second looks, lost answers ---
@@ -538,7 +539,7 @@ def test_a_pass_hands_back_lines_and_slots_instead_of_actions() -> None:
     assert held.handed_back(decision(A, B, Do(name="c"))).planned == ("do a", "do b", "do c")
     same = (Do(name="c"), A, Do(name="c"))
     assert settled().handed_back(decision(*same), dry_run=True).planned == ("do c (2 times)", "do a")
-    assert refused().why(KEY, handed).hindrances[0].action == "a"
+    assert explain(KEY, refused(), handed).hindrances[0].action == "a"
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,8 @@ from activities.aws.places import Places
 from domain.continue_as_new import Carry
 from domain.instances import AWS_MACHINE
 from domain.instances.auto_scaling_groups import GroupRecord
-from domain.instances.event_delivery import HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
+from domain.instances.event_delivery import HAND_OVER, INSTANCE_WORKFLOW, HandOver, Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
-from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.places import Place
 from engine.kube import KubeApi
@@ -41,7 +40,7 @@ from localcloud.seed import seed_cluster_api
 from starters.events.consumer import Consumer
 from starters.events.consumer_benchmark import spot_warning, state_change
 from starters.events.dispatcher import Dispatcher
-from starters.events.index import Index, machine
+from starters.events.machine_index import Index, machine
 from starters.events.main import CALLS_PER_QUEUE, IN_WORK, POLLERS
 from starters.events.queues import SqsQueue
 

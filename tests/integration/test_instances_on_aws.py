@@ -37,9 +37,8 @@ from domain.instances.constants import (
     REPLACING_ANNOTATION,
     STATE_LABEL,
 )
-from domain.instances.event_delivery import Taken
+from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
-from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import InstanceKey
 from domain.instances.replacements import CLOCKS_DIFFER
 from domain.why import Why

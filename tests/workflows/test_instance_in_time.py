@@ -47,12 +47,11 @@ from domain.instances.actions import (
 )
 from domain.instances.constants import DEPLOYMENT_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.disruption_budget import Turn
-from domain.instances.event_delivery import ANSWERED, INSTANCE_WORKFLOW, Taken
+from domain.instances.event_delivery import ANSWERED, INSTANCE_WORKFLOW, Outcome, Taken
 from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.instance_lifecycle import patch_for
 from domain.instances.labels import recalled
-from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import InstanceKey
 from domain.instances.observed import Emptying, InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from domain.decision import Action
-from domain.loadbalancers.blockers import Hindrance, Nature, notices_of, overdue
+from domain.loadbalancers.blockers import Blocker, Nature, notices_of, overdue
 from domain.loadbalancers.cloud.world import CloudWorld
 from domain.loadbalancers.object_world import Moment
 from domain.model import Model
@@ -14,22 +14,22 @@ from domain.notices import Notice
 from domain.refusal import ErrorType, Refusal
 
 
-class Blocker(Model):
+class BlockedStep(Model):
     refusal: Refusal | None = None
-    hindrance: Hindrance | None = None
+    blocker: Blocker | None = None
 
     @property
     def why(self) -> str:
-        return self.hindrance.why if self.hindrance else ""
+        return self.blocker.why if self.blocker else ""
 
     @property
     def problem(self) -> str:
-        return self.hindrance.problem if self.hindrance else ""
+        return self.blocker.problem if self.blocker else ""
 
     def notices(self, problem: str, now: datetime) -> tuple[Notice, ...]:
         """Includes a temporary blocker that lasts too long."""
         since = self.refusal.lasts_since if self.refusal else None
-        return (*notices_of(problem, self.hindrance), *overdue(self.hindrance, since, now))
+        return (*notices_of(problem, self.blocker), *overdue(self.blocker, since, now))
 
 
 def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
@@ -38,20 +38,20 @@ def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
     return not current or (world.stale and not waits)
 
 
-def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker:
+def blocked_step(world: CloudWorld, wanted: Iterable[Action]) -> BlockedStep:
     """Our own bugs are left out, because the runner reports them."""
     refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
-    blockers = [
-        Blocker(refusal=each, hindrance=Hindrance.of_refusal(each))
+    blocked = [
+        BlockedStep(refusal=each, blocker=Blocker.of_refusal(each))
         for each in refusals
         if each.type is not ErrorType.BUG
     ]
-    return max(blockers, key=lambda each: each.hindrance.weight if each.hindrance else (0, False), default=Blocker())
+    return max(blocked, key=lambda each: each.blocker.weight if each.blocker else (0, False), default=BlockedStep())
 
 
 def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
     """Observes again later, for a problem that is not a refused call."""
     if not (world.known.blocked_since and world.seen_at):
         return []
-    again = Hindrance(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)
+    again = Blocker(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)
     return [Moment(at=again)]

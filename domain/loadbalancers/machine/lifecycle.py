@@ -17,8 +17,8 @@ from typing import Any
 from domain.decision import Action, Decision, earliest
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER
-from domain.loadbalancers.blockers import OVERDUE_AFTER, Hindrance, Nature, notices_of, overdue
-from domain.loadbalancers.cloud.lifecycle import blocker_of, looked_again, needs_look
+from domain.loadbalancers.blockers import OVERDUE_AFTER, Blocker, Nature, notices_of, overdue
+from domain.loadbalancers.cloud.lifecycle import blocked_step, looked_again, needs_look
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, machine_servers
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.removal import remove_machine
@@ -102,22 +102,22 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
     observations = _observations(world, steps)
     steps = () if observations else steps
     awaited = () if observations else _awaited(world, plan)
-    blocker = blocker_of(world, (*observations, *steps, *awaited))
-    hindrance, problem = blocker.hindrance, plan.problem or blocker.problem
+    blocked = blocked_step(world, (*observations, *steps, *awaited))
+    blocker, problem = blocked.blocker, plan.problem or blocked.problem
     if plan.given_up and not observations:
         return _given_up(world, plan)
-    patch = combined(_waiting_patch(machine, plan, hindrance, now), _mended(world, plan, hindrance))
+    patch = combined(_waiting_patch(machine, plan, blocker, now), _mended(world, plan, blocker))
     # The status is written once, after all steps or when blocked: objects of a dead worker are found by name and mark.
     under_way = any(not world.refused(each.slot) for each in (*grants, *observations, *steps))
     status: JsonPatch = {}
     if not under_way:
         named: JsonPatch = {} if grants else access_status(machine)
-        status = combined(machine_migration(machine), plan.status, _found_whole(world, plan, hindrance, now), named)
+        status = combined(machine_migration(machine), plan.status, _found_whole(world, plan, blocker, now), named)
     written = (*writes(world, patch), *writes(world, status, subresource="status"))
-    told = blocker.notices(problem, now)
+    told = blocked.notices(problem, now)
     phase = _phase(world, plan, problem, now)
     doing = "; ".join(each.summary for each in (*grants, *observations, *steps))
-    why = plan.problem or blocker.why or doing or _told(world, plan, now)
+    why = plan.problem or blocked.why or doing or _told(world, plan, now)
     moments = [*moments, *looked_again(world, problem)]
     actions = (*written, *grants, *observations, *steps, *awaited, *judged)
     working = under_way and not problem
@@ -151,38 +151,38 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
     return (AwaitServer(project=world.project, id=server.id),) if server else ()
 
 
-def _found_whole(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
+def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None, now: datetime) -> JsonPatch:
     """Records a complete observation, after changes and the first time."""
     news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
-    if world.cloud is None or hindrance or not (plan.settled and news):
+    if world.cloud is None or blocker or not (plan.settled and news):
         return {}
     return {"status": {"lastOpenstackReconcile": timestamp(now)}}
 
 
-def _mended(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None) -> JsonPatch:
+def _mended(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None) -> JsonPatch:
     """Removes the sweep's drift annotation after the repair."""
-    seen = world.cloud is not None and world.seen == world.look and hindrance is None
+    seen = world.cloud is not None and world.seen == world.look and blocker is None
     if not (plan.settled and seen and DRIFT_ANNOTATION in world.machine.metadata.annotations):
         return {}
     return {"metadata": {"annotations": {DRIFT_ANNOTATION: None}}}
 
 
 def _waiting_patch(
-    machine: LoadBalancerMachine, plan: MachinePlan, hindrance: Hindrance | None, now: datetime
+    machine: LoadBalancerMachine, plan: MachinePlan, blocker: Blocker | None, now: datetime
 ) -> JsonPatch:
     """Record why a machine has no server yet: its boot timeout starts with its server. Limits of this process do not
     count.
     """
     annotations = machine.metadata.annotations
-    if hindrance is not None and hindrance.nature is Nature.QUOTA and QUOTA_ANNOTATION not in annotations:
-        return _annotated({QUOTA_ANNOTATION: hindrance.why})
+    if blocker is not None and blocker.nature is Nature.QUOTA and QUOTA_ANNOTATION not in annotations:
+        return _annotated({QUOTA_ANNOTATION: blocker.why})
     there = plan.server is not ServerState.ABSENT
-    outage = hindrance is not None and hindrance.nature is Nature.OUTAGE and not hindrance.ours
+    outage = blocker is not None and blocker.nature is Nature.OUTAGE and not blocker.ours
     waits = tuple(each for each in (QUOTA_ANNOTATION, OUTAGE_ANNOTATION) if each in annotations)
-    if outage and hindrance is not None and not there and not waits:
-        return _annotated({OUTAGE_ANNOTATION: hindrance.why})
+    if outage and blocker is not None and not there and not waits:
+        return _annotated({OUTAGE_ANNOTATION: blocker.why})
     over = waits if there else ()
-    if hindrance is not None and hindrance.nature is Nature.REFUSED:
+    if blocker is not None and blocker.nature is Nature.REFUSED:
         # OpenStack answers again: from now on, refusals count against the boot timeout.
         over = tuple(each for each in waits if there or each == OUTAGE_ANNOTATION)
     return _annotated({**dict.fromkeys(over), BOOTS_SINCE_ANNOTATION: timestamp(now)}) if over else {}
@@ -311,20 +311,20 @@ def _removal(world: MachineWorld) -> tuple[Action, ...]:
 
 def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> Decision:
     began = world.machine.metadata.deletion_timestamp or now
-    blocker = blocker_of(world, wanted)
+    blocked = blocked_step(world, wanted)
     doing = "; ".join(each.summary for each in wanted)
-    slow = blocker.hindrance or Hindrance(why=doing, nature=Nature.UNDER_WAY)
-    told = (*notices_of(blocker.problem, blocker.hindrance), *overdue(slow, began, now))
+    slow = blocked.blocker or Blocker(why=doing, nature=Nature.UNDER_WAY)
+    told = (*notices_of(blocked.problem, blocked.blocker), *overdue(slow, began, now))
     late = began + OVERDUE_AFTER
     moments = [Moment(at=late, then="report that it takes long")] if late > now else []
     return _decision(
         world,
         MachinePhase.DELETING,
-        blocker.why or doing,
+        blocked.why or doing,
         wanted,
         moments,
-        problem=blocker.problem,
-        working=blocker.hindrance is None,
+        problem=blocked.problem,
+        working=blocked.blocker is None,
         notices=told,
     )
 

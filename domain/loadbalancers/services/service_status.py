@@ -17,8 +17,8 @@ from domain.loadbalancers.names import service_name
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Service, ServiceCondition
+from domain.loadbalancers.services.service_address import CLEARED, write_back
 from domain.loadbalancers.services.synchronization import ServiceWork
-from domain.loadbalancers.services.write_back import CLEARED, write_back
 from domain.model import Model
 from domain.notices import Notice, NoticeType
 from domain.resource import timestamp

@@ -17,9 +17,8 @@ from waiting import eventually
 
 from activities.aws.places import Places
 from domain.instances.auto_scaling_groups import GroupRecord
-from domain.instances.event_delivery import Taken
+from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent
-from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.places import Place
 from engine.errors import Absent, Denied, Unavailable
@@ -29,7 +28,7 @@ from starters.events.consumer import Consumer
 from starters.events.consumer_benchmark import aws_machine, instance_name, spot_warning
 from starters.events.dead_letters import dead_letters, redrive
 from starters.events.dispatcher import Dispatcher
-from starters.events.index import Index, machine
+from starters.events.machine_index import Index, machine
 from starters.events.queues import SqsQueue
 
 pytestmark = pytest.mark.integration

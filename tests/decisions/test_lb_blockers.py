@@ -11,7 +11,7 @@ from activities.openstack.guard import SILENT
 from domain.decision import Action
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet, LookAtBalancer, PatchSet, WriteStatus
-from domain.loadbalancers.blockers import BUSY, SPENT, Hindrance, Nature, overdue
+from domain.loadbalancers.blockers import BUSY, SPENT, Blocker, Nature, overdue
 from domain.loadbalancers.blockers import QUOTA as OVER_QUOTA
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud, Server
@@ -30,9 +30,9 @@ from domain.resource import parse_timestamp
 from domain.writes import DropFinalizer, Patch, Written, merge
 
 SILENCE = refusal(ErrorType.UNAVAILABLE, "Neutron does not answer")
-OUTAGE = Hindrance.of(ErrorType.UNAVAILABLE, "Neutron does not answer")
-QUOTA = Hindrance.of(ErrorType.THROTTLED, "no more servers", code=OVER_QUOTA)
-GOING = Hindrance.of(ErrorType.PENDING, "server s is being deleted")
+OUTAGE = Blocker.of(ErrorType.UNAVAILABLE, "Neutron does not answer")
+QUOTA = Blocker.of(ErrorType.THROTTLED, "no more servers", code=OVER_QUOTA)
+GOING = Blocker.of(ErrorType.PENDING, "server s is being deleted")
 FINALIZED = {"metadata": {"finalizers": ["yawol.stackit.cloud/controller2"]}}
 FINALIZED_MACHINE = {"metadata": {"finalizers": ["yawol.stackit.cloud/controller4"]}}
 
@@ -51,13 +51,13 @@ FINALIZED_MACHINE = {"metadata": {"finalizers": ["yawol.stackit.cloud/controller
 def test_pauses_grow_with_the_time_that_a_hindrance_has_lasted(
     type_: ErrorType, quota: bool, first: int, after_an_hour: int
 ) -> None:
-    found = Hindrance.of(type_, "why", code=OVER_QUOTA if quota else "")
+    found = Blocker.of(type_, "why", code=OVER_QUOTA if quota else "")
     assert found.until(NOW, NOW) == NOW + timedelta(seconds=first)
     assert found.until(NOW - timedelta(hours=1), NOW) == NOW + timedelta(seconds=after_an_hour)
 
 
 def test_the_other_side_is_left_alone_for_as_long_as_it_asks() -> None:
-    found = Hindrance.of(ErrorType.THROTTLED, "why", asked=timedelta(minutes=7))
+    found = Blocker.of(ErrorType.THROTTLED, "why", asked=timedelta(minutes=7))
     assert found.until(NOW, NOW) == NOW + timedelta(minutes=7)
 
 
@@ -76,28 +76,26 @@ def test_what_should_have_ended_by_itself_is_told_when_it_lasts() -> None:
 
 
 def test_what_a_person_has_to_mend_is_shown_before_what_passes() -> None:
-    denied = Hindrance.of(ErrorType.DENIED, "no rights")
+    denied = Blocker.of(ErrorType.DENIED, "no rights")
     assert max([GOING, denied, OUTAGE], key=lambda each: each.weight) == denied
     assert max([GOING, OUTAGE], key=lambda each: each.weight) == OUTAGE
 
 
 @pytest.mark.parametrize(("code", "ours"), [(BUSY, True), (SPENT, True), (SILENT, False), ("", False)])
 def test_only_a_limit_of_this_process_is_its_own(code: str, ours: bool) -> None:
-    assert Hindrance.of_refusal(refusal(ErrorType.THROTTLED, "why", code)).ours is ours
+    assert Blocker.of_refusal(refusal(ErrorType.THROTTLED, "why", code)).ours is ours
 
 
 def test_a_turn_that_comes_is_shown_and_nobody_is_told_of_it() -> None:
-    busy = Hindrance.of(ErrorType.THROTTLED, "16 calls are under way", code=BUSY)
+    busy = Blocker.of(ErrorType.THROTTLED, "16 calls are under way", code=BUSY)
     assert busy.weight < OUTAGE.weight
     shop, one = balancer(**FINALIZED), machine(**FINALIZED_MACHINE)
-    for hindrance, told in ((busy, ()), (OUTAGE, ("Neutron does not answer",))):
-        code = BUSY if hindrance.ours else ""
-        waiting = decide_balancer(
-            balancer_world(shop, refusal=refusal(ErrorType.UNAVAILABLE, hindrance.why, code)), NOW
-        )
-        decision = decide_machine(unseen(one, ErrorType.UNAVAILABLE, hindrance.why, code), NOW)
-        assert (waiting.phase, waiting.why) == (Phase.WAITING, hindrance.why)
-        assert (decision.phase, decision.why) == (MachinePhase.WAITING, hindrance.why)
+    for blocker, told in ((busy, ()), (OUTAGE, ("Neutron does not answer",))):
+        code = BUSY if blocker.ours else ""
+        waiting = decide_balancer(balancer_world(shop, refusal=refusal(ErrorType.UNAVAILABLE, blocker.why, code)), NOW)
+        decision = decide_machine(unseen(one, ErrorType.UNAVAILABLE, blocker.why, code), NOW)
+        assert (waiting.phase, waiting.why) == (Phase.WAITING, blocker.why)
+        assert (decision.phase, decision.why) == (MachinePhase.WAITING, blocker.why)
         for said in (decision, waiting):
             assert tuple(notice.message for notice in said.notices) == told
 

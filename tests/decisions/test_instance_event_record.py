@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from instance_scenes import EXAMPLES, at, event, facts, hook, record, scheduled, spot, state
 
-from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.interruption_causes import interruption_label
-from domain.instances.message_acknowledgement import Outcome
-from domain.instances.record import (
+from domain.instances.event_delivery import Outcome
+from domain.instances.event_record import (
     InstanceRecord,
     answered,
     fold,
@@ -19,6 +17,8 @@ from domain.instances.record import (
     hook_ended,
     refuted,
 )
+from domain.instances.events import EventKind, InstanceEvent, InstanceState
+from domain.instances.interruption_causes import interruption_label
 
 P, R, STOPPING, STOPPED, SHUTTING, TERMINATED = InstanceState
 STORY = [P, R, STOPPING, STOPPED, P, R, SHUTTING, TERMINATED]

@@ -9,11 +9,11 @@ import pytest
 from instance_scenes import at, facts, machine, record, scheduled, state
 
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.event_record import InstanceRecord, fold
 from domain.instances.event_verification import Question, ScheduledEvent
 from domain.instances.interruption_causes import interruption_label, nearest_end
 from domain.instances.labels import label_patch
-from domain.instances.record import InstanceRecord, fold
-from domain.instances.resync import differs, missed_events
+from domain.instances.periodic_resync import differs, missed_events
 
 DATE = at(90_000)
 

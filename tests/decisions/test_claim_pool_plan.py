@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.objects import JsonObject
-from domain.claims.pools import (
+from domain.claims.pool_plan import (
     NewHandle,
     PoolHandle,
     PoolPlan,

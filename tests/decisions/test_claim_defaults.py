@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from claim_scenes import claim, handle, provider, reference, scene
 
-from domain.claims.listed_resources import initialised_resources, validation_errors
+from domain.claims.claim_defaults import with_defaults
 from domain.claims.providers import ProviderMissing
+from domain.claims.schema_validation import validation_errors
 from domain.claims.templates import TemplateError
 
 
 def initialised(entry: dict[str, Any], newer: bool = False, **spec: Any) -> dict[str, Any]:
     listed = scene(provider("base", **spec), newer=newer, claim=claim(resources=[entry]))
-    (found,) = initialised_resources(listed, ["base"])
+    (found,) = with_defaults(listed, ["base"])
     return found
 
 
@@ -103,7 +104,7 @@ def test_a_default_that_fails_names_its_provider() -> None:
 
 def test_entries_keep_their_order_and_providers() -> None:
     two = claim(resources=[{"name": "x"}, {"name": "y", "template": {"a": 1}}])
-    found = initialised_resources(scene(provider("a", default={"d": 1}), provider("b"), claim=two), ["b", "a"])
+    found = with_defaults(scene(provider("a", default={"d": 1}), provider("b"), claim=two), ["b", "a"])
     assert found == [
         {"name": "x", "provider": reference("b")},
         {"name": "y", "provider": reference("a"), "template": {"a": 1, "d": 1}},
@@ -114,15 +115,15 @@ def test_initialising_changes_nothing_given_and_settles() -> None:
     listed = claim(resources=[{"template": {"list": [{"a": 1}]}}])
     before = copy.deepcopy(listed)
     base = provider("base", default={"list": [{"b": 2}]})
-    once = initialised_resources(scene(base, claim=listed), ["base"])
+    once = with_defaults(scene(base, claim=listed), ["base"])
     assert listed == before
     assert once[0]["template"] == {"list": [{"a": 1, "b": 2}]}
-    assert initialised_resources(scene(base, claim=claim(resources=once)), ["base"]) == once
+    assert with_defaults(scene(base, claim=claim(resources=once)), ["base"]) == once
 
 
 def test_a_provider_that_is_gone_is_named() -> None:
     with pytest.raises(ProviderMissing, match="gone"):
-        initialised_resources(scene(claim=claim(resources=[{}])), ["gone"])
+        with_defaults(scene(claim=claim(resources=[{}])), ["gone"])
 
 
 # Validation

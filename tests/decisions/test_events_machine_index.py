@@ -10,7 +10,7 @@ from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.names import GroupKey
 from engine.kube.json import JsonObject
 from starters.events.consumer_benchmark import ACCOUNT, REGION, aws_machine, instance_name
-from starters.events.index import Holder, Index, machine, pool
+from starters.events.machine_index import Holder, Index, machine, pool
 
 NOW = datetime(2026, 5, 4, 10, 11, 12, tzinfo=UTC)
 GROUP = GroupKey(account=ACCOUNT, region=REGION, group="c1-mp-0")

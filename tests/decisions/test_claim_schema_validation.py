@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from domain.claims.schemas import LONGEST_TEXT, SchemaError, violation
+from domain.claims.schema_validation import LONGEST_TEXT, SchemaError, violation
 
 PERSON = {
     "type": "object",

@@ -1,9 +1,9 @@
-"""Events that never came, made of what EC2 says: of Spot, Auto Scaling and state none is promised to arrive.
+"""Events that were lost, derived from EC2's state: no event about Spot, Auto Scaling or state is guaranteed to arrive.
 
-States need no event: an answer of EC2 is folded as it is (`record.answered`). Scheduled events are made into those that
-Health would have sent, so that a workflow that lost its memory, or never had one, knows of them again. One that EC2
-lists no more, or as completed or cancelled, is withdrawn, whether Health said so or not. One that Health told of and
-EC2 never lists is refuted (`reactions.py`), since anybody who may send to the queue can make up a notice.
+States need no event: an answer of EC2 is folded directly (`event_record.answered`). EC2's scheduled events become the
+events that Health would have sent, so that a workflow without memory knows of them. A scheduled event that EC2 no
+longer lists, or lists as completed or cancelled, is withdrawn, whether Health reported that or not. One that Health
+reported and EC2 never lists is refuted (`reactions.py`), because everyone who may send to the queue can forge a notice.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.event_record import InstanceRecord, Planned
 from domain.instances.event_verification import Facts, Question, ScheduledEvent
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.interruption_causes import most_severe
 from domain.instances.labels import story_of
-from domain.instances.record import InstanceRecord, Planned
 from domain.instances.resources import AWSMachine, Node
 from domain.instances.scheduled_maintenance import Effect, effect_of, scheduled_cause
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from domain.instances.constants import ASK_AFTER, SPOT_LEAD, SPOT_OUTLIVED
+from domain.instances.event_delivery import Outcome
 from domain.instances.event_ordering import Ask, LastState, place
 from domain.instances.event_routing import instance_of
 from domain.instances.event_verification import ASK_AGAIN, Facts, may_be_late
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
-from domain.instances.message_acknowledgement import Outcome
 from domain.instances.names import InstanceKey
 from domain.instances.policy import Reaction
 from domain.model import Model

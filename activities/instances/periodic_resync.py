@@ -25,8 +25,8 @@ from domain.instances.auto_scaling_groups import group_differs
 from domain.instances.event_delivery import ANSWERED
 from domain.instances.names import GroupKey
 from domain.instances.passes import SweepInstances, SweepMemory, SweepWorld
+from domain.instances.periodic_resync import differs
 from domain.instances.resources import AWSMachinePool
-from domain.instances.resync import differs
 from domain.passes import swept
 from domain.pause_and_retry import paused
 from engine.clock import now

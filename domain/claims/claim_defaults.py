@@ -1,0 +1,50 @@
+"""Defaults of a claim's listed resources (list mode), written into its spec once.
+
+Initialisation, marked by an annotation, fills each entry's template with the provider's `default` and its schema's
+defaults; the user's values have precedence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from domain.claims.merging import merge, schema_defaults
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.providers import Scene, reference
+
+
+def with_defaults(scene: Scene, provider_names: Sequence[str]) -> list[JsonObject]:
+    """`provider_names` has one per entry. Raises ProviderMissing, TemplateError."""
+    entries = objects_at(scene.claim, "spec", "resources")
+    return [
+        _with_defaults(scene, index, entry, scene.provider(name))
+        for index, (entry, name) in enumerate(zip(entries, provider_names, strict=True))
+    ]
+
+
+def _with_defaults(scene: Scene, index: int, entry: JsonObject, provider: JsonObject) -> JsonObject:
+    template: JsonValue = object_at(entry, "template")
+    for defaults in (_provider_default(scene, index, entry, provider), _schema_default(provider)):
+        template = merge(template, defaults, overwrite=False)
+    filled: JsonObject = {**entry, "provider": reference(scene.names, provider)}
+    return {**filled, "template": template} if template else filled
+
+
+def _provider_default(scene: Scene, index: int, entry: JsonObject, provider: JsonObject) -> JsonValue:
+    default = object_at(provider, "spec", "default")
+    if value_at(provider, "spec", "template", "enable") is not True:
+        return default
+    variables: dict[str, object] = {
+        "resource_claim": scene.claim_view,
+        "resource_index": index,
+        "resource_name": value_at(entry, "name"),
+        "resource_provider": scene.provider_view(provider),
+    }
+    what = f"ResourceProvider {text_at(provider, 'metadata', 'name')}, default"
+    return scene.renderer.render(default, variables, what=what, lazy=scene.newer_vars(provider))
+
+
+def _schema_default(provider: JsonObject) -> JsonValue:
+    return schema_defaults(object_at(provider, "spec", "validation", "openAPIV3Schema"))
