@@ -4,17 +4,18 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from activities.accounts import metrics
-from activities.accounts.deliveries import DeliveryActivities
+from activities.accounts.account_validation import ValidationActivities
+from activities.accounts.cache import Reader
+from activities.accounts.claim_objects import DeliveryActivities
 from activities.accounts.federated import FederatedObjects
 from activities.accounts.handover import HandOver
-from activities.accounts.observe import ObserveActivities
-from activities.accounts.opt_in import OptInActivities
+from activities.accounts.observation import ObserveActivities
+from activities.accounts.opt_in_permits import OptInActivities
 from activities.accounts.organization import OrganizationActivities
 from activities.accounts.pool import PoolActivities
-from activities.accounts.reading import Reader
-from activities.accounts.validation import ValidationActivities
 from activities.aws.activities import AwsActivities
-from activities.aws.federated import FederatedActivities
+from activities.aws.federated_access import FederatedActivities
+from activities.aws.federated_policy_validation import FederatedPolicyValidation
 from activities.aws.session import Sessions
 from activities.clients import Clients
 from engine.kube.store import Store
@@ -22,6 +23,7 @@ from engine.kube.store import Store
 ACTIVITIES = (
     AwsActivities,
     FederatedActivities,
+    FederatedPolicyValidation,
     FederatedObjects,
     ObserveActivities,
     PoolActivities,
@@ -43,6 +45,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     return [
         *AwsActivities(sessions).all(),
         *FederatedActivities(sessions).all(),
+        *FederatedPolicyValidation(sessions).all(),
         *FederatedObjects(reader).all(),
         *ObserveActivities(reader).all(),
         *PoolActivities(reader, hand_over, client).all(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Container, Mapping
 
-from activities.aws.keys import ACCESS_KEY_ID, known_ids
+from activities.aws.admin_key_secret import ACCESS_KEY_ID, known_ids
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.constants import (
     HOLDER_ANNOTATION,

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from temporalio import activity
 
-from activities.accounts.reading import Reader
-from activities.defined import Activities
+from activities.accounts.cache import Reader
+from activities.activity_class import Activities
 from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.federated import LAST_ROLE_UPDATE
 from domain.accounts.federated.actions import DeleteAccesses, StampAccesses

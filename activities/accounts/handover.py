@@ -18,13 +18,13 @@ from temporalio.client import Client, RPCTimeoutOrCancelledError, WorkflowUpdate
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
+from activities.accounts.cache import Reader
 from activities.accounts.claim_secrets import account_key, delete_secret, key_ids_of, put_secret
 from activities.accounts.metrics import account_closed
-from activities.accounts.reading import Reader
-from activities.aws.keys import known_ids
-from activities.aws.organization import move_account
+from activities.activity_class import Activities
+from activities.aws.account_moves import move_account
+from activities.aws.admin_key_secret import known_ids
 from activities.aws.session import Sessions
-from activities.defined import Activities
 from activities.inline_driver import Inline
 from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM

@@ -33,8 +33,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, KINDS
-from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
-from domain.accounts.actions.identities import RotateKeys
+from domain.accounts.actions.account_cleanup import CleanGlobal, CleanRegion
+from domain.accounts.actions.iam_identities import RotateKeys
 from domain.accounts.constants import FINALIZER
 from domain.accounts.observed import entering
 from domain.accounts.organization import OrganizationKnown

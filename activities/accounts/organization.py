@@ -12,14 +12,14 @@ from datetime import datetime, timedelta
 from temporalio import activity
 from temporalio.client import Client
 
+from activities.accounts.cache import Reader
 from activities.accounts.metrics import organization_seen
-from activities.accounts.opt_in import give_permits
-from activities.accounts.reading import Reader
-from activities.aws.cases import describe_cases
-from activities.aws.creation import foreign
+from activities.accounts.opt_in_permits import give_permits
+from activities.activity_class import Activities
+from activities.aws.account_creation import foreign
 from activities.aws.organization import census, count_active, ensure_organizational_units, names_in_progress
 from activities.aws.session import Sessions
-from activities.defined import Activities
+from activities.aws.support_cases import describe_cases
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.opt_in_permits import permits_age

@@ -17,10 +17,10 @@ from temporalio.client import Client, WorkflowQueryFailedError, WorkflowQueryRej
 from temporalio.common import QueryRejectCondition
 from temporalio.service import RPCError
 
+from activities.accounts.cache import Reader
 from activities.accounts.handover import HandOver
-from activities.accounts.reading import Reader
-from activities.aws.keys import owner_reference
-from activities.defined import Activities
+from activities.activity_class import Activities
+from activities.aws.admin_key_secret import owner_reference
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
 from domain.accounts.observed import ClaimWorld

@@ -15,7 +15,7 @@ from activities import attempt
 from activities.aws.errors import error_class
 from activities.aws.region_initialization import can_use
 from activities.aws.session import Member, Sessions
-from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
+from domain.accounts.actions.account_cleanup import Cleaned, CleanGlobal, CleanRegion
 from domain.refusal import RETRIED_BY_SERVER
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Unavailable
 

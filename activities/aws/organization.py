@@ -1,4 +1,4 @@
-"""The organization: its accounts, its units, and which account is where, asked by the payer.
+"""The organization: its accounts, its units and tags, read and created with the payer's credentials.
 
 The API allows a few calls a second for a whole company, pages by twenty at most, and lists are eventually consistent.
 An account's `State` replaced `Status` in 2025: both are read.
@@ -6,7 +6,6 @@ An account's `State` replaced `Status` in 2025: both are read.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -18,7 +17,7 @@ from activities.aws.session import Payer, Sessions
 from activities.aws.tags import tag_list
 from domain.accounts.organization import Census, CreateAttempt, MemberAccount
 from domain.accounts.passes import UnitRefused, Units
-from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled
+from engine.errors import ApiError, Conflict, Invalid, Throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_organizations.type_defs import AccountTypeDef, CreateAccountStatusTypeDef
@@ -29,7 +28,6 @@ FAILED = "FAILED"
 
 SIDE_BY_SIDE = 4  # units created concurrently
 DUPLICATE_UNIT = "DuplicateOrganizationalUnitException"
-_MISPLACED = frozenset({"AccountNotFoundException", "DuplicateAccountException", "SourceParentNotFoundException"})
 
 
 def census(sessions: Sessions, since: datetime) -> Census:
@@ -109,52 +107,6 @@ def _listed(existing: Mapping[str, str], name: str, error: Conflict) -> str:
         said = f"{error.message} It is not listed yet; it is looked up again."
         raise Throttled(said, code=error.code, delay=timedelta(seconds=2)) from error
     return existing[name]
-
-
-def move_account(sessions: Sessions, account_id: str, root: str, base: str, unit: str) -> None:
-    """Move an account from the root, or another unit below `base`, to a unit; done if it is there already.
-
-    Raises:
-        Denied: the account is protected, or outside of root and `base`.
-        Throttled: another client is changing the organization.
-        Absent: the account or unit does not exist.
-    """
-    sessions.refuse_protected(account_id)
-    payer = sessions.payer()
-    try:
-        move(payer, account_id, root, unit)
-    except (Absent, Conflict) as error:
-        if error.code not in _MISPLACED:
-            raise
-        _move_from_where_it_is(payer, account_id, root, base, unit, error)
-
-
-def _move_from_where_it_is(payer: Payer, account_id: str, root: str, base: str, unit: str, error: ApiError) -> None:
-    parent = parent_of(payer, account_id)
-    if parent == unit:
-        return
-    if parent != root and parent_of(payer, parent) != base:
-        raise Denied(
-            f"account {account_id} is in {parent}, which is neither the root nor a unit under {base}. "
-            f"Perdure did not move it there: move it to {root} or {unit} by hand.",
-            code="ForeignParent",
-        ) from error
-    move(payer, account_id, parent, unit)
-
-
-def move(payer: Payer, account_id: str, source: str, target: str) -> None:
-    try:
-        payer.organizations().move_account(AccountId=account_id, SourceParentId=source, DestinationParentId=target)
-    except Throttled as error:
-        # Organizations allows one change at a time: spread the repetitions.
-        error.delay = timedelta(seconds=random.uniform(0.5, 3))  # noqa: S311
-        raise
-
-
-def parent_of(payer: Payer, child: str) -> str:
-    """The id of the root or unit that an account or unit is in; empty for a root."""
-    parents = payer.organizations().list_parents(ChildId=child)["Parents"] if not child.startswith("r-") else []
-    return parents[0]["Id"] if parents else ""
 
 
 def tags_of(payer: Payer, account_id: str) -> dict[str, str]:

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 from activities import attempt
 from activities.aws.boot_times import BootTimes, Unknown
 from activities.aws.clients import held
-from activities.aws.entering import entered
+from activities.aws.customer_account_access import entered
 from activities.aws.errors import UNAUTHENTICATED
-from activities.aws.quotas import ask_for_vcpus
+from activities.aws.service_quotas import ask_for_vcpus
 from activities.aws.session import Member, Sessions
-from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions, Regions
+from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion, ListRegions, Regions
 from domain.accounts.constants import REGION_INIT_TAG_NAME
 from domain.accounts.observed import RegionOutcome
 from domain.refusal import WORKER_SHUTDOWN

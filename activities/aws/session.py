@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 from botocore.credentials import ReadOnlyCredentials
 
 from activities import attempt
+from activities.aws.call_limits import Guard
 from activities.aws.clients import Caller, Clients, held
 from activities.aws.errors import UNAUTHENTICATED
-from activities.aws.guard import Guard
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import (
     ACCESS_ROLE,

@@ -5,24 +5,24 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from activities.claims import metrics
-from activities.claims.asking import Asking
 from activities.claims.binder import BinderActivities
 from activities.claims.binder_queue import BinderQueue
+from activities.claims.binder_requests import Asking
 from activities.claims.binding import Binding
 from activities.claims.cache import ClaimCache
 from activities.claims.claims import ClaimActivities
 from activities.claims.duplicate_bindings import wake_duplicates
 from activities.claims.evaluation import FUNCTIONS, Evaluation
 from activities.claims.evaluator import Evaluator
+from activities.claims.handle_deletion import Releasing
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.handles import HandleActivities
-from activities.claims.managed import Managed
+from activities.claims.managed_resources import Managed
+from activities.claims.object_writes import WriteActivities, Writer
 from activities.claims.pools import PoolActivities
 from activities.claims.provider_conditions import ProviderConditions
-from activities.claims.releasing import Releasing
 from activities.claims.requester import Requesters
 from activities.claims.tools import Tools
-from activities.claims.writing import WriteActivities, Writer
 from activities.clients import Clients
 from domain.claims import binder
 from domain.claims.constants import IGNORED_VARIABLES

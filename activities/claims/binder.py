@@ -24,11 +24,11 @@ from temporalio import activity
 from temporalio.service import RPCError
 
 from activities import attempt
+from activities.activity_class import Activities
 from activities.claims.binder_queue import BinderQueue
 from activities.claims.expiry_batch import ExpiryBatch
 from activities.claims.tools import Tools
-from activities.defined import Activities
-from activities.gathering import gathered
+from activities.gather import gathered
 from activities.inline_driver import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, status_conditions
 from domain.claims.claim_binding import lacks

@@ -6,11 +6,11 @@ import logging
 
 from temporalio import activity
 
+from activities.activity_class import Activities
 from activities.claims import metrics
 from activities.claims.binder_queue import BinderQueue
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.tools import Tools
-from activities.defined import Activities
 from activities.inline_driver import Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.binding import claim_labels, new_handle

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from temporalio import activity
 
+from activities.activity_class import Activities
 from activities.claims import metrics
 from activities.claims.tools import Tools
-from activities.defined import Activities
 from activities.inline_driver import effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_lifecycle import (

@@ -4,11 +4,11 @@
     async with evaluator:
         checked = await evaluator.call(check_claim, request, Checked, key="ns/claim", author="ns")
 
-The functions are pure, from one model to one model, and run in processes that can only compute (evaluator_process.py).
+The functions are pure, from one model to one model, and run in processes that can only compute (evaluator_sandbox.py).
 Their sandbox and soft limits (domain/claims/templates) turn most hostile or mistaken templates into a clear error. This
 is the hard limit behind them: a call beyond its time or memory is killed with its process, and `EvaluationLimit` names
-the template. Other calls continue in other processes (evaluator_lanes.py). A process that dies by itself is replaced,
-and its call repeated once.
+the template. Other calls continue in other processes (evaluator_queueing.py). A process that dies by itself is
+replaced, and its call repeated once.
 
 The time limit is below the two seconds within which a hostile template has to end in a status. On 2 cores a call adds
 0.2 ms to the computation; an override of ten strings takes 0.8 ms. The first process starts in 0.3 s; a further one
@@ -26,9 +26,9 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
-from activities.claims.evaluator_lanes import LaneFull, Lanes
-from activities.claims.evaluator_nursery import Gone, Nursery, Process
-from activities.claims.evaluator_process import FAILED, LAST_RESULT, OUT_OF_MEMORY, TEMPLATE_ERROR
+from activities.claims.evaluator_fork_server import Gone, Nursery, Process
+from activities.claims.evaluator_queueing import LaneFull, Lanes
+from activities.claims.evaluator_sandbox import FAILED, LAST_RESULT, OUT_OF_MEMORY, TEMPLATE_ERROR
 from domain.claims.templates.errors import TemplateError
 from domain.model import Model
 

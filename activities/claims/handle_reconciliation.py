@@ -10,15 +10,15 @@ from typing import TypeVar
 from pydantic import ValidationError
 from temporalio import activity
 
+from activities.activity_class import Activities
 from activities.claims import metrics
 from activities.claims.cache import ClaimCache
 from activities.claims.evaluation import Beyond, Evaluation, fault_of_evaluation
 from activities.claims.evaluator import EvaluationBug
-from activities.claims.managed import Managed
+from activities.claims.managed_resources import Managed
+from activities.claims.object_writes import WriteActivities, Writer
 from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.requester import Requesters
-from activities.claims.writing import WriteActivities, Writer
-from activities.defined import Activities
 from activities.inline_driver import Inline, Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.assignment import assign

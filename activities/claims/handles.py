@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 
 from temporalio import activity
 
+from activities.activity_class import Activities
 from activities.claims import metrics
 from activities.claims.duplicate_bindings import is_surplus
 from activities.claims.tools import Tools
-from activities.defined import Activities
 from activities.inline_driver import effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.handle_lifecycle import (

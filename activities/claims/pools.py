@@ -10,11 +10,11 @@ from functools import partial
 
 from temporalio import activity
 
+from activities.activity_class import Activities
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.handle_reconciliation import known_after
 from activities.claims.tools import Tools
-from activities.defined import Activities
-from activities.gathering import gathered
+from activities.gather import gathered
 from activities.inline_driver import Inline, effects_of
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, status_conditions
 from domain.claims.binding import new_handle

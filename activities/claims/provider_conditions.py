@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import cast
 
-from activities.claims.writing import Writer
+from activities.claims.object_writes import Writer
 from domain.claims import RESOURCE_PROVIDER
 from domain.claims.constants import EVENT_COMPONENT
 from domain.claims.merging import same

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from activities.claims.cache import ClaimCache
+from activities.claims.handle_deletion import Releasing
 from activities.claims.handle_reconciliation import Reconciliation
-from activities.claims.releasing import Releasing
-from activities.claims.writing import Writer
+from activities.claims.object_writes import Writer
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.objects import JsonObject, object_at

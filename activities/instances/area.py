@@ -6,20 +6,20 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 
-from activities.aws.places import Places
+from activities.aws.instances_session import Places
 from activities.clients import Clients
+from activities.instances.auto_scaling_groups import GroupActivities
 from activities.instances.aws_queries import AskActivities, ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
-from activities.instances.groups import GroupActivities
-from activities.instances.machines import MachineActivities
-from activities.instances.nodes import NodeActivities
-from activities.instances.notifications import NotificationActivities
+from activities.instances.machine_replacement import MachineActivities
+from activities.instances.node_drain import NodeActivities
 from activities.instances.observation import LookActivities
 from activities.instances.periodic_resync import SweepActivities
 from activities.instances.state_verification import Checks
 from activities.instances.terminations import TerminationActivities
 from activities.instances.topology import TopologyActivities
+from activities.instances.webhook_notifications import NotificationActivities
 from domain.instances.places import places, with_queues
 from domain.instances.policy import ReactionPolicy
 from engine import slots

@@ -19,10 +19,10 @@ from datetime import datetime
 
 from temporalio import activity
 
+from activities.activity_class import Activities
 from activities.aws.instances import MOST_AT_ONCE, complete_hook, describe, hook_timings, send_heartbeat
-from activities.aws.places import Places
+from activities.aws.instances_session import Places
 from activities.aws.session import Services
-from activities.defined import Activities
 from activities.instances import metrics
 from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance, BeatHook, Done, EndHook

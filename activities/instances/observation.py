@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from temporalio import activity
 
-from activities.defined import Activities
+from activities.activity_class import Activities
 from activities.instances import metrics
 from activities.instances.cache import InstanceCache
 from activities.instances.state_verification import Checks

@@ -15,10 +15,10 @@ from datetime import datetime, timedelta
 from temporalio import activity
 from temporalio.client import Client
 
-from activities.defined import Activities
+from activities.activity_class import Activities
 from activities.instances import metrics
 from activities.instances.aws_queries import ServedPlaces
-from activities.instances.bulk import ask_about_all, ask_about_groups
+from activities.instances.bulk_queries import ask_about_all, ask_about_groups
 from activities.instances.cache import InstanceCache
 from domain.instances.actions import Answer
 from domain.instances.auto_scaling_groups import group_differs

@@ -12,8 +12,8 @@ import asyncio
 from temporalio import activity
 
 from activities import attempt
+from activities.activity_class import Activities
 from activities.aws.instances import terminate
-from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.aws_queries import ServedPlaces
 from domain.instances import NODE

@@ -14,9 +14,9 @@ from datetime import datetime
 
 from temporalio import activity
 
+from activities.activity_class import Activities
 from activities.aws.event_topology import EventTopology
 from activities.aws.session import Services
-from activities.defined import Activities
 from domain.decision import Decision, Outcome
 from domain.instances import EVENT_TOPOLOGY
 from domain.instances.places import Place

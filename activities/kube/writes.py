@@ -11,8 +11,8 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities.activity_class import Activities
 from activities.clients import OnWrite
-from activities.defined import Activities
 from domain.identity import Key, Kind, all_kinds
 from domain.writes import Delete, Patch, RecordEvents, Written
 from engine import metrics

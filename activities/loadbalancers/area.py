@@ -8,12 +8,12 @@ from activities.kube import KubeActivities
 from activities.loadbalancers.balancers import LoadBalancerActivities
 from activities.loadbalancers.cache import LoadBalancerCache
 from activities.loadbalancers.cloud_steps import CloudActivities
+from activities.loadbalancers.drift_sweep import SweepActivities
 from activities.loadbalancers.installation import installation_of
 from activities.loadbalancers.machines import MachineActivities
 from activities.loadbalancers.pass_context import PassContext
 from activities.loadbalancers.services import ServiceActivities
 from activities.loadbalancers.sets import SetActivities
-from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.projects import Projects
 from engine.kube.store import Store
 

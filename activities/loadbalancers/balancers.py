@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from temporalio import activity
 
-from activities.defined import Activities
-from activities.leaders import HELD_FOR
+from activities.activity_class import Activities
 from activities.loadbalancers.pass_context import PassContext
+from activities.replaced_operator import HELD_FOR
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
 from domain.loadbalancers.balancer_world import BalancerWorld, CreateSet, DeleteSets, ObserveBalancer, PatchSet
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet

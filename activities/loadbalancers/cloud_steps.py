@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 from temporalio import activity
 
-from activities.defined import Activities
+from activities.activity_class import Activities
 from activities.loadbalancers.pass_context import PassContext
-from activities.openstack.observing import observe_load_balancer, observe_machine, observe_security_group
+from activities.openstack.observation import observe_load_balancer, observe_machine, observe_security_group
 from activities.openstack.server_user_data import birth
 from activities.openstack.session import Project
 from activities.openstack.steps import await_server, carry_out

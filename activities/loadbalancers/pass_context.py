@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TypeVar
 
 from activities.loadbalancers.cache import LoadBalancerCache
-from activities.loadbalancers.predecessor import Predecessor
-from activities.loadbalancers.reports import Reports
+from activities.loadbalancers.machine_heartbeats import Reports
+from activities.loadbalancers.replaced_operator import Predecessor
 from activities.openstack.projects import Projects
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET

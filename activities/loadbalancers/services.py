@@ -10,11 +10,11 @@ import logging
 
 from temporalio import activity
 
-from activities.defined import Activities
+from activities.activity_class import Activities
 from activities.inline_driver import Effect, Inline
 from activities.kube import KubeActivities
-from activities.leaders import HELD_FOR
-from activities.loadbalancers.predecessor import Predecessor
+from activities.loadbalancers.replaced_operator import Predecessor
+from activities.replaced_operator import HELD_FOR
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT, SERVICE_COMPONENT
 from domain.loadbalancers.names import load_balancer_name

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from temporalio import activity
 
-from activities.defined import Activities
+from activities.activity_class import Activities
 from activities.inline_driver import Effect, Inline
 from activities.kube import KubeActivities
-from activities.leaders import HELD_FOR
 from activities.loadbalancers.pass_context import PassContext
+from activities.replaced_operator import HELD_FOR
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.fleet import AskFleet
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet

@@ -4,13 +4,13 @@
 |---|---|
 | `errors.py` | the mapping of OpenStack's answers to `engine.errors` |
 | `credentials.py` | a Secret's `cloudprovider.conf`, as yawol reads it |
-| `guard.py` | the limits of one project: concurrent calls, calls a second, a circuit breaker |
-| `counting.py` | counts calls, under yawol's name and under our own |
+| `call_limits.py` | the limits of one project: concurrent calls, calls a second, a circuit breaker |
+| `call_metrics.py` | counts calls, under yawol's name and under our own |
 | `session.py` | one token per credential; a project's calls |
 | `projects.py` | which projects are called: by the Secrets that LoadBalancers name |
-| `reading.py` | answers as the domain's objects |
-| `observing.py` | the objects of a load balancer or machine in its project; a whole project at once |
-| `catalogue.py` | flavors and images by name |
+| `responses.py` | answers as the domain's objects |
+| `observation.py` | the objects of a load balancer or machine in its project; a whole project at once |
+| `images_and_flavors.py` | flavors and images by name |
 | `steps.py` | every step of `domain.loadbalancers.cloud.steps`, repeatable |
 | `server_user_data.py` | a machine's user data |
 

@@ -1,7 +1,7 @@
 """The projects that this process calls, by the Secrets that LoadBalancers name.
 
 A Secret is read again after a minute, and soon after Keystone has refused it. Another resourceVersion is another
-credential with its own token. Limits (`guard.py`) belong to the project.
+credential with its own token. Limits (`call_limits.py`) belong to the project.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from activities.openstack.connection import CALLS_PER_PROJECT
+from activities.openstack.call_limits import Guard
 from activities.openstack.credentials import read_credentials
-from activities.openstack.guard import Guard
+from activities.openstack.keystone_connection import CALLS_PER_PROJECT
 from activities.openstack.session import Project
 from domain.loadbalancers.project import ProjectReference
 from engine.errors import Absent, Denied, Invalid

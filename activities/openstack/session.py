@@ -1,4 +1,4 @@
-"""The calls of one project, over one connection and with one token (`connection.py`).
+"""The calls of one project, over one connection and with one token (`keystone_connection.py`).
 
 Nova's microversion is 2.1 unless a call says another. A read that fails quickly is repeated once. Redirects are not
 followed: they would carry the token elsewhere. Nothing is logged: bodies contain user data.
@@ -18,11 +18,11 @@ import requests
 from keystoneauth1 import exceptions
 from keystoneauth1.access import AccessInfo
 
-from activities.openstack import counting
-from activities.openstack.connection import Connected, Token, body_of, lowered
+from activities.openstack import call_metrics
+from activities.openstack.call_limits import Guard
 from activities.openstack.credentials import Credentials
 from activities.openstack.errors import Call, no_answer, refusal, unreadable
-from activities.openstack.guard import Guard
+from activities.openstack.keystone_connection import Connected, Token, body_of, lowered
 from engine import metrics
 from engine.errors import Absent, ApiError, Denied, Unavailable
 from engine.kube.json import JsonObject, text
@@ -151,7 +151,7 @@ class Project:
             try:
                 return self._ask(request)
             except ApiError as error:
-                counting.refused(request.call, error)
+                call_metrics.refused(request.call, error)
                 raise
 
     def _ask(self, request: _Request) -> Answer:
@@ -174,7 +174,7 @@ class Project:
         service = self._connected.service(request.call, _SERVICE_TYPES[Api(request.call.api)], access)
         own = [("project_id", access.project_id)] if request.own and access.project_id else []
         if request.counted:
-            counting.CALLS.count(request.call)
+            call_metrics.CALLS.count(request.call)
         call = request.call
         called = f"openstack {call.api} {call.operation} {call.object}"
         with metrics.requesting(request.method, urlsplit(str(service.endpoint_override)).netloc, called) as told:

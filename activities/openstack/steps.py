@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from activities import attempt
-from activities.openstack import observing, reading
-from activities.openstack.catalogue import flavor_id, image_id
-from activities.openstack.observing import SERVER_GROUPS
+from activities.openstack import observation, responses
+from activities.openstack.images_and_flavors import flavor_id, image_id
+from activities.openstack.observation import SERVER_GROUPS
 from activities.openstack.session import Api, Project
 from domain.loadbalancers.cloud import steps
 from domain.loadbalancers.cloud.changes import Brought, RuleChange
@@ -99,7 +99,7 @@ def await_server(project: Project, server_id: str) -> Server | None:
     Raises:
         Pending: it is being built.
     """
-    server = observing.get_server(project, server_id)
+    server = observation.get_server(project, server_id)
     if server is not None and server.status.upper() == "BUILD":
         raise Pending(
             f"server {server.name or server_id} is being built", code="BUILD", delay=attempt.growing(_BOOTING_SECONDS)
@@ -117,12 +117,12 @@ def _made_before(found: Iterable[M], description: str) -> M | None:
 
 def _create_security_group(project: Project, step: steps.CreateSecurityGroup) -> SecurityGroup:
     if attempt.repeated() and (
-        made := _made_before(observing.security_groups_named(project, step.name), step.description)
+        made := _made_before(observation.security_groups_named(project, step.name), step.description)
     ):
         return made
     body = {"security_group": {"name": step.name, "description": step.description}}
     answer = project.post(Api.NEUTRON, "group", "/security-groups", body, what=step.name)
-    return reading.security_group(answer.get("security_group"))
+    return responses.security_group(answer.get("security_group"))
 
 
 def _change_rules(project: Project, step: steps.ChangeRules) -> RuleChange:
@@ -145,7 +145,7 @@ def _create_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGr
             raise
         return _mend_rules(project, step)
     made = answer.get("security_group_rules")
-    return tuple(map(reading.rule, made)) if isinstance(made, list) else ()
+    return tuple(map(responses.rule, made)) if isinstance(made, list) else ()
 
 
 def _mend_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGroupRule, ...]:
@@ -154,7 +154,7 @@ def _mend_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGrou
     answer = project.get(Api.NEUTRON, "group", path, what=group)
     there = {
         meaning(each): each
-        for each in reading.security_group(answer.get("security_group")).rules
+        for each in responses.security_group(answer.get("security_group")).rules
         if each.id not in step.delete
     }
     for wanted in step.create:
@@ -167,7 +167,7 @@ def _mend_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGrou
             if error.code != _RULE_EXISTS:
                 raise
             continue  # Neutron takes it for equal to another rule
-        there[meaning(wanted)] = reading.rule(made.get("security_group_rule"))
+        there[meaning(wanted)] = responses.rule(made.get("security_group_rule"))
     asked = {meaning(each) for each in step.create}
     return tuple(each for key, each in there.items() if key in asked)
 
@@ -181,7 +181,7 @@ def _rule_body(group: str, rule: SecurityGroupRule) -> JsonObject:
 
 
 def _create_port(project: Project, step: steps.CreatePort) -> CloudPort:
-    if attempt.repeated() and (made := _made_before(observing.ports_named(project, step.name), step.description)):
+    if attempt.repeated() and (made := _made_before(observation.ports_named(project, step.name), step.description)):
         return made
     body: JsonObject = {
         "name": step.name,
@@ -196,7 +196,7 @@ def _create_port(project: Project, step: steps.CreatePort) -> CloudPort:
     # The subnet first: Neutron's message for a subnet of another network names both.
     with _chosen({"subnetID": step.subnet_id, "networkID": step.network_id}):
         answer = project.post(Api.NEUTRON, "port", "/ports", {"port": body}, what=step.name)
-    return reading.port(answer.get("port"))
+    return responses.port(answer.get("port"))
 
 
 def _update_port(project: Project, step: steps.UpdatePort) -> CloudPort:
@@ -206,14 +206,14 @@ def _update_port(project: Project, step: steps.UpdatePort) -> CloudPort:
     if step.allowed_addresses is not None:
         body["allowed_address_pairs"] = _pairs(step.allowed_addresses)
     answer = project.put(Api.NEUTRON, "port", f"/ports/{step.port_id}", {"port": body}, what=step.port_id)
-    return reading.port(answer.get("port"))
+    return responses.port(answer.get("port"))
 
 
 def _delete_port(project: Project, step: steps.DeletePort) -> Brought:
     try:
         project.delete(Api.NEUTRON, "port", f"/ports/{step.id}", what=step.id)
     except (Conflict, Denied) as error:
-        port = observing.get_port(project, step.id)
+        port = observation.get_port(project, step.id)
         if port is not None:
             raise _held(port, error) from error.__cause__
     return Brought(gone=step.id)
@@ -275,11 +275,11 @@ def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> Float
         if found is None:
             raise
         return found
-    return reading.floating_ip(answer.get("floatingip"))
+    return responses.floating_ip(answer.get("floatingip"))
 
 
 def _floating_ip_of(project: Project, step: steps.CreateFloatingIp) -> FloatingIp | None:
-    found = observing.floating_ips_of_port(project, step.port_id)
+    found = observation.floating_ips_of_port(project, step.port_id)
     return next((each for each in found if each.description == step.description), None)
 
 
@@ -291,7 +291,7 @@ def _update_floating_ip(project: Project, step: steps.UpdateFloatingIp) -> Float
         body["description"] = step.description
     path = f"/floatingips/{step.floating_ip_id}"
     answer = project.put(Api.NEUTRON, "floatingip", path, {"floatingip": body}, what=step.floating_ip_id)
-    return reading.floating_ip(answer.get("floatingip"))
+    return responses.floating_ip(answer.get("floatingip"))
 
 
 # --- server groups and servers ---
@@ -299,12 +299,12 @@ def _update_floating_ip(project: Project, step: steps.UpdateFloatingIp) -> Float
 
 def _create_server_group(project: Project, step: steps.CreateServerGroup) -> Brought:
     if attempt.repeated():
-        for each in observing.list_server_groups(project):
+        for each in observation.list_server_groups(project):
             if each.name == step.name and each.policy == step.policy and not each.members:
                 return Brought(server_group=each)
     body = {"server_group": {"name": step.name, "policies": [step.policy]}}
     answer = project.post(Api.NOVA, "servergroup", "/os-server-groups", body, what=step.name, version=SERVER_GROUPS)
-    return Brought(server_group=reading.server_group(answer.get("server_group")))
+    return Brought(server_group=responses.server_group(answer.get("server_group")))
 
 
 def _create_server(project: Project, step: steps.CreateServer, user_data: Callable[[], str]) -> Server:
@@ -323,7 +323,7 @@ def _create_server(project: Project, step: steps.CreateServer, user_data: Callab
 
 
 def _server_of(project: Project, step: steps.CreateServer) -> Server | None:
-    found = observing.servers_named(project, step.name)
+    found = observation.servers_named(project, step.name)
     return select(found, Owner(uid=step.uid, inherited=True), lambda each: each.uid).kept
 
 
@@ -337,7 +337,7 @@ def _server_body(project: Project, step: steps.CreateServer, user_data: str) -> 
             {"uuid": step.network_id, "port": step.port_id},
             *({"uuid": each} for each in step.additional_networks),
         ],
-        "metadata": {reading.MACHINE_UID: step.uid},
+        "metadata": {responses.MACHINE_UID: step.uid},
     }
     if step.availability_zone:
         server["availability_zone"] = step.availability_zone
@@ -351,13 +351,13 @@ def _delete_server(project: Project, step: steps.DeleteServer) -> Brought:
     """Request the deletion, then check until it is gone; request it again if Nova has given up."""
     path = f"/servers/{step.id}"
     if step.asked or attempt.repeated():
-        found = observing.get_raw_server(project, step.id)
+        found = observation.get_raw_server(project, step.id)
         if found is None:
             return Brought(gone=step.id)
         if text(found, "OS-EXT-STS:task_state") == "deleting":
             raise _going(step)
         if attempt.number() >= _PATIENT_ATTEMPTS and text(found, "status").upper() == "ERROR":
-            server = reading.server(found)
+            server = responses.server(found)
             raise Conflict(f"server {server.name} ({step.id}) cannot be deleted: {server.fault}", code=NOT_DELETED)
     if not project.delete(Api.NOVA, "server", path, what=step.id):
         return Brought(gone=step.id)

@@ -7,12 +7,12 @@ from datetime import timedelta
 from activities.clients import Clients
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
+from activities.threescale.document_sources import Sources
+from activities.threescale.drift_sweep import SweepActivities
 from activities.threescale.effects import Effects
 from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
-from activities.threescale.sources import Sources
-from activities.threescale.sweeps import SweepActivities
-from activities.threescale.tenants import Tenants
+from activities.threescale.tenant_concurrency import Tenants
 from engine.kube.store import Store
 
 CALL_TIMEOUT = timedelta(seconds=30)

@@ -12,8 +12,8 @@ from typing import Self
 
 import httpx
 
+from activities.threescale.call_limits import Guard
 from activities.threescale.errors import Call, no_answer, of_known_shape, refusal, unreadable
-from activities.threescale.guard import Guard
 from activities.threescale.metrics import calling
 from domain.schema import Json, JsonObject
 from domain.threescale.calls import Read, Resource, SecretKey, Write, api_of

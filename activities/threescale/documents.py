@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from activities.threescale.cache import ThreescaleCache
+from activities.threescale.document_sources import Sources, as_sent
 from activities.threescale.secrets import Secrets
-from activities.threescale.sources import Sources, as_sent
 from activities.threescale.subjects import Subject
 from domain.threescale.active_doc import ObservedDocument, Text
 from domain.threescale.calls import Read

@@ -18,18 +18,18 @@ from typing import Self
 from temporalio import activity
 
 from activities import attempt
-from activities.defined import Activities
+from activities.activity_class import Activities
 from activities.inline_driver import Effect, Passed, effects_of
-from activities.leaders import HELD_FOR
+from activities.replaced_operator import HELD_FOR
 from activities.threescale import metrics
+from activities.threescale.call_limits import Guard
 from activities.threescale.errors import Call as Named
 from activities.threescale.errors import of_known_shape
-from activities.threescale.guard import Guard
 from activities.threescale.ineffective_writes import IneffectiveWrites
 from activities.threescale.pass_context import PassContext
 from activities.threescale.secrets import Secrets, insecure
 from activities.threescale.subjects import Subject
-from activities.threescale.tenants import Calls
+from activities.threescale.tenant_concurrency import Calls
 from domain.decision import Decision, Outcome, World, earliest
 from domain.identity import all_kinds
 from domain.pause_and_retry import retry_wanted

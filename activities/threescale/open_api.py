@@ -6,8 +6,8 @@ import logging
 from typing import Any
 
 from activities.threescale.cache import ThreescaleCache
+from activities.threescale.document_sources import Sources, understood
 from activities.threescale.secrets import Secrets
-from activities.threescale.sources import Sources, understood
 from activities.threescale.subjects import Subject
 from domain.identity import all_kinds
 from domain.threescale.actions import ClusterWrite

@@ -7,18 +7,18 @@ import logging
 from activities.threescale.application_auth import AuthSubject
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import AccountSubject, ApplicationSubject, UserSubject
+from activities.threescale.document_sources import Sources
 from activities.threescale.documents import DocumentSubject, PolicySubject
 from activities.threescale.open_api import OpenApiSubject
-from activities.threescale.predecessor import Predecessor
 from activities.threescale.products import BackendSubject, ProductSubject
 from activities.threescale.promotion import PromotionSubject
+from activities.threescale.replaced_operator import Predecessor
 from activities.threescale.response_cache import ResponseCache
 from activities.threescale.secrets import Secrets
-from activities.threescale.sources import Sources
 from activities.threescale.subjects import Subject
 from activities.threescale.tenant import TenantSubject
 from activities.threescale.tenant_addresses import Homes
-from activities.threescale.tenants import Tenants
+from activities.threescale.tenant_concurrency import Tenants
 from domain.custom_resources import custom_resources
 from domain.identity import Key, Kind
 from domain.reading import Malformed, read

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from temporalio import activity
 
-from activities.defined import Activities
+from activities.activity_class import Activities
 from activities.inline_driver import Inline
 from activities.threescale import metrics
 from activities.threescale.effects import Effects

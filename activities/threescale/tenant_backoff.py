@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from activities.guard import spread
+from activities.circuit_breaker import spread
 from domain.runner import SHORT_PAUSE
 
 COME_BACK = timedelta(seconds=5)

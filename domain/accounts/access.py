@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from domain.accounts.actions.member import Access
+from domain.accounts.actions.account_access import Access
 from domain.accounts.constants import SUPPORT_ROLE_PREFIX
 from domain.accounts.observed import AccountWorld
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from domain.accounts.actions.closing import CloseAccount, NoteClosing
+from domain.accounts.actions.account_closing import CloseAccount, NoteClosing
 from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.constants import (
     CLOSE_BACKOFF_SECONDS,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts import ACCOUNT_POOL
-from domain.accounts.actions.creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount
+from domain.accounts.actions.account_creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
     AT_LIMIT_REASON,

@@ -14,10 +14,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.access import access_to, customers_key
-from domain.accounts.actions.creation import AwaitAccount
-from domain.accounts.actions.identities import DeleteIdentities
-from domain.accounts.actions.member import Access
-from domain.accounts.actions.regions import EndLaunches
+from domain.accounts.actions.account_access import Access
+from domain.accounts.actions.account_creation import AwaitAccount
+from domain.accounts.actions.iam_identities import DeleteIdentities
+from domain.accounts.actions.region_initialization import EndLaunches
 from domain.accounts.constants import NO_ACCOUNT_ID, PROTECTED
 from domain.accounts.force_release import release_reason, released_at
 from domain.accounts.naming import email_of

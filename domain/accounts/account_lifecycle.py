@@ -19,7 +19,7 @@ from functools import partial
 from domain.accounts import customer_account
 from domain.accounts.account_creation import create_account, creation_timed_out, discard
 from domain.accounts.account_deletion import LEFT_LAUNCHES, deleting, launches_to_end
-from domain.accounts.actions.creation import TagAccount
+from domain.accounts.actions.account_creation import TagAccount
 from domain.accounts.constants import (
     CREATION_TIMEOUT,
     FINALIZER,

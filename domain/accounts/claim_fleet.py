@@ -9,7 +9,7 @@ While the feature `accountclaim_fleet_manager_trusted_arn` is off it gets no Sec
 from __future__ import annotations
 
 from domain.accounts.actions.claim_secrets import DeliverRole
-from domain.accounts.actions.identities import DeleteFleetRole, EnsureFleetRole
+from domain.accounts.actions.iam_identities import DeleteFleetRole, EnsureFleetRole
 from domain.accounts.config import parse_tags
 from domain.accounts.constants import FLEET_ROLE
 from domain.accounts.observed import ClaimWorld

@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 
 from domain.accounts import claim_byoc, claim_fake, claim_fleet
 from domain.accounts.account_closing import closing, has_begun, why_freed
-from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
+from domain.accounts.actions.account_cleanup import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
-from domain.accounts.actions.identities import RotateKeys
+from domain.accounts.actions.iam_identities import RotateKeys
 from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.config import key_faults

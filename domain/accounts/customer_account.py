@@ -13,8 +13,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.access import customers_key
-from domain.accounts.actions.identities import EnsureSupportRole
-from domain.accounts.actions.regions import ListRegions
+from domain.accounts.actions.iam_identities import EnsureSupportRole
+from domain.accounts.actions.region_initialization import ListRegions
 from domain.accounts.credentials import admin_user, refused_by_iam, secret_recorded, support_role
 from domain.accounts.observed import AccountWorld, key_fault
 from domain.accounts.region_initialization import (

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.actions.opt_in import AskToOptIn, EnableRegions
+from domain.accounts.actions.opt_in_regions import AskToOptIn, EnableRegions
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observed import AccountWorld
 from domain.accounts.pending_status import with_news

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase
+from domain.accounts.actions.support_cases import OpenSupportCase, ResolveSupportCase
 from domain.accounts.observed import AccountWorld
 from domain.accounts.region_initialization import entered_at
 from domain.accounts.resources import Account, AccountState, AccountStatus

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from domain.accounts.access import access_to
-from domain.accounts.actions.regions import InitializeRegion, ListRegions
+from domain.accounts.actions.region_initialization import InitializeRegion, ListRegions
 from domain.accounts.constants import REGION_INITIALIZATION_TIMEOUT
 from domain.accounts.observed import AccountWorld
 from domain.accounts.resources import Account, AccountState

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from domain.accounts.actions.quotas import RaiseQuotas
+from domain.accounts.actions.service_quotas import RaiseQuotas
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import QUOTA_REQUESTS, QUOTA_REQUESTS_OF_OPT_IN_REGION
 from domain.accounts.observed import AccountWorld

@@ -133,7 +133,7 @@ def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -
 
     A region's dead letter queue may serve several queues, and is read once for all of them.
     """
-    from activities.aws.places import Places
+    from activities.aws.instances_session import Places
     from domain.instances.places import REGION_DEAD, with_queues
     from engine.errors import Absent, ApiError
     from engine.settings import settings

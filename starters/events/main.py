@@ -17,7 +17,7 @@ from functools import partial
 
 from temporalio.client import Client
 
-from activities.aws.places import Places
+from activities.aws.instances_session import Places
 from domain.instances.places import Place, places, served, with_queues
 from domain.instances.topology_upkeep import key_of
 from engine.health import Health, serve

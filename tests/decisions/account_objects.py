@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from domain.accounts.account_lifecycle import decide as decide_account
-from domain.accounts.actions.cases import SupportCase
-from domain.accounts.actions.cleaning import Cleaned
-from domain.accounts.actions.creation import CreatedAccount, CreateRequest
+from domain.accounts.actions.account_cleanup import Cleaned
+from domain.accounts.actions.account_creation import CreatedAccount, CreateRequest
 from domain.accounts.actions.handover import Fulfilled, MadeAccount
-from domain.accounts.actions.identities import AdminSecret
-from domain.accounts.actions.regions import Regions
+from domain.accounts.actions.iam_identities import AdminSecret
+from domain.accounts.actions.region_initialization import Regions
+from domain.accounts.actions.support_cases import SupportCase
 from domain.accounts.claim_lifecycle import decide as decide_claim
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE

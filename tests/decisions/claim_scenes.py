@@ -10,7 +10,7 @@ from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
 from activities.claims.handle_reconciliation import Reconciliation
-from activities.claims.managed import States
+from activities.claims.managed_resources import States
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.linked_providers import NO_REQUESTER, Requester, Resources
 from domain.claims.plans import Fault, HandlePlan

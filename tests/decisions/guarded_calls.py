@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from activities.guard import SILENCES, CallGuard
+from activities.circuit_breaker import SILENCES, CallGuard
 from engine.errors import ApiError, Throttled, Unavailable
 
 # Longer than any client waits for an answer.

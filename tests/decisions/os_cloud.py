@@ -19,8 +19,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from temporalio.testing import ActivityEnvironment
 
+from activities.openstack.call_limits import Guard
 from activities.openstack.credentials import Credentials
-from activities.openstack.guard import Guard
 from activities.openstack.session import Project
 from engine.settings import Settings
 

@@ -16,7 +16,7 @@ from account_objects import (
     world,
 )
 
-from domain.accounts.actions.cases import ResolveSupportCase
+from domain.accounts.actions.support_cases import ResolveSupportCase
 from domain.accounts.resources import Account
 from domain.refusal import ErrorType
 

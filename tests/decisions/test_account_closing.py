@@ -9,7 +9,7 @@ import pytest
 from account_objects import AWS_ID, NAME, NOW, activities, claim, claim_world, config, fold, ready_account, refusal
 
 from domain.accounts.account_closing import back_off
-from domain.accounts.actions.closing import CloseAccount, Closing, NoteClosing
+from domain.accounts.actions.account_closing import CloseAccount, Closing, NoteClosing
 from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.config import OperatorConfig

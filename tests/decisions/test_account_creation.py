@@ -27,7 +27,7 @@ from account_objects import (
 )
 
 from domain.accounts.account_lifecycle import decide
-from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreateRequest
+from domain.accounts.actions.account_creation import AwaitAccount, CreateAccount, CreateRequest
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observed import AccountKnown, Permit, Verdict
 from domain.decision import Outcome

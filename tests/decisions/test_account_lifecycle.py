@@ -29,10 +29,10 @@ from account_objects import (
 )
 
 from domain.accounts.account_lifecycle import decide
-from domain.accounts.actions.cases import OpenSupportCase
-from domain.accounts.actions.creation import TagAccount
-from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
-from domain.accounts.actions.regions import EndLaunches, InitializeRegion
+from domain.accounts.actions.account_creation import TagAccount
+from domain.accounts.actions.iam_identities import EnsureAdminUser, EnsureSupportRole
+from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion
+from domain.accounts.actions.support_cases import OpenSupportCase
 from domain.accounts.constants import PROTECTED
 from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.observed import AccountWorld, Permit, RegionOutcome, Verdict

@@ -23,11 +23,11 @@ from account_objects import (
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
-from activities.accounts import opt_in
-from activities.accounts.opt_in import give_permits
-from activities.accounts.reading import Reader
+from activities.accounts import opt_in_permits
+from activities.accounts.cache import Reader
+from activities.accounts.opt_in_permits import give_permits
 from domain.accounts.account_lifecycle import decide
-from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
+from domain.accounts.actions.opt_in_regions import EnableRegions, RegionStatuses
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observed import AccountWorld
 from domain.accounts.opt_in_permits import NOT_OFFERED_AGAIN, PERMIT_LIFETIME, permits, permits_age
@@ -343,7 +343,7 @@ async def test_every_account_of_a_name_hears_of_its_turn(monkeypatch: pytest.Mon
     async def tell(_: Client, key: Key, *__: object) -> None:
         told.append(key)
 
-    monkeypatch.setattr(opt_in, "tell", tell)
+    monkeypatch.setattr(opt_in_permits, "tell", tell)
     settings = SimpleNamespace(accounts_protected=())
     reader = cast("Reader", SimpleNamespace(settings=settings, key=lambda account: account.key))
     first = creating()

@@ -11,9 +11,9 @@ from memory_kube import MemoryKube
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
+from activities.accounts.cache import Reader
 from activities.accounts.handover import HandOver
 from activities.accounts.pool import PoolActivities
-from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.passes import PassPool, PoolKnown, PoolWorld

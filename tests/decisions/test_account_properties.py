@@ -35,7 +35,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from domain.accounts.account_lifecycle import decide
-from domain.accounts.actions.creation import CreateAccount
+from domain.accounts.actions.account_creation import CreateAccount
 from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.constants import FINALIZER
 from domain.accounts.naming import email_of
@@ -366,7 +366,7 @@ class Provisioning(RuleBasedStateMachine):
         return ANSWERS[action.activity](action)
 
     def create(self, action: CreateAccount) -> Any:
-        from domain.accounts.actions.creation import CreateRequest
+        from domain.accounts.actions.account_creation import CreateRequest
 
         assert self.now < action.until
         self.serial += 1
@@ -383,7 +383,7 @@ class Provisioning(RuleBasedStateMachine):
         return CreateRequest(request_id=request.request_id)
 
     def await_(self, action: Any, outcome: str) -> Any:
-        from domain.accounts.actions.creation import CreatedAccount
+        from domain.accounts.actions.account_creation import CreatedAccount
 
         attempt = next(a for a in self.attempts if a.request_id == action.request_id)
         if attempt.state == "IN_PROGRESS":

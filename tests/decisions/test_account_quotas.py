@@ -21,8 +21,8 @@ from account_objects import (
 )
 
 from domain.accounts.account_lifecycle import decide
-from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
-from domain.accounts.actions.regions import InitializeRegion
+from domain.accounts.actions.region_initialization import InitializeRegion
+from domain.accounts.actions.service_quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.observed import AccountWorld, RegionOutcome
 from domain.accounts.resources import Account, AccountStatus, ServiceQuota
 from domain.accounts.service_quotas import batches, expanded, quotas_of

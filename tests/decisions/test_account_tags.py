@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 from account_objects import AWS_ID
 
-from activities.aws.creation import tag_account
+from activities.aws.account_creation import tag_account
 from activities.aws.session import Sessions
-from domain.accounts.actions.creation import TagAccount
+from domain.accounts.actions.account_creation import TagAccount
 
 
 class Organizations:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from account_objects import DATA, NOW, account, ago, condition
 
-from domain.accounts.actions.identities import DeleteIdentities
+from domain.accounts.actions.iam_identities import DeleteIdentities
 from domain.accounts.config import Features, parse_config, parse_tags
 from domain.accounts.naming import account_name, email_of, iam_user_id, secret_of, suffix_of, support_role_arn
 from domain.accounts.observed import AccountWorld

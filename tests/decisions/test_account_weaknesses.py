@@ -32,7 +32,8 @@ from account_objects import (
 
 from domain.accounts.account_lifecycle import decide
 from domain.accounts.account_validation import enabled
-from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
+from domain.accounts.actions import account_creation, support_cases
+from domain.accounts.actions.iam_identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.claim_lifecycle import decide as decide_claim
 from domain.accounts.config import OperatorConfig
 from domain.accounts.pool import PoolView, Room
@@ -243,9 +244,8 @@ def test_a_missing_owner_tag_hides_no_other_check() -> None:
 @pytest.mark.parametrize("scarce", ["CreateAccount", "OpenSupportCase", "TagAccount", "AwaitAccount"])
 def test_scarce_calls_have_a_queue_of_their_own(scarce: str) -> None:
     """W35: Organizations and Support take few calls for the whole company; the queue's rate bounds all workers."""
-    from domain.accounts.actions import cases, creation
 
-    action = getattr(cases, scarce, None) or getattr(creation, scarce)
+    action = getattr(support_cases, scarce, None) or getattr(account_creation, scarce)
     assert action.queue is Queue.AWS_ORGANIZATION
 
 

@@ -11,8 +11,8 @@ import pytest
 from account_objects import AWS_ID, NOW, account, activities, condition, config, pool, refusal, settle, world
 
 from domain.accounts.account_lifecycle import decide
-from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
-from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
+from domain.accounts.actions.opt_in_regions import EnableRegions, RegionStatuses
+from domain.accounts.actions.service_quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.constants import CLOSE_BACKOFF_SECONDS, CLOSE_LIMITED_UNTIL, PAUSE_ANNOTATION
 from domain.accounts.pool import count, supply
 from domain.accounts.resources import Account, AccountStatus, ServiceQuota

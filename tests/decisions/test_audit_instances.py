@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from instance_scenes import ACCOUNT, ID, REGION, at, facts
 
-from activities.instances.bulk import Bulk, BulkGroups
+from activities.instances.bulk_queries import Bulk, BulkGroups
 from domain.instances.constants import STATE_LABEL
 from domain.instances.event_verification import Facts
 from domain.instances.names import GroupKey, InstanceKey

@@ -11,7 +11,7 @@ import pytest
 from lb_objects import NOW
 from lb_world import World, started
 
-from activities.openstack.observing import ProjectCloud
+from activities.openstack.observation import ProjectCloud
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, SecurityGroup, Server, ServerGroup
 from domain.loadbalancers.machine.access import access_objects
 from domain.loadbalancers.project import ProjectReference

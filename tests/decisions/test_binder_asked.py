@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from claim_domain import BINDER
 
-from activities.claims.asking import Asking
+from activities.claims.binder_requests import Asking
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.passes import MOST_ASKED, Asked
 from domain.continue_as_new import Carry

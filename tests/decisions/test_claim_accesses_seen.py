@@ -8,8 +8,8 @@ import pytest
 from account_objects import AWS_ID, NAME, account, ago, claim
 from memory_kube import MemoryKube
 
-from activities.accounts.observe import ObserveActivities
-from activities.accounts.reading import Reader
+from activities.accounts.cache import Reader
+from activities.accounts.observation import ObserveActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.constants import FINALIZER
 from domain.accounts.passes import ObserveClaim

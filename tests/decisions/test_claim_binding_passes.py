@@ -15,9 +15,9 @@ from activities.claims.binding import Binding
 from activities.claims.evaluation import Beyond
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.handles import HandleActivities
-from activities.claims.managed import States
+from activities.claims.managed_resources import States
+from activities.claims.object_writes import Writer
 from activities.claims.tools import Tools
-from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.claim_pass import plan_claim
 from domain.claims.objects import text_at, value_at

@@ -17,8 +17,8 @@ from activities.claims.binder_queue import BinderQueue
 from activities.claims.binding import Binding
 from activities.claims.duplicate_bindings import is_surplus, wake_duplicates
 from activities.claims.handle_reconciliation import Reconciliation
+from activities.claims.object_writes import Writer
 from activities.claims.tools import Tools
-from activities.claims.writing import Writer
 from activities.inline_driver import Inline, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_binding import MOST_TRIES, decide

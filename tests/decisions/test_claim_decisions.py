@@ -27,9 +27,9 @@ from account_objects import (
     written_condition,
 )
 
-from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
+from domain.accounts.actions.account_cleanup import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
-from domain.accounts.actions.identities import RotateKeys
+from domain.accounts.actions.iam_identities import RotateKeys
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import (

@@ -14,7 +14,7 @@ import pytest
 from evaluator_functions import Deed, Rendered, Rendering, misbehave, render
 
 from activities.claims.evaluator import EvaluationBug, EvaluationLimit, Evaluator
-from activities.claims.evaluator_lanes import SLOW_LANE, LaneFull, Lanes
+from activities.claims.evaluator_queueing import SLOW_LANE, LaneFull, Lanes
 from domain.claims.templates import TemplateError
 
 ENDLESS = "{% for a in range(90000) if range(90000) | sum == 1 %}{% endfor %}"

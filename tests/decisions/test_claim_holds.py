@@ -13,9 +13,9 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.claims.binding import Binding
 from activities.claims.claims import ClaimActivities
+from activities.claims.handle_deletion import Ended
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.handles import HandleActivities
-from activities.claims.releasing import Ended
 from activities.claims.tools import Tools
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import ClaimPlan, HandlePlan

@@ -12,10 +12,10 @@ from claim_domain import NAMES
 from claim_scenes import settled
 from temporalio.testing import ActivityEnvironment
 
+from activities.claims.handle_deletion import Ended
+from activities.claims.object_writes import WriteActivities
 from activities.claims.pools import PoolActivities
-from activities.claims.releasing import Ended
 from activities.claims.tools import Tools
-from activities.claims.writing import WriteActivities
 from activities.inline_driver import SECOND_LOOKS, effects_of
 from domain.claims import RESOURCE_POOL
 from domain.claims.constants import MANAGE_POOLS_INTERVAL

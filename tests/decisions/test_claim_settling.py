@@ -12,7 +12,7 @@ from claim_domain import NAMES
 from claim_scenes import BOUND, Parts, asking, entry, handle, provider, settle
 from memory_kube import MemoryKube
 
-from activities.claims.managed import Managed, States
+from activities.claims.managed_resources import Managed, States
 from domain.claims.handle_pass import plan_handle
 from domain.claims.handle_reconciliation import MOST_PATCHES, HandleWorld
 from domain.claims.objects import object_at, objects_at, text_at

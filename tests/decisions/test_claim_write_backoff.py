@@ -10,7 +10,7 @@ from claim_domain import NAMES
 from claim_scenes import Parts, reconciling, settle
 from temporalio.testing import ActivityEnvironment
 
-from activities.claims.managed import States
+from activities.claims.managed_resources import States
 from domain.claims.handle_reconciliation import HandleWorld, decide
 from domain.claims.passes import ObjectKnown, PassHandle
 from domain.claims.plans import HandlePlan, Operations

@@ -19,10 +19,10 @@ from account_objects import (
     settle,
 )
 
-from activities.aws.fleet import policy
+from activities.aws.fleet_manager_role import policy
 from domain.accounts.actions.claim_secrets import DeliverRole
 from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
-from domain.accounts.actions.identities import EnsureFleetRole
+from domain.accounts.actions.iam_identities import EnsureFleetRole
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.pool import waits

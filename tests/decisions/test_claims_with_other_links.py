@@ -8,9 +8,9 @@ import pytest
 from account_objects import AWS_ID, NAME, account, ago, claim, ready_account
 from memory_kube import MemoryKube
 
-from activities.accounts import reading
-from activities.accounts.observe import ObserveActivities
-from activities.accounts.reading import Reader
+from activities.accounts import cache
+from activities.accounts.cache import Reader
+from activities.accounts.observation import ObserveActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.constants import FINALIZER
 from domain.accounts.passes import ObserveAccount, ObserveClaim
@@ -76,7 +76,7 @@ async def test_of_many_accounts_only_the_one_that_names_the_claim_is_made_a_mode
             made.append(obj["metadata"]["name"])
             return Account.model_validate(obj)
 
-    monkeypatch.setattr(reading, "Account", Noted)
+    monkeypatch.setattr(cache, "Account", Noted)
     elsewhere = held("osd-creds-mgmt-eeeeee", "claim", claimLinkNamespace="elsewhere")
     others = [held(f"osd-creds-mgmt-{number:06}", f"claim-{number}") for number in range(9)]
     assert await seen("", elsewhere, *others, held(NAME, "claim"), **GOING) == NAME

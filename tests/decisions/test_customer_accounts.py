@@ -25,8 +25,8 @@ from account_objects import (
 )
 
 from domain.accounts.account_lifecycle import decide
-from domain.accounts.actions.identities import DeleteIdentities, EnsureAdminUser, EnsureSupportRole
-from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions
+from domain.accounts.actions.iam_identities import DeleteIdentities, EnsureAdminUser, EnsureSupportRole
+from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion, ListRegions
 from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.observed import AccountWorld, InputSecret
 from domain.accounts.resources import Account

@@ -13,7 +13,7 @@ from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from activities.attempt import SETTLING
-from activities.aws.identities import settling
+from activities.aws.iam_identities import settling
 from engine.errors import ApiError, Denied, Throttled, Unavailable
 from workers.activity_interceptor import Boundary
 

@@ -9,8 +9,8 @@ import pytest
 from federated_objects import access
 from temporalio.testing import ActivityEnvironment
 
+from activities.accounts.cache import Reader
 from activities.accounts.federated import AT_ONCE, FederatedObjects
-from activities.accounts.reading import Reader
 from domain.accounts.federated import LAST_ROLE_UPDATE
 from domain.accounts.federated.actions import DeleteAccesses, StampAccesses
 from domain.identity import Kind

@@ -11,8 +11,8 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 import activities.accounts.handover
+from activities.accounts.cache import Reader
 from activities.accounts.handover import HandOver
-from activities.accounts.reading import Reader
 from activities.aws.session import Sessions
 from domain.accounts.actions.handover import Fulfil
 from domain.accounts.organization import ORGANIZATION, OrganizationKnown

@@ -13,9 +13,9 @@ from temporalio.client import Client, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.service import RPCError, RPCStatusCode
 
 import activities.accounts.pool
+from activities.accounts.cache import Reader
 from activities.accounts.handover import HandOver
 from activities.accounts.pool import PoolActivities
-from activities.accounts.reading import Reader
 from activities.aws.session import Sessions
 from domain.accounts.config import OperatorConfig
 from domain.accounts.organization import ORGANIZATION

@@ -11,7 +11,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
-from activities.instances.machines import MachineActivities
+from activities.instances.machine_replacement import MachineActivities
 from domain.identity import Kind
 from domain.instances import MACHINE
 from domain.instances.actions import DeleteOwner

@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
-from activities.instances.machines import MachineActivities
+from activities.instances.machine_replacement import MachineActivities
 from activities.instances.observation import LookActivities
 from activities.instances.state_verification import Checks
 from domain.identity import Kind

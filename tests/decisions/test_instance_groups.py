@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from activities.aws.instances import GroupFound
-from activities.instances import groups
+from activities.instances import auto_scaling_groups
+from activities.instances.auto_scaling_groups import GroupActivities
 from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
-from activities.instances.groups import GroupActivities
 from domain.instances.auto_scaling_groups import GroupRecord, LastResult, fold_result
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent
@@ -66,7 +66,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
-    monkeypatch.setattr(groups, "describe_group", lambda *_: made.listed)
+    monkeypatch.setattr(auto_scaling_groups, "describe_group", lambda *_: made.listed)
     return made
 
 

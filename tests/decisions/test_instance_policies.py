@@ -13,10 +13,10 @@ from memory_kube import MemoryKube
 from prometheus_client import REGISTRY
 from temporalio.testing import ActivityEnvironment
 
-from activities.instances import nodes
+from activities.instances import node_drain
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
-from activities.instances.nodes import NodeActivities
+from activities.instances.node_drain import NodeActivities
 from domain.built_in_kinds import NODE, POD
 from domain.decision import Action
 from domain.identity import Key, Kind
@@ -423,7 +423,7 @@ def _spelt(name: str) -> str:
 
 @pytest.fixture(autouse=True)
 def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "EVICT_AGAIN", 0.0)
+    monkeypatch.setattr(node_drain, "EVICT_AGAIN", 0.0)
 
 
 async def run(activity: Any, action: Action) -> Any:

@@ -18,7 +18,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
-from activities.instances.machines import MachineActivities
+from activities.instances.machine_replacement import MachineActivities
 from domain.built_in_kinds import EVENT, LEASE
 from domain.decision import Action
 from domain.identity import Key, Kind

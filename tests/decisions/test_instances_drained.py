@@ -15,9 +15,9 @@ from prometheus_client import REGISTRY
 from temporalio.testing import ActivityEnvironment
 
 from activities import attempt
-from activities.instances import nodes
+from activities.instances import node_drain
 from activities.instances.disruption_budget import Disruptions
-from activities.instances.nodes import NodeActivities
+from activities.instances.node_drain import NodeActivities
 from domain.built_in_kinds import NODE as NODES
 from domain.identity import Kind
 from domain.instances.actions import CordonNode, EmptyNode, FindNode, ReleaseNode
@@ -67,7 +67,7 @@ class Workload(NodeActivities):
 
 @pytest.fixture(autouse=True)
 def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "EVICT_AGAIN", 0.0)
+    monkeypatch.setattr(node_drain, "EVICT_AGAIN", 0.0)
 
 
 async def test_a_pod_that_may_not_be_evicted_keeps_no_other_from_it_and_is_asked_for_again() -> None:

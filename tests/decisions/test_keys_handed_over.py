@@ -11,11 +11,11 @@ from memory_kube import MemoryKube
 from temporalio.client import Client
 
 from activities.accounts import handover
+from activities.accounts.cache import Reader
+from activities.accounts.claim_objects import DUMMIES, DeliveryActivities
 from activities.accounts.claim_secrets import delete_secret, put_secret
-from activities.accounts.deliveries import DUMMIES, DeliveryActivities
 from activities.accounts.handover import HandOver
-from activities.accounts.reading import Reader
-from activities.aws.keys import FORMER_KEYS
+from activities.aws.admin_key_secret import FORMER_KEYS
 from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.claim_secrets import (

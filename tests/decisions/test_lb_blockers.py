@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from lb_objects import NOW, balancer, balancer_world, machine, machine_set, machine_world, refusal
 
-from activities.openstack.guard import SILENT
+from activities.openstack.call_limits import SILENT
 from domain.decision import Action
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet, LookAtBalancer, PatchSet, WriteStatus

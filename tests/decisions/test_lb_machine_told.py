@@ -12,13 +12,13 @@ from memory_kube import MemoryKube
 from temporalio.client import Client
 
 from activities.kube import KubeActivities
-from activities.leaders import HELD_FOR
 from activities.loadbalancers.cache import LoadBalancerCache
 from activities.loadbalancers.cloud_steps import CloudActivities
 from activities.loadbalancers.machines import MachineActivities
 from activities.loadbalancers.pass_context import PassContext
-from activities.loadbalancers.predecessor import LEASES
+from activities.loadbalancers.replaced_operator import LEASES
 from activities.openstack.projects import Projects
+from activities.replaced_operator import HELD_FOR
 from domain.decision import Decision
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET

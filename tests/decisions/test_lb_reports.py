@@ -8,10 +8,10 @@ import pytest
 from lb_objects import NOW, ago, fleet_of, healthy, machine
 from memory_kube import MemoryKube
 
-from activities.loadbalancers import reports as module
+from activities.loadbalancers import machine_heartbeats as module
 from activities.loadbalancers.cache import LoadBalancerCache
+from activities.loadbalancers.machine_heartbeats import Reports
 from activities.loadbalancers.pass_context import PassContext
-from activities.loadbalancers.reports import Reports
 from activities.openstack.projects import Projects
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.fleet import Fleet, report_of

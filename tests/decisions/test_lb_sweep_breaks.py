@@ -12,11 +12,11 @@ import pytest
 from lb_objects import ago, balancer
 from temporalio.testing import ActivityEnvironment
 
+from activities.loadbalancers import drift_sweep as module
 from activities.loadbalancers import metrics
-from activities.loadbalancers import sweeps as module
+from activities.loadbalancers.drift_sweep import SweepActivities
 from activities.loadbalancers.pass_context import PassContext
-from activities.loadbalancers.sweeps import SweepActivities
-from activities.openstack.observing import ProjectCloud
+from activities.openstack.observation import ProjectCloud
 from activities.openstack.session import Project
 from domain.identity import Key
 from domain.loadbalancers.passes import SweepProjects

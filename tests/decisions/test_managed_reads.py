@@ -11,7 +11,7 @@ from claim_domain import NAMES
 from claim_scenes import entry, handle
 
 from activities.claims.cache import ClaimCache
-from activities.claims.managed import Managed, States
+from activities.claims.managed_resources import Managed, States
 from domain.claims.plans import Operations
 from engine.errors import Absent, Conflict, Denied, Unavailable
 from engine.kube import KubeApi

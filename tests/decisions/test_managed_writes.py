@@ -8,7 +8,7 @@ from typing import Any, cast
 from claim_domain import NAMES
 
 from activities.claims.cache import ClaimCache
-from activities.claims.managed import Managed
+from activities.claims.managed_resources import Managed
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.claims.plans import Operations
 from engine.kube import KubeApi

@@ -16,7 +16,7 @@ import activities.accounts.metrics
 import activities.claims.metrics
 import activities.instances.metrics
 import activities.loadbalancers.metrics
-import activities.openstack.counting
+import activities.openstack.call_metrics
 import activities.threescale.metrics
 import starters.events.metrics
 import starters.watch.metrics

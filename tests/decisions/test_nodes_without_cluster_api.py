@@ -29,7 +29,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
-from activities.instances.nodes import NodeActivities
+from activities.instances.node_drain import NodeActivities
 from activities.instances.observation import LookActivities
 from activities.instances.state_verification import Checks
 from activities.instances.terminations import TerminationActivities

@@ -18,8 +18,8 @@ import pytest
 from os_cloud import JsonHandler, LoopbackServer
 from prometheus_client import REGISTRY, generate_latest
 
+from activities.openstack.call_limits import Guard
 from activities.openstack.credentials import Credentials
-from activities.openstack.guard import Guard
 from activities.openstack.session import Api, Project
 from engine.errors import Absent, Denied, Invalid, Unavailable
 from engine.settings import Settings

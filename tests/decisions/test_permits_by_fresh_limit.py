@@ -12,8 +12,8 @@ from account_objects import AWS_ID, CONFIG, NOW, account
 from temporalio.client import Client
 
 from activities.accounts import organization
+from activities.accounts.cache import Reader
 from activities.accounts.organization import OrganizationActivities
-from activities.accounts.reading import Reader
 from activities.aws.session import Sessions
 from domain.accounts.config import OperatorConfig
 from domain.accounts.naming import email_of

@@ -8,8 +8,8 @@ import pytest
 from account_objects import AWS_ID, NOW
 from temporalio.testing import ActivityEnvironment
 
-from activities.aws.quotas import raise_quotas
-from domain.accounts.actions.quotas import RaiseQuotas
+from activities.aws.service_quotas import raise_quotas
+from domain.accounts.actions.service_quotas import RaiseQuotas
 from domain.accounts.resources import ServiceQuota
 
 RULES = "L-0EA8095F"

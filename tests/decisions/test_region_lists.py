@@ -11,7 +11,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.aws.clients import Clients
 from activities.aws.region_initialization import list_regions
 from activities.aws.session import Services
-from domain.accounts.actions.regions import ListRegions
+from domain.accounts.actions.region_initialization import ListRegions
 
 
 class Account(Services):

@@ -9,7 +9,7 @@ import pytest
 from claim_domain import NAMES
 
 from activities.claims.cache import ClaimCache
-from activities.claims.managed import Managed
+from activities.claims.managed_resources import Managed
 from engine.errors import Absent, ApiError, Conflict, Unavailable
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.discovery import Discovery

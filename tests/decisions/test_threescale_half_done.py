@@ -15,10 +15,10 @@ from threescale_objects import message, states
 
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
+from activities.threescale.document_sources import Sources
 from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
-from activities.threescale.sources import Sources
-from activities.threescale.tenants import Tenants
+from activities.threescale.tenant_concurrency import Tenants
 from domain.identity import Key
 from domain.threescale import BACKEND
 from domain.threescale.passes import PassObject, ThreescaleWorld

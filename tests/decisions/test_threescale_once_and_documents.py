@@ -24,9 +24,9 @@ from threescale_objects import (
 )
 
 from activities.threescale.cache import ThreescaleCache
+from activities.threescale.document_sources import Sources
 from activities.threescale.documents import DocumentSubject
 from activities.threescale.secrets import Secrets
-from activities.threescale.sources import Sources
 from domain.refusal import ErrorType
 from domain.threescale import ACTIVE_DOC, CUSTOM_POLICY_DEFINITION
 from domain.threescale.actions import WriteSecret

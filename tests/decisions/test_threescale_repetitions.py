@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from activities.threescale.call_limits import Guard
 from activities.threescale.client import Tenant
-from activities.threescale.guard import Guard
 from domain.threescale.calls import Resource, SecretKey, Write
 from domain.threescale.developer_user import sync_user
 from domain.threescale.remote_object import One

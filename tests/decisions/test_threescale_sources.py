@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from activities.threescale.sources import as_sent
+from activities.threescale.document_sources import as_sent
 from domain.threescale.active_doc import Text
 from domain.threescale.conditions import SyncState
 

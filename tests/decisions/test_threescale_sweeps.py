@@ -12,9 +12,9 @@ from typing import Any, cast
 from temporalio.testing import ActivityEnvironment
 from threescale_objects import NOW, backend, product, remembers
 
+from activities.threescale.drift_sweep import SweepActivities
 from activities.threescale.pass_context import PassContext
 from activities.threescale.secrets import Secrets
-from activities.threescale.sweeps import SweepActivities
 from activities.threescale.tenant_addresses import Homes
 from domain.threescale import THE_TENANTS
 from domain.threescale.calls import Read

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from kube_fault_proxy import FaultProxy
 
-from activities.accounts.reading import ALL_ACCOUNTS, ALL_POOLS, Reader
+from activities.accounts.cache import ALL_ACCOUNTS, ALL_POOLS, Reader
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import AccountPool

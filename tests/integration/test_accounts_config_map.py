@@ -9,7 +9,7 @@ from accounts_lab import Lab, laboratory
 from kube_fault_proxy import FaultProxy
 from waiting import eventually
 
-from activities.accounts.reading import THE_CONFIG_MAP, Reader
+from activities.accounts.cache import THE_CONFIG_MAP, Reader
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from engine.kube import CONFIG_MAP, KubeApi

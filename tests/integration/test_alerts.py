@@ -30,7 +30,7 @@ SETTLING = 2  # minutes after which it is looked at
 LOOKBACK = 6
 # Their import puts what they tell into the registry; the watcher's gauges come by themselves.
 DISPATCHERS = (
-    *("activities.claims.metrics", "activities.instances.metrics", "activities.openstack.counting"),
+    *("activities.claims.metrics", "activities.instances.metrics", "activities.openstack.call_metrics"),
     *("activities.threescale.metrics", "engine.pauses", "starters.events.metrics", "starters.watch.metrics"),
     "starters.watch.missing_workers",
 )

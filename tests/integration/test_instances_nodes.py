@@ -16,7 +16,7 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.instances.disruption_budget import Disruptions
-from activities.instances.nodes import NodeActivities
+from activities.instances.node_drain import NodeActivities
 from domain.identity import Key, Kind
 from domain.instances import INTERRUPTION_POLICY
 from domain.instances.actions import CordonNode, EmptyNode, FindNode, ReleaseNode

@@ -17,9 +17,9 @@ from temporalio.testing import ActivityEnvironment
 from waiting import eventually
 from webhook import CONFIDENTIAL, Webhook, serving
 
-from activities.instances import notifications
+from activities.instances import webhook_notifications
 from activities.instances.cache import InstanceCache
-from activities.instances.notifications import KEPT_IN, NotificationActivities
+from activities.instances.webhook_notifications import KEPT_IN, NotificationActivities
 from domain.identity import Key
 from domain.instances import AWS_MACHINE, INTERRUPTION_POLICY
 from domain.instances.actions import Done, Notify
@@ -171,7 +171,7 @@ async def test_a_webhook_that_refuses_is_not_tried_again_and_a_redirect_is_not_f
 async def test_a_webhook_that_hangs_or_is_away_is_given_up_without_naming_its_address(
     lab: Lab, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notifications, "TIMEOUT", 0.3)
+    monkeypatch.setattr(webhook_notifications, "TIMEOUT", 0.3)
     await lab.secret(
         hanging=webhook.url, away=f"http://127.0.0.1:1/{CONFIDENTIAL}", broken=f"ftp://{CONFIDENTIAL}\r\nX"
     )

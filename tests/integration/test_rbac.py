@@ -19,7 +19,7 @@ from service_accounts import KINDS, RBAC_GROUP, apply, kubeconfig_of
 from temporalio.client import Client
 from waiting import eventually
 
-from activities.loadbalancers.predecessor import LEASES
+from activities.loadbalancers.replaced_operator import LEASES
 from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.custom_resources import all_crds
 from domain.identity import Kind

@@ -14,8 +14,8 @@ from temporalio import activity
 from temporalio.api.enums.v1 import EventType
 from world import SEVENTEEN_REGIONS
 
-from domain.accounts.actions.cases import SupportCase
-from domain.accounts.actions.identities import AdminSecret
+from domain.accounts.actions.iam_identities import AdminSecret
+from domain.accounts.actions.support_cases import SupportCase
 from domain.accounts.observed import Permit, Verdict
 from domain.model import Model
 from domain.resource import parse_timestamp
@@ -187,7 +187,7 @@ async def test_what_is_pending_is_looked_at_again_by_the_server_without_history(
     world = lifecycle.world
     from world import AWS_ID
 
-    from domain.accounts.actions.creation import CreatedAccount
+    from domain.accounts.actions.account_creation import CreatedAccount
 
     looks = Pending("IN_PROGRESS", delay=timedelta(seconds=10))
     world.answers["aws.await_account"] = refusing(looks, 30, CreatedAccount(created_account_id=AWS_ID))
@@ -352,7 +352,7 @@ async def test_a_second_initialisation_has_its_own_51_minutes(lifecycle: Lifecyc
 
 @pytest.mark.recorded
 async def test_a_deletion_during_create_account_waits_for_what_it_leaves_and_cleans_it(lifecycle: Lifecycle) -> None:
-    from domain.accounts.actions.creation import CreateRequest
+    from domain.accounts.actions.account_creation import CreateRequest
 
     world = lifecycle.world
     gate = Gate(CreateRequest(request_id="car-1"), effect_stands=True)

@@ -8,8 +8,8 @@ import pytest
 from lifecycles import Lifecycle
 from world import SEVENTEEN_REGIONS, World
 
-from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
-from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
+from domain.accounts.actions.opt_in_regions import EnableRegions, RegionStatuses
+from domain.accounts.actions.service_quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.passes import OptInPermit
 from domain.accounts.quota_codes import SERVICE_OF
 from engine import clock

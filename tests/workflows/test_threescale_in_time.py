@@ -19,10 +19,10 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from activities.threescale.cache import ThreescaleCache
+from activities.threescale.document_sources import Sources
 from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
-from activities.threescale.sources import Sources
-from activities.threescale.tenants import Tenants
+from activities.threescale.tenant_concurrency import Tenants
 from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
 from domain.refusal import ErrorType, Refusal

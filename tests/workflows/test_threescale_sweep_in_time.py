@@ -13,10 +13,10 @@ from temporalio.worker import Worker
 from test_threescale_in_time import http, product
 
 from activities.threescale.cache import ThreescaleCache
+from activities.threescale.document_sources import Sources
+from activities.threescale.drift_sweep import SweepActivities
 from activities.threescale.pass_context import PassContext
-from activities.threescale.sources import Sources
-from activities.threescale.sweeps import SweepActivities
-from activities.threescale.tenants import Tenants
+from activities.threescale.tenant_concurrency import Tenants
 from domain.decision import Queue
 from domain.threescale import THE_TENANTS
 from domain.threescale.passes import SweepTenants, ThreescaleWorld

@@ -17,21 +17,27 @@ from typing import Any
 
 from temporalio import activity
 
-from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase, SupportCase
-from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
-from domain.accounts.actions.closing import CloseAccount, Closing
-from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
+from domain.accounts.actions.account_cleanup import Cleaned, CleanGlobal, CleanRegion
+from domain.accounts.actions.account_closing import CloseAccount, Closing
+from domain.accounts.actions.account_creation import (
+    AwaitAccount,
+    CreateAccount,
+    CreatedAccount,
+    CreateRequest,
+    TagAccount,
+)
 from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
-from domain.accounts.actions.identities import (
+from domain.accounts.actions.iam_identities import (
     AdminSecret,
     DeleteIdentities,
     EnsureAdminUser,
     EnsureSupportRole,
     RotateKeys,
 )
-from domain.accounts.actions.opt_in import AskToOptIn, EnableRegions, RegionStatuses
-from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
-from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions, Regions
+from domain.accounts.actions.opt_in_regions import AskToOptIn, EnableRegions, RegionStatuses
+from domain.accounts.actions.region_initialization import EndLaunches, InitializeRegion, ListRegions, Regions
+from domain.accounts.actions.service_quotas import QuotaStatuses, RaiseQuotas
+from domain.accounts.actions.support_cases import OpenSupportCase, ResolveSupportCase, SupportCase
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observed import AccountWorld, ClaimWorld, RegionOutcome

@@ -26,9 +26,9 @@ from starters.cli.audits import Finding, found_twice
 from starters.cli.served_places import places_of
 
 if TYPE_CHECKING:
-    from activities.aws.places import Places
+    from activities.aws.instances_session import Places
     from activities.instances.aws_queries import ServedPlaces
-    from activities.instances.bulk import Bulk, BulkGroups
+    from activities.instances.bulk_queries import Bulk, BulkGroups
     from domain.instances.places import Place
     from engine.kube import JsonObject
     from starters.cli.session import Session
@@ -40,7 +40,7 @@ GIVEN_UP_AFTER = timedelta(minutes=15)
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
-    from activities.aws.places import Places
+    from activities.aws.instances_session import Places
     from activities.instances.aws_queries import ServedPlaces
 
     known = await places_of(session)
@@ -53,7 +53,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 async def _look(session: Session, served: ServedPlaces) -> list[Finding]:
-    from activities.instances.bulk import ask_about_all, ask_about_groups
+    from activities.instances.bulk_queries import ask_about_all, ask_about_groups
 
     readable, malformed = read_all(AWSMachine, await _objects(session, AWS_MACHINE))
     pools, _ = read_all(AWSMachinePool, await _objects(session, AWS_MACHINE_POOL))

@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from activities.threescale.call_limits import Guard
 from activities.threescale.client import Connections, Tenant
 from activities.threescale.errors import Call, of_known_shape
-from activities.threescale.guard import Guard
 from domain.reading import read_all
 from domain.resource import CustomResource
 from domain.threescale.drift import COMPARED, Lists, differences, lists_for, with_list, without_owner

@@ -22,9 +22,9 @@ from waiting import until
 from activities.aws.activities import AwsActivities
 from activities.aws.session import Services, Sessions
 from domain.accounts import ACCOUNT
-from domain.accounts.actions.creation import AwaitAccount, CreateAccount
-from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
-from domain.accounts.actions.regions import InitializeRegion
+from domain.accounts.actions.account_creation import AwaitAccount, CreateAccount
+from domain.accounts.actions.iam_identities import EnsureAdminUser, EnsureSupportRole
+from domain.accounts.actions.region_initialization import InitializeRegion
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.identity import Key
 from domain.model import Model

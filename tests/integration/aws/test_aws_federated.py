@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aws_lab import Lab, admin_user, support_role
 
-from activities.aws.federated import FederatedActivities
-from activities.aws.federated_cleaning import Cleaner
+from activities.aws.federated_access import FederatedActivities
+from activities.aws.federated_policy_validation import FederatedPolicyValidation
+from activities.aws.federated_revocation import Cleaner
 from activities.aws.permissions import Role, needed, permitted
 from domain.accounts import ACCOUNT
 from domain.accounts.constants import OPERATOR_NAMESPACE
@@ -137,7 +138,7 @@ def customer(lab: Lab) -> Customer:
 
 
 def judged(lab: Lab, policy: CustomPolicy, *managed: str, uid: str = "judged", attempt: int = 1) -> str:
-    effects = FederatedActivities(lab.sessions)
+    effects = FederatedPolicyValidation(lab.sessions)
     action = ValidatePolicies(uid=uid, generation=1, custom=policy, managed=managed)
     verdict = lab.run(effects.validate_policies, action, attempt=attempt)
     assert verdict.valid == (verdict.reason == "AllPoliciesValid")
@@ -181,7 +182,7 @@ def test_a_role_that_goes_takes_what_a_torn_judging_left(lab: Lab) -> None:
         judged(lab, custom(), uid="torn")
     assert traces(lab) == ["perdure-validation-torn"]
     for _ in range(2):
-        lab.run(FederatedActivities(lab.sessions).clear_validation, ClearValidation(uid="torn"))
+        lab.run(FederatedPolicyValidation(lab.sessions).clear_validation, ClearValidation(uid="torn"))
     assert traces(lab) == []
 
 

@@ -12,9 +12,9 @@ from botocore.session import Session
 
 from activities import aws
 from activities.aws.permissions import Role, needed, permitted
-from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase
-from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
-from domain.accounts.actions.identities import DeleteIdentities, RotateKeys
+from domain.accounts.actions.account_cleanup import CleanGlobal, CleanRegion
+from domain.accounts.actions.iam_identities import DeleteIdentities, RotateKeys
+from domain.accounts.actions.support_cases import OpenSupportCase, ResolveSupportCase
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.instances import permissions as instances
 from starters.events import queues
@@ -25,7 +25,7 @@ PACKAGE = Path(aws.__path__[0])
 OF_INSTANCES = (
     PACKAGE / "event_topology.py",
     PACKAGE / "instances.py",
-    PACKAGE / "places.py",
+    PACKAGE / "instances_session.py",
     Path(queues.__file__),
 )
 OF_ACCOUNTS = sorted(set(PACKAGE.glob("*.py")) - set(OF_INSTANCES))

@@ -17,7 +17,7 @@ from temporalio.exceptions import CancelledError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from waiting import until
 
-from domain.accounts.actions.regions import InitializeRegion
+from domain.accounts.actions.region_initialization import InitializeRegion
 from domain.accounts.observed import RegionOutcome
 from localcloud.deployment import Deployment
 from tests.running.temporal_client import temporal_of

@@ -15,7 +15,7 @@ import pytest
 from emulator_process import Cloud
 from waiting import eventually
 
-from activities.aws.places import Places
+from activities.aws.instances_session import Places
 from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent

@@ -10,7 +10,7 @@ import pytest
 from emulator_process import Cloud
 from temporalio.testing import ActivityEnvironment
 
-from activities.aws.places import Places
+from activities.aws.instances_session import Places
 from activities.instances.topology import TopologyActivities
 from domain.decision import Outcome
 from domain.instances.places import Place

@@ -17,7 +17,7 @@ from uuid import uuid4
 import yaml
 from temporalio.testing import ActivityEnvironment
 
-from activities.openstack.observing import observe_load_balancer, observe_machine
+from activities.openstack.observation import observe_load_balancer, observe_machine
 from activities.openstack.projects import Projects
 from activities.openstack.session import Api, Project
 from activities.openstack.steps import await_server, carry_out

@@ -23,11 +23,11 @@ from temporalio.testing import ActivityEnvironment
 from activities.kube import KubeActivities
 from activities.loadbalancers.balancers import LoadBalancerActivities
 from activities.loadbalancers.cloud_steps import CloudActivities
+from activities.loadbalancers.drift_sweep import SweepActivities
 from activities.loadbalancers.machines import MachineActivities
 from activities.loadbalancers.pass_context import PassContext
-from activities.loadbalancers.predecessor import LEASES
+from activities.loadbalancers.replaced_operator import LEASES
 from activities.loadbalancers.sets import SetActivities
-from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.session import Api
 from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_PROJECTS

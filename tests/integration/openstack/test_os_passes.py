@@ -14,7 +14,7 @@ from openstack_lab import Lab
 from passes_lab import Passes, nothing, whole
 from waiting import until
 
-from activities import leaders
+from activities import replaced_operator
 from activities.loadbalancers.machines import RIGHTS
 from activities.openstack.session import Api
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
@@ -279,7 +279,7 @@ def test_nothing_is_looked_at_or_made_while_yawol_still_leads(
     lab: Lab, passes: Passes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Row i: each kind has its controller's lease."""
-    monkeypatch.setattr(leaders, "ASKED_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(replaced_operator, "ASKED_EVERY_SECONDS", 0.0)
     passes.lead(LOAD_BALANCER)
     name = passes.create()
     lab.control.reset_ledger()

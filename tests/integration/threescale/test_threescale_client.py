@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 from threescale_process import Client, fresh
 
+from activities.threescale.call_limits import Guard
 from activities.threescale.client import Connections, Tenant
-from activities.threescale.guard import Guard
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.remote_state import answers_of
 from engine.errors import Absent, Denied, Invalid, Throttled, Unavailable

@@ -12,7 +12,7 @@ from threescale_lab import Shop
 from threescale_passes_lab import Passes
 from threescale_process import Client
 
-from activities.threescale.sweeps import SweepActivities
+from activities.threescale.drift_sweep import SweepActivities
 from domain.threescale import BACKEND, THE_TENANTS
 from domain.threescale.observed import Memory
 from domain.threescale.passes import SweepTenants

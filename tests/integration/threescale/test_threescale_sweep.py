@@ -17,7 +17,7 @@ from threescale_process import Client
 from threescale_scene import holds
 
 from activities.threescale.client import Connections
-from activities.threescale.sweeps import SweepActivities
+from activities.threescale.drift_sweep import SweepActivities
 from domain.identity import Kind
 from domain.pause_and_retry import PAUSED
 from domain.threescale import BACKEND, PRODUCT, THE_TENANTS

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from threescale_process import Client, client_of, fresh
 
+from activities.threescale.call_limits import Guard
 from activities.threescale.client import Connections, Tenant
-from activities.threescale.guard import Guard
 from domain.threescale.calls import SecretKey, Write
 from domain.threescale.resources import Tenant as TenantResource
 from domain.threescale.tenant import secret_of

@@ -23,10 +23,10 @@ from threescale_process import Client, fresh
 from activities.threescale.area import CALL_TIMEOUT
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
+from activities.threescale.document_sources import Sources
 from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
-from activities.threescale.sources import Sources
-from activities.threescale.tenants import SEATS, Tenants
+from activities.threescale.tenant_concurrency import SEATS, Tenants
 from domain.decision import Outcome
 from domain.identity import Key
 from domain.threescale import CUSTOM_KINDS

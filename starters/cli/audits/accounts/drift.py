@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from activities.aws.account_drift import misplaced
 from activities.aws.organization import list_units, tags_of
 from activities.aws.session import Sessions
-from activities.aws.validation import misplaced
 from domain.accounts.account_validation import ROOT, differing_tags, legal_entity_of, settled, wanted_tags
 from domain.accounts.config import OperatorConfig
 from domain.accounts.resources import Account

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from activities.aws.federated_policies import customers_policies
+from activities.aws.iam_policies import customers_policies
 from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT, AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.federated import ACCESS_TAG, VALIDATION_PATH, VALIDATION_PREFIX

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 
-from activities.openstack.observing import ProjectCloud, observe_project
+from activities.openstack.observation import ProjectCloud, observe_project
 from activities.openstack.projects import Projects
 from domain.identity import Kind
 from domain.loadbalancers.constants import CREDENTIALS_KEY

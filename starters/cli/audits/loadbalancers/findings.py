@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from activities.openstack.observing import ProjectCloud
+from activities.openstack.observation import ProjectCloud
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
 from domain.loadbalancers.cloud.floating_ip import floating_ips_of

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import asyncio
+
+from temporalio import activity
+
+from activities.accounts.cache import Reader
+from activities.accounts.claim_secrets import KEY_FIELDS
+from activities.accounts.metrics import claim_seen
+from activities.activity_class import Activities
+from domain.accounts.account_matching import Rejections
+from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.federated.resources import AWSFederatedAccountAccess
+from domain.accounts.observed import AccountWorld, ClaimWorld, InputSecret
+from domain.accounts.passes import ObserveAccount, ObserveClaim
+from domain.accounts.pool import offered
+from domain.accounts.resources import Account, AccountClaim, AccountPool
+from engine.errors import Absent, Denied
+from engine.kube import NAMESPACE, SECRET, JsonObject
+from engine.kube.json import mapping, sequence, text
+
+
+class ObserveActivities(Activities):
+    def __init__(self, reader: Reader) -> None:
+        self._read = reader
+
+    @activity.defn(name=ObserveAccount.activity)
+    async def observe_account(self, look: ObserveAccount) -> AccountWorld:
+        key = look.key
+        account, config = await asyncio.gather(self._read.same(Account, key), self._read.config(look.seen))
+        if account is None:
+            return AccountWorld(key=key, exists=False)
+        settings = self._read.settings
+        claim = await self._holder(account)
+        return AccountWorld(
+            key=key,
+            hold=await self._read.hold(account.metadata),
+            account=account,
+            config=config,
+            claim=claim,
+            input_secret=await self._input_secret(claim) if claim and account.customers else None,
+            protected=settings.accounts_protected,
+            email_domain=settings.accounts_email_domain,
+            dev_mode=bool(settings.accounts_dev_mode),
+        )
+
+    async def _holder(self, account: Account) -> AccountClaim | None:
+        """The claim that the Account names; for a claimed one that names none, the claim that still names it."""
+        spec = account.spec
+        if spec.claim_link:
+            claim = await self._read.one(AccountClaim, spec.claim_link_namespace, spec.claim_link)
+            return claim if claim is not None and claim.holds(account) else None
+        if not account.status.claimed or account.customers or account.metadata.namespace != OPERATOR_NAMESPACE:
+            return None
+        return next((claim for claim in await self._read.all(AccountClaim) if claim.still_names(account)), None)
+
+    @activity.defn(name=ObserveClaim.activity)
+    async def observe_claim(self, look: ObserveClaim) -> ClaimWorld:
+        """Read the claim first: the Account is linked before the claim, so a linked claim finds a linked Account."""
+        key = look.key
+        claim, config = await asyncio.gather(self._read.same(AccountClaim, key), self._read.config(look.seen))
+        if claim is None:
+            return ClaimWorld(key=key, exists=False)
+        claim_seen(claim)
+        settings = self._read.settings
+        world = ClaimWorld(
+            key=key,
+            hold=await self._read.hold(claim.metadata),
+            claim=claim,
+            config=config,
+            rotate_keys=settings.accounts_rotate_keys,
+            dev_mode=bool(settings.accounts_dev_mode),
+            protected=settings.accounts_protected,
+        )
+        if claim.spec.byoc and not claim.metadata.deleting:
+            world = await self._with_secrets(world)
+        if claim.spec.account_link:
+            account = await self._read.account(claim.spec.account_link)
+            if claim.metadata.deleting and (account is None or not claim.holds(account)):
+                account = await self._bound_to(claim) or account  # the tenant may have edited the link
+            ends = claim.metadata.deleting and account is not None and _entered_by_its_claim(account)
+            accesses = await self._accesses(claim, account) if ends and account is not None else ()
+            return world.model_copy(update={"account": account, "accesses": accesses})
+        if claim.metadata.deleting:
+            return world.model_copy(update={"account": await self._bound_to(claim)})
+        return await self._with_pool(world) if look.dry_run else world
+
+    async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:
+        """Federated accesses to the account that end, one by one or with the claim's namespace.
+
+        A namespace's deletion deletes one kind after another, so an access may not be marked yet.
+        """
+        namespace = claim.metadata.namespace
+        found = await self._read.all(AWSFederatedAccountAccess, namespace)
+        into = [each for each in found if each.place.account_id == account.spec.aws_account_id]
+        if not all(each.metadata.deleting for each in into) and not await self._ends(namespace):
+            into = [each for each in into if each.metadata.deleting]
+        return tuple(sorted(each.metadata.name for each in into))
+
+    async def _ends(self, namespace: str) -> bool:
+        try:
+            return bool(text(await self._read.kube.get(NAMESPACE, "", namespace), "metadata", "deletionTimestamp"))
+        except Absent:
+            return True
+        except Denied:  # an installation that predates this right; no release waits for it
+            return False
+
+    async def _with_secrets(self, world: ClaimWorld) -> ClaimWorld:
+        claim = world.claim
+        own = claim.spec.aws_credential_secret.name
+        secret = await self._secret(claim.metadata.namespace, own)
+        return world.model_copy(
+            update={"input_secret": await self._input_secret(claim), "delivered": secret is not None}
+        )
+
+    async def _input_secret(self, claim: AccountClaim) -> InputSecret | None:
+        """Whether the customer's Secret has a key; the key itself is not kept."""
+        if claim.spec.manual_sts_mode:
+            return None
+        found = await self._secret(claim.metadata.namespace, claim.spec.byoc_secret_ref.name)
+        if found is None:
+            return None
+        data = mapping(found, "data")
+        held = INPUT_SECRET_FINALIZER in sequence(found, "metadata", "finalizers")
+        return InputSecret(complete=all(data.get(field) for field in KEY_FIELDS), held=held)
+
+    async def _secret(self, namespace: str, name: str) -> JsonObject | None:
+        if not name:
+            return None
+        try:
+            return await self._read.kube.get(SECRET, namespace, name)
+        except Absent:
+            return None
+
+    async def _bound_to(self, claim: AccountClaim) -> Account | None:
+        """The Account that names a claim whose own link is missing or was edited."""
+        return next(iter(await self._read.accounts_held_by(claim.key)), None)
+
+    async def _with_pool(self, world: ClaimWorld) -> ClaimWorld:
+        name = world.claim.spec.account_pool or world.config.default_pool
+        pool = await self._read.one(AccountPool, OPERATOR_NAMESPACE, name) if name else None
+        if pool is None:
+            return world.model_copy(update={"pool_exists": False})
+        accounts = await self._read.all(Account, OPERATOR_NAMESPACE)
+        given = [account for account in accounts if offered(account, pool, world.config, world.protected)]
+        return world.model_copy(update={"unserved": Rejections(given).of(world.claim)})
+
+
+def _entered_by_its_claim(account: Account) -> bool:
+    """True for a customer's account that the payer enters by the claim's support role."""
+    return account.spec.byoc and not account.spec.manual_sts_mode and not account.metadata.deleting

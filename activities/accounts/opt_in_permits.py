@@ -1,0 +1,55 @@
+"""Permits to opt in to regions: Accounts request them, the organization's pass grants them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from temporalio import activity
+from temporalio.client import Client
+
+from activities.accounts.cache import Reader
+from activities.activity_class import Activities
+from domain.accounts.actions.opt_in_regions import AskToOptIn
+from domain.accounts.config import OperatorConfig
+from domain.accounts.opt_in_permits import permits
+from domain.accounts.organization import OrganizationKnown
+from domain.accounts.passes import OptInPermit
+from domain.accounts.resources import Account
+from engine.clock import now
+from engine.temporal import tell, wake
+
+
+class OptInActivities(Activities):
+    def __init__(self, reader: Reader, client: Client) -> None:
+        self._read = reader
+        self._client = client
+
+    @activity.defn(name=AskToOptIn.activity)
+    async def ask_to_opt_in(self, wish: AskToOptIn) -> None:
+        """Wake the organization's lifecycle, whose pass finds the waiting Accounts."""
+        await wake(self._client, self._read.organization)
+
+
+async def give_permits(
+    read: Reader,
+    known: OrganizationKnown,
+    accounts: Iterable[Account],
+    config: OperatorConfig,
+    client: Client,
+    *,
+    tells: bool,
+) -> OrganizationKnown:
+    """Grant permits and signal their Accounts, again as long as one has not begun: the signal may be lost."""
+    everyone = tuple(accounts)
+    protected = {*config.payer_account_ids, *read.settings.accounts_protected}
+    given = permits(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)
+    if tells:
+        permitted = (account for account in everyone if account.metadata.name in given.granted)
+        told = ((read.key(account), given.granted[account.metadata.name]) for account in permitted)
+        await asyncio.gather(*(tell(client, key, "opt_in_permit", OptInPermit(until=until)) for key, until in told))
+    # A turn that was not signalled does not count: it must not be seen as returned when it ends.
+    granted = {name: until for name, until in given.granted.items() if tells or name in known.opt_in_granted}
+    return known.model_copy(
+        update={"opt_in_granted": granted, "opt_in_wanting": given.waiting, "opt_in_let_go": given.let_go}
+    )

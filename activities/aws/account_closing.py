@@ -1,0 +1,49 @@
+"""CloseAccount can be repeated: AWS answers with a conflict while it closes an account, and says when it is closed.
+
+Its limits are a ConstraintViolationException with a Reason
+(https://docs.aws.amazon.com/organizations/latest/APIReference/API_CloseAccount.html).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from botocore.exceptions import ClientError
+
+from activities import attempt
+from activities.aws.session import Sessions
+from domain.accounts.actions.account_closing import CloseAccount, Closing
+from engine.errors import Absent, ApiError, Throttled
+
+ACTIVE = "ACTIVE"
+_ALREADY = frozenset({"AccountAlreadyClosedException", "ConflictException"})
+_LIMITS = frozenset({"CLOSE_ACCOUNT_QUOTA_EXCEEDED", "CLOSE_ACCOUNT_REQUESTS_LIMIT_EXCEEDED"})
+
+
+def close_account(sessions: Sessions, action: CloseAccount) -> Closing:
+    sessions.refuse_protected(action.account_id)
+    attempt.checkpoint()
+    try:
+        sessions.payer().organizations().close_account(AccountId=action.account_id)
+    except ApiError as error:
+        if _reason(error) in _LIMITS:
+            return Closing(limited=error.message)
+        if error.code not in _ALREADY:
+            raise
+        if not is_closed(sessions, action.account_id):
+            raise Throttled(error.message, code=error.code, delay=timedelta(seconds=10)) from error
+    return Closing()
+
+
+def is_closed(sessions: Sessions, account_id: str) -> bool:
+    """True also while it is being closed."""
+    try:
+        account = sessions.payer().organizations().describe_account(AccountId=account_id)["Account"]
+    except Absent:
+        return False
+    return (account.get("State") or account.get("Status")) != ACTIVE
+
+
+def _reason(error: ApiError) -> str:
+    cause = error.__cause__
+    return str(cause.response.get("Reason", "")) if isinstance(cause, ClientError) else ""

@@ -1,0 +1,183 @@
+"""CreateAccount has no idempotency token, so a later attempt first searches for a request or account of that name.
+
+The lists lag by seconds, but e-mail addresses are unique: a second request fails with EMAIL_ALREADY_EXISTS, and the
+existing account is adopted if it may be ours.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import timedelta
+
+from activities import attempt
+from activities.aws.organization import FAILED, IN_PROGRESS, SUCCEEDED, list_accounts, list_attempts, set_tags, tags_of
+from activities.aws.session import Payer, Sessions
+from domain.accounts import ACCOUNT
+from domain.accounts.actions.account_creation import (
+    PERMIT_EXPIRED,
+    TRANSIENT_REASONS,
+    AwaitAccount,
+    CreateAccount,
+    CreatedAccount,
+    CreateRequest,
+    TagAccount,
+)
+from domain.accounts.constants import OWNER_TAG
+from domain.accounts.organization import MemberAccount
+from engine.errors import Absent, ApiError, Conflict, Invalid, Pending, Throttled, Unavailable
+from engine.kube.json import text
+
+log = logging.getLogger(__name__)
+
+UNTAGGED = "AWS account %s stays untagged until feature.validation_tag_account corrects it: %s"
+EMAIL_ALREADY_EXISTS = "EMAIL_ALREADY_EXISTS"
+
+# After 3, 6, 10, 15, 22, 30, 40 s, then every 15 s.
+_LOOKS = (3, 3, 4, 5, 7, 8, 10, 15)
+_LOST = (2, 3, 5, 8, 15, 30)
+_LISTED_AFTER_SECONDS = 1
+_UNKNOWN_REQUEST_LOOKS = 4
+_TAGGING_ATTEMPTS = 5
+
+
+def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
+    """Request the account, or adopt the request or account that the name already has."""
+    payer = sessions.payer()
+    if action.search or attempt.repeated():
+        found = _existing(sessions, action.name, action.email)
+        if found is not None:
+            return found
+    _refuse_expired(action)
+    try:
+        answer = payer.organizations().create_account(Email=action.email, AccountName=action.name)
+    except Unavailable as error:
+        # The request may have reached AWS. Check now, as no later attempt does if the Account is deleted meanwhile; the
+        # next attempt checks again, since the list may lag.
+        attempt.pause_regardless(_LISTED_AFTER_SECONDS)
+        found = _existing(sessions, action.name, action.email)
+        if found is not None:
+            return found
+        error.delay = error.delay or attempt.growing(_LOST)
+        raise
+    except Throttled as error:
+        error.delay = max(error.delay or timedelta(), attempt.growing(_LOST))
+        raise
+    status = answer["CreateAccountStatus"]
+    return CreateRequest(request_id=status["Id"])
+
+
+def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
+    """Check the request once; while it is in progress the server retries.
+
+    The first attempt does not check: AWS takes seconds at least, and calls of the organization are scarce.
+    """
+    if not attempt.repeated():
+        raise _under_way(action, "requested just now")
+    payer = sessions.payer()
+    try:
+        answer = payer.organizations().describe_create_account_status(CreateAccountRequestId=action.request_id)
+    except Absent as error:
+        if attempt.number() < _UNKNOWN_REQUEST_LOOKS:
+            raise Pending(error.message, code=error.code, delay=attempt.growing(_LOOKS)) from error
+        raise
+    status = answer["CreateAccountStatus"]
+    if status["State"] == FAILED:
+        return _failed(sessions, action, status.get("FailureReason", "UNKNOWN"))
+    account_id = status.get("AccountId", "")
+    if status["State"] == IN_PROGRESS or not account_id:
+        raise _under_way(action, status["State"])
+    return CreatedAccount(created_account_id=account_id)
+
+
+def _under_way(action: AwaitAccount, state: str) -> Pending:
+    message = f"request {action.request_id} for account {action.name} is {state}"
+    return Pending(message, code=IN_PROGRESS, delay=attempt.growing(_LOOKS))
+
+
+def tag_account(sessions: Sessions, action: TagAccount) -> None:
+    """Tag it, in a few attempts; then only log, as no lifecycle stops for a tag."""
+    sessions.refuse_protected(action.account_id)
+    payer = sessions.payer()
+    try:
+        wanted = action.tags if action.fresh else _left_to_tag(payer, action)
+        if wanted:
+            set_tags(payer, action.account_id, wanted)
+    except (Throttled, Unavailable) as error:
+        if attempt.number() < _TAGGING_ATTEMPTS:
+            raise
+        log.warning(UNTAGGED, action.account_id, error.message)
+    except ApiError as error:
+        log.warning(UNTAGGED, action.account_id, error.message)
+
+
+def _left_to_tag(payer: Payer, action: TagAccount) -> dict[str, str]:
+    """Leave out all tags if another owner is named, and the owner's if we have no name."""
+    owner = owner_of(payer, action.account_id)
+    if owner not in {None, action.tags.get(OWNER_TAG)}:
+        log.warning("AWS account %s is not tagged: its tags name another owner, %r", action.account_id, owner)
+        return {}
+    return {name: value for name, value in action.tags.items() if value or name != OWNER_TAG}
+
+
+def owner_of(payer: Payer, account_id: str) -> str | None:
+    """The owner in the tags, which is an installation's `shard-name`; None without one."""
+    return tags_of(payer, account_id).get(OWNER_TAG)
+
+
+def foreign(sessions: Sessions, account_ids: Iterable[str]) -> set[str]:
+    """The accounts whose tags name another installation; one call each."""
+    payer, ours = sessions.payer(), sessions.config().shard_name or ""
+    return {account_id for account_id in account_ids if owner_of(payer, account_id) not in {None, ours}}
+
+
+def _refuse_expired(action: CreateAccount) -> None:
+    """An expired permit no longer counts towards the organization's limits."""
+    if attempt.started_at() >= action.until:
+        raise Invalid(
+            f"the permit to create account {action.name} was valid until {action.until:%H:%M:%S} UTC: no "
+            "account was requested from AWS, and a new permit is needed",
+            code=PERMIT_EXPIRED,
+        )
+
+
+def _existing(sessions: Sessions, name: str, email: str) -> CreateRequest | None:
+    """The oldest live request of this name, else the account of this name and address, if it may be ours."""
+    payer = sessions.payer()
+    for known in list_attempts(payer, IN_PROGRESS, SUCCEEDED):
+        if known.name == name and (
+            not known.account_id or _may_be_ours(sessions, known.account_id, list_accounts(payer))
+        ):
+            return CreateRequest(request_id=known.request_id, created_account_id=known.account_id)
+    account_id = _account_of(sessions, name, email)
+    return CreateRequest(created_account_id=account_id) if account_id else None
+
+
+def _account_of(sessions: Sessions, name: str, email: str) -> str:
+    accounts = list_accounts(sessions.payer())
+    matches = (each.id for each in accounts if each.name == name and each.email.lower() == email.lower())
+    return next((account_id for account_id in matches if _may_be_ours(sessions, account_id, accounts)), "")
+
+
+def _may_be_ours(sessions: Sessions, account_id: str, accounts: Iterable[MemberAccount]) -> bool:
+    """True for an account that is not closed, recorded by no Account, and not tagged as another's."""
+    if any(each.id == account_id and not each.active for each in accounts):
+        return False
+    recorded = (text(each, "spec", "awsAccountID") for each in sessions.kube.list(ACCOUNT).items)
+    return account_id not in recorded and not foreign(sessions, [account_id])
+
+
+def _failed(sessions: Sessions, action: AwaitAccount, reason: str) -> CreatedAccount:
+    what = f"request {action.request_id} for account {action.name} ({action.email}) failed: {reason}"
+    if reason == EMAIL_ALREADY_EXISTS:
+        account_id = _account_of(sessions, action.name, action.email)
+        if account_id:
+            return CreatedAccount(created_account_id=account_id)
+        raise Invalid(
+            f"{what}: this address belongs to an account that is closed, is not Perdure's, or is recorded by another "
+            "Account",
+            code=reason,
+        )
+    if reason in TRANSIENT_REASONS:
+        raise Conflict(f"{what}; it can be requested again", code=reason)
+    raise Invalid(f"{what}. See the FailureReason in the DescribeCreateAccountStatus reference.", code=reason)

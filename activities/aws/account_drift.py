@@ -1,0 +1,60 @@
+"""Finds accounts in another OU or with other tags, in bulk where AWS allows it, and corrects tags."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from activities.aws.account_moves import parent_of
+from activities.aws.organization import set_tags
+from activities.aws.session import Payer, Sessions
+from engine.errors import Absent, ApiError
+
+# Up to this many accounts of one parent are asked for one by one.
+_FEW = 3
+
+
+def misplaced(sessions: Sessions, wanted: Mapping[str, str]) -> dict[str, str | ApiError]:
+    """By account: the actual parent where it is not the desired one, or the error."""
+    payer, found = sessions.payer(), dict[str, str | ApiError]()
+    by_parent: defaultdict[str, list[str]] = defaultdict(list)
+    for account_id, parent in wanted.items():
+        by_parent[parent].append(account_id)
+    for parent, accounts in by_parent.items():
+        found.update(_not_in(payer, parent, accounts))
+    return found
+
+
+def _not_in(payer: Payer, parent: str, accounts: Iterable[str]) -> dict[str, str | ApiError]:
+    asked = list(accounts)
+    if len(asked) > _FEW:
+        try:
+            children = _children(payer, parent)
+        except ApiError:  # one by one: each then has its own error
+            children = set()
+        asked = [account_id for account_id in asked if account_id not in children]
+    found = {account_id: _parent(payer, account_id) for account_id in asked}
+    return {account_id: there for account_id, there in found.items() if there != parent}
+
+
+def _children(payer: Payer, parent: str) -> set[str]:
+    pages = payer.organizations().get_paginator("list_children").paginate(ParentId=parent, ChildType="ACCOUNT")
+    return {child["Id"] for page in pages for child in page["Children"]}
+
+
+def _parent(payer: Payer, account_id: str) -> str | ApiError:
+    try:
+        parent = parent_of(payer, account_id)
+    except ApiError as error:
+        return error
+    return parent or Absent(f"account {account_id} is not in the organization")
+
+
+def tag(sessions: Sessions, account_id: str, tags: Mapping[str, str]) -> None:
+    """Set these tags, overwriting existing values.
+
+    Raises:
+        ApiError: the account is protected, or AWS refuses.
+    """
+    sessions.refuse_protected(account_id)
+    set_tags(sessions.payer(), account_id, tags)

@@ -1,0 +1,27 @@
+"""The limits of one member account in this process (`activities/circuit_breaker.py`).
+
+Waiting for the account's session counts as a call, since it occupies a thread. The payer has no guard: its calls have
+their own queue and threads, except AssumeRole, without which no account can be entered.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import ClassVar
+
+from activities.circuit_breaker import CallGuard
+
+FULL_DELAY = timedelta(seconds=2)
+
+
+class Guard(CallGuard):
+    one: ClassVar[str] = "account"
+    cloud: ClassVar[str] = "AWS"
+    busy: ClassVar[str] = "AccountBusy"
+    silent: ClassVar[str] = "AccountSilent"
+    full_delay: ClassVar[timedelta] = FULL_DELAY
+
+    def __init__(self, account: str, most: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(f"account {account}", most, clock=clock)

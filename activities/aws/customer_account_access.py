@@ -1,0 +1,107 @@
+"""Access to an account that a customer has brought: by its support role, by the customer's key, or in STS mode.
+
+The organization did not make these accounts, so its own role does not exist there.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from botocore.credentials import ReadOnlyCredentials
+
+from activities.aws.customer_credentials import customer
+from activities.aws.session import Assumed, KeyHolder, Member, Remembered, Sessions
+from domain.accounts.actions.account_access import Access, MemberAction
+from domain.accounts.constants import ROLE_SESSION_NAME, STS_SESSION_NAME
+from domain.resource import SecretReference
+
+
+def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = timedelta()) -> Member:
+    """Enter an action's account as the action says. Raises as `Sessions.member`.
+
+    Refusals by a customer's role or key are reported at once; a role of our own may be new.
+    """
+    access, account_id, partition = action.access, action.account_id, action.partition
+    if access is None:
+        return sessions.member(account_id, partition, settle=settle)
+    young = settle if access.support_role else timedelta()
+    return sessions.enter(account_id, (partition, access), lambda: _caller(sessions, action, access), settle=young)
+
+
+def _caller(sessions: Sessions, action: MemberAction, access: Access) -> Member:
+    account_id, partition = action.account_id, action.partition
+    if access.support_role:
+        supported = sessions.make(SupportedAccount, account_id, partition)
+        supported.support_role = access.support_role
+        return supported
+    if access.sts_role:
+        by_role = sessions.make(RoleOfCustomer, account_id, partition)
+        by_role.jump = JumpRole(sessions, access.jump_role)
+        by_role.access = access
+        return by_role
+    by_key = sessions.make(KeyOfCustomer, account_id, partition)
+    by_key.where = f"Secret {access.namespace}/{access.secret}"
+    secret = SecretReference(name=access.secret, namespace=access.namespace)
+    by_key.keys = Remembered(by_key.where, lambda: customer(sessions, secret, partition).credential())
+    return by_key
+
+
+class SupportedAccount(Member):
+    support_role: str
+
+    @property
+    def role_arn(self) -> str:
+        return f"arn:{self.partition}:iam::{self.account_id}:role/{self.support_role}"
+
+
+class JumpRole(Assumed):
+    """The payer's role that customers' trust policies name."""
+
+    def __init__(self, sessions: Sessions, arn: str) -> None:
+        payer = sessions.payer()
+        super().__init__(sessions.clients, f"jump role {arn}", observing=False)  # it only assumes roles
+        self.partition = payer.partition
+        self._payer = payer
+        self._arn = arn
+
+    def assume(self) -> ReadOnlyCredentials:
+        return self._payer.assume_role(self._arn, ROLE_SESSION_NAME)[1]
+
+
+class RoleOfCustomer(Member):
+    """STS mode: the role that the claim names, assumed with its external id from the payer's jump role."""
+
+    jump: JumpRole
+    access: Access
+
+    @property
+    def role_arn(self) -> str:
+        return self.access.sts_role
+
+    def assume(self) -> ReadOnlyCredentials:
+        """A session in the customer's account, and in no other."""
+        arn, credential = self.jump.assume_role(self.role_arn, STS_SESSION_NAME, self.access.external_id)
+        self._check(arn)
+        return credential
+
+
+class KeyOfCustomer(KeyHolder, Member):
+    """The key in the claim's Secret. AWS is asked first which account it opens, which might be the payer's."""
+
+    where: str
+
+    @property
+    def role_arn(self) -> str:
+        """What gives access, for messages."""
+        return self.where
+
+    def enter(self) -> None:
+        self.confirm()
+
+    def confirm(self) -> None:
+        """Ask AWS, once per key, which account it belongs to."""
+        credential = self.credential()
+        if self._confirmed == credential:
+            return
+        self._check(self.ask_identity().arn)
+        self._confirmed = self.credential()

@@ -1,0 +1,323 @@
+"""Perdure's identities in a member account: the support role, the admin user, and the user's one key.
+
+Names are deterministic, so everything is created first and read only if it exists. A key's secret half is
+only in CreateAccessKey's answer: if lost, another key replaces it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from temporalio import activity
+
+from activities import attempt
+from activities.aws import admin_key_secret
+from activities.aws.account_closing import is_closed
+from activities.aws.customer_account_access import entered
+from activities.aws.iam_policies import attached_policies, made, only_allows, trusted
+from activities.aws.session import Member, Sessions
+from activities.aws.tags import tag_list
+from domain.accounts.actions.iam_identities import (
+    AdminSecret,
+    DeleteIdentities,
+    EnsureAdminUser,
+    EnsureSupportRole,
+    RotateKeys,
+)
+from domain.accounts.constants import (
+    ADMIN_USER_PREFIX,
+    ADMINISTRATOR_POLICY,
+    SUPPORT_ROLE_PREFIX,
+)
+from engine.errors import Absent, Conflict, Denied
+from engine.kube import BlockingKube
+
+if TYPE_CHECKING:
+    from mypy_boto3_iam.client import IAMClient
+    from mypy_boto3_iam.type_defs import PolicyDocumentTypeDef, TagTypeDef
+
+SUPPORT_ROLE_DESCRIPTION = "AdminAccess for BYOC"  # upstream's text, on pool accounts too
+OWNER_TAGS = ("clusterAccountName", "clusterNamespace")
+
+
+def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
+    """Create the role, or correct an existing one."""
+    lets_in = (sessions.payer().identity().arn, action.jump_role)
+    with settling(young=action.access is None):
+        member = entered(sessions, action, settle=attempt.SETTLING)
+        iam, name = member.iam(), f"{SUPPORT_ROLE_PREFIX}{action.iam_user_id}"
+        policy = _administrator(action.partition)
+        if made(
+            lambda: iam.create_role(
+                RoleName=name,
+                AssumeRolePolicyDocument=trust(*lets_in),
+                Description=SUPPORT_ROLE_DESCRIPTION,
+                Tags=tag_list(action.tags),
+            )
+        ):
+            iam.attach_role_policy(RoleName=name, PolicyArn=policy)
+        else:
+            _mend_role(iam, name, lets_in, action.tags)
+            _mend_policies(iam, name, policy)
+
+
+def _mend_role(iam: IAMClient, name: str, lets_in: tuple[str, ...], tags: Mapping[str, str]) -> None:
+    role = iam.get_role(RoleName=name)["Role"]
+    if _principals(role["AssumeRolePolicyDocument"]) != frozenset(lets_in):
+        iam.update_assume_role_policy(RoleName=name, PolicyDocument=trust(*lets_in))
+    if not _marked(role.get("Tags", []), tags):
+        iam.tag_role(RoleName=name, Tags=tag_list(tags))
+
+
+def _mend_policies(iam: IAMClient, name: str, wanted: str) -> None:
+    """AdministratorAccess and nothing else; upstream fails if another policy is listed first."""
+    attached = attached_policies(iam, name)
+    if wanted not in attached:
+        iam.attach_role_policy(RoleName=name, PolicyArn=wanted)
+    for arn in attached:
+        if arn != wanted:
+            with suppress(Absent):
+                iam.detach_role_policy(RoleName=name, PolicyArn=arn)
+
+
+def trust(*principals: str) -> str:
+    allowed = {"Effect": "Allow", "Principal": {"AWS": list(principals)}, "Action": "sts:AssumeRole"}
+    return json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
+
+
+def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
+    """The principals of a trust policy of our shape; empty for another shape, which is then replaced."""
+    return trusted(document) if only_allows(document, "sts:AssumeRole") else frozenset()
+
+
+def ensure_admin_user(sessions: Sessions, action: EnsureAdminUser) -> AdminSecret:
+    kube = sessions.kube
+    with settling():
+        member = entered(sessions, action, settle=attempt.SETTLING)
+        iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
+        created = _ensure_user(iam, user, action.tags)
+        iam.attach_user_policy(UserName=user, PolicyArn=_administrator(action.partition))
+        if not created and _key_is_kept(iam, kube, action, user):
+            return AdminSecret(admin_secret=action.secret)
+        _put_only_key(iam, kube, action, user, known_to_be_new=created)
+    return AdminSecret(admin_secret=action.secret)
+
+
+def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
+    """True if the user is new.
+
+    Raises:
+        Conflict: an existing user of that name is not ours.
+    """
+    if made(lambda: iam.create_user(UserName=user, Tags=tag_list(tags))):
+        return True
+    found = iam.get_user(UserName=user)["User"]
+    if not _marked(found.get("Tags", []), tags):
+        marks = ", ".join(f"{name}={tags.get(name, '')}" for name in OWNER_TAGS)
+        raise Conflict(
+            f"{found['Arn']} exists without Perdure's tags ({marks}) and is not changed. Delete "
+            "it, or add these tags so that Perdure takes the user and its keys over.",
+            code="ForeignUser",
+        )
+    return False
+
+
+def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
+    """True if the Secret has a living key; then every other key, whose secret half is lost, is deleted."""
+    secret = admin_key_secret.read(kube, action.owner, action.secret)
+    if secret is None or not secret.complete or secret.foreign_to(action.owner, user):
+        return False
+    living = _access_keys(iam, user)
+    if secret.access_key_id not in living:
+        return False
+    _delete_keys(iam, user, [key for key in living if key != secret.access_key_id])
+    return True
+
+
+def _put_only_key(
+    iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str, *, known_to_be_new: bool
+) -> None:
+    """Delete every key, create one and write it, so that no key exists that is not in the Secret.
+
+    A new user has no key and hardly ever a Secret, so both are created before anything is read.
+    """
+    key = _new_key(iam, user) if known_to_be_new else None
+    if key is not None and _put_first(kube, action, key):
+        return
+    before = admin_key_secret.read(kube, action.owner, action.secret)
+    if before is not None and before.foreign_to(action.owner, user):
+        _delete_keys(iam, user, [key[admin_key_secret.ACCESS_KEY_ID]] if key else [])
+        raise admin_key_secret.foreign(action.owner, action.secret)
+    if key is None:
+        _delete_keys(iam, user, _access_keys(iam, user))
+        key = _new_key(iam, user)
+    admin_key_secret.write(kube, action.owner, action.secret, key, before=before)
+
+
+def _put_first(kube: BlockingKube, action: EnsureAdminUser, key: Mapping[str, str]) -> bool:
+    """False if the Secret exists."""
+    try:
+        admin_key_secret.write(kube, action.owner, action.secret, key, before=None)
+    except Conflict:
+        return False
+    return True
+
+
+def _new_key(iam: IAMClient, user: str) -> dict[str, str]:
+    created = iam.create_access_key(UserName=user)["AccessKey"]
+    return {
+        admin_key_secret.USER_NAME: user,
+        admin_key_secret.ACCESS_KEY_ID: created["AccessKeyId"],
+        admin_key_secret.SECRET_ACCESS_KEY: created["SecretAccessKey"],
+    }
+
+
+def _access_keys(iam: IAMClient, user: str) -> list[str]:
+    """The ids of the user's keys, oldest first."""
+    pages = iam.get_paginator("list_access_keys").paginate(UserName=user)
+    found = [item for page in pages for item in page["AccessKeyMetadata"]]
+    return [item["AccessKeyId"] for item in sorted(found, key=lambda item: item["CreateDate"])]
+
+
+def _delete_keys(iam: IAMClient, user: str, ids: list[str]) -> None:
+    for key in ids:
+        with suppress(Absent):
+            iam.delete_access_key(UserName=user, AccessKeyId=key)
+
+
+def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
+    """Put a new key into the Secret, then delete every other key of the user, who may have two.
+
+    The Secret records the claim's workflow id: a repeated rotation recognises its key. Keys that are not in the Secret
+    are deleted first, to make room.
+    """
+    kube, member = sessions.kube, sessions.member(action.account_id, action.partition)
+    member.confirm()
+    iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
+    lifecycle = activity.info().workflow_id or ""
+    secret = admin_key_secret.read(kube, action.owner, action.secret)
+    if secret is not None and secret.foreign_to(action.owner, user):
+        raise admin_key_secret.foreign(action.owner, action.secret)
+    try:
+        living = _access_keys(iam, user)
+    except Absent:  # a tenant has deleted it, with its keys
+        _make_again(iam, user, action)
+        living = []
+    held = secret.access_key_id if secret is not None else ""
+    _delete_keys(iam, user, [key for key in living if key != held])
+    if secret is not None and secret.complete and secret.rotated_for == lifecycle and held in living:
+        return
+    with settling():
+        key = _new_key(iam, user)
+    admin_key_secret.write(kube, action.owner, action.secret, key, before=secret, rotated_for=lifecycle)
+    _delete_keys(iam, user, [key for key in living if key == held])
+
+
+def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
+    marks = {OWNER_TAGS[0]: action.owner.name, OWNER_TAGS[1]: action.owner.namespace}
+    with settling():
+        _ensure_user(iam, user, marks)
+        iam.attach_user_policy(UserName=user, PolicyArn=_administrator(action.partition))
+
+
+def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
+    """Delete every user and role whose tags name this Account. A closed account has none.
+
+    The support role goes last: in a customer's account this process may have entered by it.
+    """
+    try:
+        _delete_ours(entered(sessions, action), action)
+    except Denied:
+        if action.access is not None or not is_closed(sessions, action.account_id):
+            raise
+
+
+def _delete_ours(member: Member, action: DeleteIdentities) -> None:
+    member.confirm()
+    iam, marks = member.iam(), {OWNER_TAGS[0]: action.name, OWNER_TAGS[1]: action.namespace}
+    delete_users(iam, marks)
+    for role in sorted(_roles(iam), key=lambda name: name.startswith(SUPPORT_ROLE_PREFIX)):
+        attempt.checkpoint()
+        with suppress(Absent):
+            if _marked(iam.list_role_tags(RoleName=role)["Tags"], marks):
+                delete_role(iam, role)
+
+
+def delete_users(iam: IAMClient, marks: Mapping[str, str]) -> None:
+    for user in _users(iam):
+        attempt.checkpoint()
+        with suppress(Absent):
+            if _marked(iam.list_user_tags(UserName=user)["Tags"], marks):
+                _delete_user(iam, user)
+
+
+def _users(iam: IAMClient) -> list[str]:
+    return [user["UserName"] for page in iam.get_paginator("list_users").paginate() for user in page["Users"]]
+
+
+def _roles(iam: IAMClient) -> list[str]:
+    """Without the roles of AWS's own services, which cannot be tagged or deleted."""
+    pages = iam.get_paginator("list_roles").paginate()
+    return [role["RoleName"] for page in pages for role in page["Roles"] if not role["Path"].startswith("/aws-")]
+
+
+def _delete_user(iam: IAMClient, user: str) -> None:
+    """IAM deletes a user only without dependents; the keys go first, since they open the account."""
+    _delete_keys(iam, user, _access_keys(iam, user))
+    with suppress(Absent):
+        iam.delete_login_profile(UserName=user)
+    for attached in iam.get_paginator("list_attached_user_policies").paginate(UserName=user):
+        for policy in attached["AttachedPolicies"]:
+            iam.detach_user_policy(UserName=user, PolicyArn=policy["PolicyArn"])
+    for inline in iam.get_paginator("list_user_policies").paginate(UserName=user):
+        for name in inline["PolicyNames"]:
+            iam.delete_user_policy(UserName=user, PolicyName=name)
+    for member_of in iam.get_paginator("list_groups_for_user").paginate(UserName=user):
+        for group in member_of["Groups"]:
+            iam.remove_user_from_group(UserName=user, GroupName=group["GroupName"])
+    iam.delete_user(UserName=user)
+
+
+def delete_role(iam: IAMClient, role: str) -> None:
+    strip_role(iam, role)
+    for profiles in iam.get_paginator("list_instance_profiles_for_role").paginate(RoleName=role):
+        for profile in profiles["InstanceProfiles"]:
+            iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
+    iam.delete_role(RoleName=role)
+
+
+def strip_role(iam: IAMClient, role: str) -> None:
+    """Detach shared policies and delete inline ones."""
+    for arn in attached_policies(iam, role):
+        iam.detach_role_policy(RoleName=role, PolicyArn=arn)
+    for inline in iam.get_paginator("list_role_policies").paginate(RoleName=role):
+        for name in inline["PolicyNames"]:
+            iam.delete_role_policy(RoleName=role, PolicyName=name)
+
+
+@contextmanager
+def settling(*, young: bool = True) -> Iterator[None]:
+    """Treat refusals as temporary while the action is young, as IAM is eventually consistent for minutes.
+
+    With a customer's key (`young` False) they are reported at once.
+    """
+    try:
+        yield
+    except (Denied, Absent) as error:
+        raise (attempt.settling(error) if young and error.code in _SETTLES else error) from error.__cause__
+
+
+_SETTLES = frozenset({"AccessDenied", "InvalidClientTokenId", "NoSuchEntity"})
+
+
+def _administrator(partition: str) -> str:
+    return f"arn:{partition}:iam::aws:policy/{ADMINISTRATOR_POLICY}"
+
+
+def _marked(found: list[TagTypeDef], wanted: Mapping[str, str]) -> bool:
+    """True if the tags name our owner."""
+    has = {tag["Key"]: tag["Value"] for tag in found}
+    return all(has.get(name) == wanted.get(name, "") for name in OWNER_TAGS)

@@ -1,0 +1,103 @@
+"""Opt-in regions: enables them, and polls AWS's progress, which takes minutes to hours.
+
+EnableRegion can be repeated; at most six regions of an account may be in progress
+(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The account calls under its own role:
+the payer would need trusted access.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from activities import attempt
+from activities.aws.session import Sessions
+from domain.accounts.actions.opt_in_regions import EnableRegions, RegionStatuses
+from engine.errors import Conflict, Denied, Invalid, Pending, Throttled
+
+if TYPE_CHECKING:
+    from mypy_boto3_account.client import AccountClient
+
+_DONE = frozenset({"ENABLED", "ENABLED_BY_DEFAULT"})
+_UNDER_WAY = frozenset({"ENABLING", "DISABLING"})
+_UNKNOWN = ""
+# In an account some minutes old a denial may be temporary; a service control policy denies again.
+_ATTEMPTS_BEFORE_DENIAL_COUNTS = 3
+_LOOKS_AT_FIRST = 15  # one interval apart
+_LONGEST_INTERVALS = 5
+
+
+def enable_regions(sessions: Sessions, action: EnableRegions) -> RegionStatuses:
+    """Request what is missing; return the statuses once one differs from `seen`.
+
+    Raises:
+        Pending: nothing has changed; polled again.
+    """
+    member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
+    account = member.account()
+    stand = _stand(account, action.seen)
+    statuses = _enabled(account, action, stand)
+    if statuses == action.seen:
+        delay = sessions.poll * min(max(1, attempt.number() - _LOOKS_AT_FIRST), _LONGEST_INTERVALS)
+        raise Pending(f"AWS is enabling {', '.join(sorted(action.seen))} in {action.account_id}", delay=delay)
+    return RegionStatuses(statuses=statuses)
+
+
+def _enabled(account: AccountClient, action: EnableRegions, stand: Mapping[str, str]) -> dict[str, str]:
+    """Request as many regions as may be in progress; return all statuses."""
+    places = action.at_once - sum(state in _UNDER_WAY for state in stand.values())
+    statuses: dict[str, str] = {}
+    for region in sorted(action.seen, key=lambda name: (action.seen[name] == "TODO", name)):
+        state = stand.get(region, _UNKNOWN)
+        if state == _UNKNOWN:
+            statuses[region] = _UNKNOWN
+        elif state in _DONE:
+            statuses[region] = "ENABLED"
+        elif state == "ENABLING":
+            statuses[region] = "ENABLING"
+        elif state == "DISABLED" and places > 0:
+            attempt.checkpoint()
+            statuses[region] = _asked_for(account, region)
+            places -= statuses[region] == "ENABLING"
+        else:
+            statuses[region] = "TODO"
+    return statuses
+
+
+def _asked_for(account: AccountClient, region: str) -> str:
+    try:
+        account.enable_region(RegionName=region)
+    except Conflict:
+        return "TODO"  # it is being disabled
+    except Throttled:
+        return "TODO"  # too many in progress, requested by another party
+    except Invalid:
+        return _UNKNOWN
+    except Denied as error:
+        _raise_unless_definite(error)
+        return "MANUAL_ACTION"
+    return "ENABLING"
+
+
+def _stand(account: AccountClient, regions: Iterable[str]) -> dict[str, str]:
+    """RegionOptStatus by region; of all regions if the account may list them."""
+    try:
+        pages = list(account.get_paginator("list_regions").paginate())
+    except Denied as error:
+        _raise_unless_definite(error)
+        return {region: _one(account, region) for region in regions}
+    return {item["RegionName"]: item["RegionOptStatus"] for page in pages for item in page["Regions"]}
+
+
+def _one(account: AccountClient, region: str) -> str:
+    try:
+        return account.get_region_opt_status(RegionName=region)["RegionOptStatus"]
+    except Invalid:
+        return _UNKNOWN
+    except Denied:
+        return "DISABLED"  # if it may not be enabled, AWS says so upon request
+
+
+def _raise_unless_definite(error: Denied) -> None:
+    if attempt.age() < attempt.SETTLING and not attempt.definite(error, _ATTEMPTS_BEFORE_DENIAL_COUNTS):
+        raise attempt.settling(error) from error.__cause__

@@ -1,0 +1,87 @@
+"""The end of a handle: its resources, its claim and itself, in an order in which each step can be repeated.
+
+    handle marked as deleted --> resources, newest first --> claim (unless detached) --> finalizer of the handle dropped
+
+From the mark on the handle is not bound or renewed, and each pass continues from there. Deletion of the resources is
+requested, not awaited. The finalizer stays while a request fails and, in a batch, until all are marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from activities.claims.cache import ClaimCache
+from activities.claims.expiry_batch import behind_the_others
+from activities.claims.managed_resources import Managed
+from activities.claims.object_writes import Writer
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims.marks import handle_name, is_detached
+from domain.claims.objects import JsonObject, object_at, text_at
+from domain.claims.timestamps import born
+from domain.resource import parse_timestamp
+from engine.errors import ApiError, Conflict
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Failed deletion requests, and the claim that ends with the handle, as marked."""
+
+    refused: tuple[ApiError, ...] = ()
+    claim: JsonObject | None = None
+
+
+class Releasing:
+    def __init__(self, cache: ClaimCache, writer: Writer, managed: Managed) -> None:
+        self._cache = cache
+        self._writer = writer
+        self._managed = managed
+
+    async def end(
+        self,
+        handle: JsonObject,
+        *,
+        as_seen: bool = False,
+        claim: JsonObject | None = None,
+        states: Sequence[JsonObject | None] = (),
+    ) -> Ended:
+        """End the handle, its resources and its claim.
+
+        With `as_seen` only if the handle has not changed since it was read. `claim` and `states`, if read already, are
+        deleted by their uids.
+
+        Raises:
+            Conflict: the handle has changed.
+        """
+        marked = await self._writer.delete(RESOURCE_HANDLE, handle, as_seen=as_seen)
+        refused = await self._managed.delete_all(marked, states)
+        ended = await self._end_claim(marked, claim)
+        if not refused:
+            async with behind_the_others():
+                await self._writer.let_go(RESOURCE_HANDLE, marked)
+        return Ended(tuple(refused), ended)
+
+    async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:
+        """Delete the claim that the handle is bound to.
+
+        A claim that is detached, names another handle, or was recreated after the handle's end, stays.
+        """
+        holder = object_at(handle, "spec", "resourceClaim")
+        if not holder:
+            return None
+        claim = claim or await self._cache.fresh(RESOURCE_CLAIM, text_at(holder, "namespace"), text_at(holder, "name"))
+        if claim is None or is_detached(claim):
+            return None
+        held = handle_name(claim)
+        if held != text_at(handle, "metadata", "name") and (held or _made_after_the_end_of(handle, claim)):
+            return None
+        try:
+            return await self._writer.delete(RESOURCE_CLAIM, claim)
+        except Conflict:
+            return None  # recreated under the same name
+
+
+def _made_after_the_end_of(handle: JsonObject, claim: JsonObject) -> bool:
+    """A claim that was created in the same second counts as younger."""
+    ended = parse_timestamp(text_at(handle, "metadata", "deletionTimestamp"))
+    return ended is not None and born(claim) >= ended

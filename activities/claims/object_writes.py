@@ -1,0 +1,129 @@
+"""Writes the area's objects: as a whole, only if they differ, and only over the version that was decided upon.
+
+A patch that changes nothing costs the API server as much as one that does, so everything is compared first. A merge
+patch would keep removed entries of free-form maps and lists in statuses, so objects are replaced. The answer goes into
+the process's cache at once.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from temporalio import activity
+
+from activities.activity_class import Activities
+from activities.claims.cache import ClaimCache
+from domain.claims.finalizers import is_in_hand, others_finalizers
+from domain.claims.marks import is_deleting
+from domain.claims.merging import same
+from domain.claims.objects import JsonObject, object_at, text_at
+from domain.claims.writes import LetGo, PutObject, PutStatus, Stored
+from domain.identity import Kind
+from engine import kube
+from engine.errors import Absent
+from engine.kube import KubeApi
+
+
+class Writer:
+    def __init__(self, api: KubeApi, cache: ClaimCache) -> None:
+        self.api = api
+        self.names = cache.names
+        self._cache = cache
+
+    async def put(self, kind: Kind, before: JsonObject, after: JsonObject) -> JsonObject:
+        """Write the object except its status; returns the newest version."""
+        if all(same(before.get(part), after.get(part)) for part in ("metadata", "spec")):
+            return before
+        answer = await self.api.replace(kind, *_name(before), _plain(after))
+        return self._learnt(kind, cast("JsonObject", answer))
+
+    async def put_status(
+        self, kind: Kind, before: JsonObject, status: JsonObject, *, unwritten: bool = False
+    ) -> JsonObject:
+        """Write the status and return the newest version; `unwritten`: the status of `before` was never written."""
+        if same(object_at(before, "status"), status) and not unwritten:
+            return before
+        body: JsonObject = {**before, "status": status}
+        answer = await self.api.replace(kind, *_name(before), _plain(body), subresource="status")
+        return self._learnt(kind, cast("JsonObject", answer))
+
+    async def patch(self, kind: Kind, obj: JsonObject, patch: JsonObject) -> JsonObject:
+        """Apply a JSON merge patch; `Conflict` if the object has changed since it was read."""
+        version = text_at(obj, "metadata", "resourceVersion")
+        answer = await self.api.patch(kind, *_name(obj), patch, resource_version=version)
+        return self._learnt(kind, cast("JsonObject", answer))
+
+    async def create(self, kind: Kind, body: JsonObject, namespace: str) -> JsonObject:
+        """`Conflict` if the name is taken."""
+        answer = await self.api.create(kind, _plain(body), namespace)
+        return self._learnt(kind, cast("JsonObject", answer))
+
+    async def delete(self, kind: Kind, obj: JsonObject, *, as_seen: bool = False) -> JsonObject:
+        """Request the deletion of this very object; with `as_seen` only if it has not changed.
+
+        Returns:
+            The object with its deletion mark; unchanged if nothing delays its deletion or it was marked before.
+
+        Raises:
+            Conflict: it has changed, or another object has the name.
+        """
+        if is_deleting(obj):
+            return obj
+        version = text_at(obj, "metadata", "resourceVersion") if as_seen else ""
+        try:
+            answer = await self.api.delete(
+                kind, *_name(obj), uid=text_at(obj, "metadata", "uid"), resource_version=version
+            )
+        except Absent:
+            return obj
+        if text_at(cast("JsonObject", answer), "kind") != kind.name:
+            return obj
+        return self._learnt(kind, cast("JsonObject", answer))
+
+    async def let_go(self, kind: Kind, obj: JsonObject) -> None:
+        """Drop our finalizers, including those of former installations; others' stay."""
+        if not is_in_hand(self.names, obj):
+            return
+        kept = others_finalizers(self.names, obj)
+        body = {"metadata": {"uid": text_at(obj, "metadata", "uid"), "finalizers": kept}}
+        try:
+            answer = await self.api.patch(
+                kind, *_name(obj), body, resource_version=text_at(obj, "metadata", "resourceVersion")
+            )
+        except Absent:
+            return
+        if kept or not is_deleting(obj):
+            self._learnt(kind, cast("JsonObject", answer))
+
+    def _learnt(self, kind: Kind, answer: JsonObject) -> JsonObject:
+        self._cache.learn(kind, cast("kube.JsonObject", answer))
+        return answer
+
+
+class WriteActivities(Activities):
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    @activity.defn(name=PutObject.activity)
+    async def put(self, action: PutObject) -> Stored:
+        return Stored(obj=await self._writer.put(action.kind, action.before, action.after))
+
+    @activity.defn(name=PutStatus.activity)
+    async def put_status(self, action: PutStatus) -> Stored:
+        status = object_at(action.after, "status")
+        return Stored(obj=await self._writer.put_status(action.kind, action.before, status))
+
+    @activity.defn(name=LetGo.activity)
+    async def let_go(self, action: LetGo) -> Stored:
+        await self._writer.let_go(action.kind, action.before)
+        return Stored(obj=action.after)
+
+
+def _name(obj: JsonObject) -> tuple[str, str]:
+    return text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
+
+
+def _plain(obj: JsonObject) -> kube.JsonObject:
+    """Without managedFields, which stay unchanged when omitted."""
+    metadata = {name: value for name, value in object_at(obj, "metadata").items() if name != "managedFields"}
+    return {**obj, "metadata": metadata}

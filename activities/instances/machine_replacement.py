@@ -1,0 +1,320 @@
+"""Machines are deleted, and replaced before that where policy says so; `domain/instances/replacements.py` says how.
+
+    ask:  room in the node group? ──► replicas + 1 with the mark ──► annotate the Machine
+    end:  (annotate the Machine, if it goes) ──► replicas - 1 without the mark
+    delete:  room in the node group? ──► end ──► delete the Machine, by its uid; before the end, if others are marked
+
+Each step can be repeated after a lost answer or a crash: the mark says what was asked for, and every patch of a
+MachineDeployment has the resourceVersion that it was decided upon.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from contextlib import suppress
+
+from temporalio import activity
+
+from activities import attempt
+from activities.activity_class import Activities
+from activities.instances import metrics
+from activities.instances.cache import InstanceCache
+from activities.instances.disruption_budget import Disruptions
+from domain.identity import Key
+from domain.instances import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
+from domain.instances.actions import Asked, AskReplacement, DeleteOwner, EndReplacement, Taking
+from domain.instances.constants import DELETE_FIRST_ANNOTATION
+from domain.instances.disruption_budget import Turn
+from domain.instances.names import InstanceKey
+from domain.instances.notices import about, on_each
+from domain.instances.replacements import (
+    REPLACED,
+    Mark,
+    Replaced,
+    Replacement,
+    UnreplaceableError,
+    Unreplaced,
+    check_replaceable,
+    deployment_of,
+    is_replaced,
+    mark_of,
+    newcomers,
+    replaced_by,
+    surplus_of,
+)
+from domain.instances.resources import Machine, MachineDeployment, MachineSet
+from domain.notices import Notice, Reported, normal, warning
+from engine.clock import now
+from engine.errors import Absent, Conflict, Denied, Invalid, Unavailable
+from engine.kube import KubeApi
+from engine.kube.json import mapping
+
+_ATTEMPTS = 10
+_REPLACE = "replace-first"
+
+log = logging.getLogger(__name__)
+
+
+class MachineActivities(Activities):
+    """The actions on Machines."""
+
+    def __init__(self, kube: KubeApi, cache: InstanceCache, disruptions: Disruptions) -> None:
+        self._kube = kube
+        self._cache = cache
+        self._disruptions = disruptions
+        # By namespace and MachineDeployment: a storm takes many of its Machines, and conflicts would exhaust attempts.
+        self._locks: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @activity.defn(name=AskReplacement.activity)
+    async def ask_replacement(self, wanted: AskReplacement) -> Asked:
+        """Scale its MachineDeployment by one because of the Machine, once it is its turn."""
+        machine = await self._standing(wanted)
+        if machine is None:
+            return Asked(turn=Turn(at=now()))
+        notices: list[Notice] = []
+        try:
+            async with self._locks[wanted.namespace, deployment_of(machine)]:
+                asked = await self._asked(machine, wanted, notices)
+        except (UnreplaceableError, Denied, Invalid) as error:
+            metrics.reacted(_REPLACE, wanted.because, metrics.Outcome.REFUSED)
+            said = f"not replaced before it is deleted because of {wanted.cause}: {error}"
+            why = Unreplaced(uid=wanted.uid, why=str(error))
+            notices.append(warning("NotReplacedFirst", said, about=about(machine)))
+            return Asked(turn=Turn(at=now()), unreplaced=why, notices=tuple(notices))
+        if asked.turn.why:
+            metrics.reacted(_REPLACE, wanted.because, metrics.Outcome.WAITS)
+        return asked.model_copy(update={"notices": tuple(notices)})
+
+    @activity.defn(name=EndReplacement.activity)
+    async def end_replacement(self, end: EndReplacement) -> Reported:
+        """Lower the replicas again; a Machine that stays is no longer the first to be deleted."""
+        notices: list[Notice] = []
+        if end.keep:
+            machine = await self._standing(end)
+            if machine is not None and is_replaced(machine):
+                await self._annotate(machine, None)
+        if end.deployment:
+            async with self._locks[end.namespace, end.deployment]:
+                await self._lowered(end, notices, kept=end.keep)
+        if end.keep:
+            await self._disruptions.end(end.key.name)
+        return Reported(notices=tuple(notices))
+
+    @activity.defn(name=DeleteOwner.activity)
+    async def delete_machine(self, deletion: DeleteOwner) -> Taking:
+        """Delete the Machine once it is its turn; if it is gone or was recreated under its name, nothing is deleted."""
+        machine = await self._standing(deletion)
+        if machine is None:
+            # Another client has done it, or an earlier attempt, which could not report it.
+            return Taking(
+                turn=Turn(at=now()), notices=await self._taken_earlier(deletion) if attempt.repeated() else ()
+            )
+        turn = await self._disruptions.begin(machine, taken=deletion.taken, most=deletion.most, policy=deletion.policy)
+        if turn.why:
+            metrics.reacted("delete-machine", deletion.because, metrics.Outcome.WAITS)
+            return Taking(turn=turn)
+        notices: list[Notice] = []
+        if not deletion.deployment:
+            await self._deleted(deletion, notices)
+            return Taking(turn=turn, notices=tuple(notices))
+        async with self._locks[deletion.namespace, deletion.deployment]:
+            if await self._alone(deletion):
+                await self._replaced(machine, deletion, notices)
+                await self._deleted(deletion, notices)
+            else:
+                await self._deleted(deletion, notices)
+                await self._replaced(machine, deletion, notices)
+        return Taking(turn=turn, notices=tuple(notices))
+
+    async def _deleted(self, deletion: DeleteOwner, notices: list[Notice]) -> None:
+        """Delete the Machine, and report it unless it is gone."""
+        try:
+            answer = await self._kube.delete(MACHINE, deletion.namespace, deletion.name, uid=deletion.uid)
+        except (Absent, Conflict):
+            return
+        if mapping(answer, "metadata").get("uid") == deletion.uid:
+            self._cache.learn(MACHINE, answer)
+        metrics.reacted("delete-machine", deletion.because, timed=not deletion.deployment)
+        notices += self._taken(deletion)
+
+    def _taken(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
+        said = f"deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
+        machine = Key(kind=MACHINE.name, namespace=deletion.namespace, name=deletion.name, uid=deletion.uid)
+        return on_each((machine,), warning, "InstanceTaken", said)
+
+    async def _taken_earlier(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
+        """What an earlier attempt could not report, which may have died before it lowered the replicas."""
+        notices = [*self._taken(deletion)]
+        if deletion.deployment:
+            async with self._locks[deletion.namespace, deletion.deployment]:
+                with suppress(Denied, Invalid):  # the mark is tried again once the Machine is gone
+                    await self._lowered(deletion, notices)
+        return tuple(notices)
+
+    async def _alone(self, deletion: DeleteOwner) -> bool:
+        """Whether no other Machine of the MachineDeployment is being replaced."""
+        try:
+            mark = _readable(await self._deployment(deletion.namespace, deletion.deployment))
+        except (Denied, Invalid):
+            return True
+        return mark is None or len(mark.machines) <= 1
+
+    async def _replaced(self, machine: Machine, deletion: DeleteOwner, notices: list[Notice]) -> None:
+        """Lower the replicas, so that the Machine is not replaced once more."""
+        try:
+            await self._annotate(machine, REPLACED)
+            ready = await self._lowered(deletion, notices)
+        except (Denied, Invalid) as error:
+            # AWS takes the instance all the same; the mark is tried again once the Machine goes.
+            log.warning("Machine %s is deleted, and its replacement stays: %s", machine.key.path, error)
+            ready = False
+        outcome = metrics.Outcome.DONE if ready else metrics.Outcome.INCOMPLETE
+        metrics.reacted(_REPLACE, deletion.because, outcome)
+
+    async def _standing(self, which: AskReplacement | EndReplacement | DeleteOwner) -> Machine | None:
+        """The Machine with that uid from the API server, None if it is gone or being deleted."""
+        found = await self._cache.fresh(MACHINE, which.namespace, which.name)
+        machine = Machine.model_validate(found) if found else None
+        return machine if machine and machine.metadata.uid == which.uid and not machine.metadata.deleting else None
+
+    async def _asked(self, machine: Machine, wanted: AskReplacement, notices: list[Notice]) -> Asked:
+        """Mark the MachineDeployment and its Machine, unless that is done.
+
+        Raises:
+            UnreplaceableError: the MachineDeployment is not to be scaled.
+            Denied, Invalid: it may not be scaled, or the Machine not be annotated.
+        """
+        name, key = deployment_of(machine), InstanceKey.of(wanted.key)
+        machine_set = await self._machine_set(machine)
+        turn: Turn | None = None
+        for _ in range(_ATTEMPTS):
+            deployment = await self._deployment(wanted.namespace, name)
+            mark = mark_of(deployment.metadata.annotations) if deployment else None
+            if deployment is not None and mark is not None and (one := mark.of(wanted.uid)):
+                await self._annotated(machine, wanted, name, notices)
+                if not notices and (turn is not None or attempt.repeated()):
+                    notices.append(_replacement_asked(deployment, wanted, mark.expected))
+                named = {"deployment": name, "namespace": wanted.namespace, "name": wanted.name, "uid": wanted.uid}
+                marked = Replacement.model_validate({**named, "asked_at": one.at})
+                return Asked(turn=turn or Turn(at=now()), replacement=marked)
+            if is_replaced(machine):
+                return Asked(turn=Turn(at=now()))  # and lowered again: only its deletion is left
+            mark = check_replaceable(machine, machine_set, deployment)
+            if turn is None:
+                turn = await self._disruptions.begin(
+                    machine, taken=wanted.taken, most=wanted.most, policy=wanted.policy
+                )
+            if turn.why or deployment is None:
+                return Asked(turn=turn)
+            place = {"account": key.account, "region": key.region, "instance": key.instance_id}
+            one = Replaced.model_validate({**place, "name": wanted.name, "uid": wanted.uid, "at": now()})
+            if await self._written(deployment, mark.begun(one)):
+                notices.append(_replacement_asked(deployment, wanted, mark.expected + 1))
+        raise Unavailable(f"MachineDeployment {wanted.namespace}/{name} is written by others all the time")
+
+    async def _annotated(
+        self, machine: Machine, wanted: AskReplacement, deployment: str, notices: list[Notice]
+    ) -> None:
+        """Have the Machine be the first to be deleted; where that is refused no replacement is wanted."""
+        try:
+            await self._annotate(machine, REPLACED)
+        except (Denied, Invalid):
+            named = {"namespace": wanted.namespace, "name": wanted.name, "uid": wanted.uid, "deployment": deployment}
+            await self._lowered(EndReplacement.model_validate({"key": wanted.key, **named}), notices, kept=True)
+            raise
+
+    async def _lowered(self, which: EndReplacement | DeleteOwner, notices: list[Notice], *, kept: bool = False) -> bool:
+        """Lower the replicas and remove the mark, unless that is done; returns whether the replacement is ready."""
+        for again in range(_ATTEMPTS):
+            deployment = await self._deployment(which.namespace, which.deployment)
+            before = _readable(deployment)
+            if deployment is None or before is None or before.of(which.uid) is None:
+                if deployment is not None and (again or attempt.repeated()):
+                    said = (
+                        f"scaled back to {deployment.spec.replicas}: Machine {which.name} {'stays' if kept else 'goes'}"
+                    )
+                    notices.append(normal("ReplacementEnded", said, about=about(deployment)))
+                return True
+            members = self._cache.members(which.namespace, which.deployment)
+            young = replaced_by(before, members).get(which.uid)
+            replicas = deployment.spec.replicas or 0
+            after = before.seen(replicas).ended(which.uid, young.metadata.uid if young and not kept else "")
+            gone = all(each.metadata.uid != which.uid for each in members)
+            if (kept or (gone and len(before.machines) > 1)) and after.expected < replicas:
+                await self._spare(which, before, members)
+            if not await self._written(deployment, after):
+                continue
+            scaled = f"scaled from {replicas} to {after.expected}" if after.expected != replicas else "not scaled back"
+            if kept:
+                because = f"Machine {which.name} stays"
+            else:
+                because = f"Machine {which.name} goes, "
+                because += f"replaced by {young.metadata.name}" if young else "its replacement is not ready"
+            notices.append(normal("ReplacementEnded", f"{scaled}: {because}", about=about(deployment)))
+            return young is not None
+        raise Unavailable(f"MachineDeployment {which.namespace}/{which.deployment} is written by others all the time")
+
+    async def _spare(self, which: EndReplacement | DeleteOwner, mark: Mark, members: tuple[Machine, ...]) -> None:
+        """Have a replacement that is not needed any more be deleted first, the same one in each attempt."""
+        value = surplus_of(which.uid)
+        told = (each for each in members if each.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == value)
+        spare = next(told, None) or next(reversed(newcomers(mark, members)), None)
+        if spare is None:
+            return
+        await self._annotate(spare, value)
+        if len(mark.machines) > 1 and not spare.metadata.deleting:
+            meta = spare.metadata
+            with suppress(Absent, Conflict):
+                await self._kube.delete(MACHINE, meta.namespace, meta.name, uid=meta.uid)
+
+    async def _annotate(self, machine: Machine, value: str | None) -> None:
+        """Set Cluster API's annotation unless it is set, or remove ours; a Machine that is gone needs none."""
+        meta = machine.metadata
+        if value is not None and DELETE_FIRST_ANNOTATION in meta.annotations:
+            return
+        patch = {"metadata": {"uid": meta.uid, "annotations": {DELETE_FIRST_ANNOTATION: value}}}
+        try:
+            self._cache.learn(MACHINE, await self._kube.patch(MACHINE, meta.namespace, meta.name, patch))
+        except (Absent, Conflict):
+            return
+
+    async def _deployment(self, namespace: str, name: str) -> MachineDeployment | None:
+        found = await self._cache.fresh(MACHINE_DEPLOYMENT, namespace, name) if name else None
+        return MachineDeployment.model_validate(found) if found else None
+
+    async def _machine_set(self, machine: Machine) -> MachineSet | None:
+        owners = machine.metadata.owner_references
+        name = next((each.name for each in owners if each.kind == MACHINE_SET.name), "")
+        if not name:
+            return None
+        try:
+            return MachineSet.model_validate(await self._kube.get(MACHINE_SET, machine.metadata.namespace, name))
+        except Absent:
+            return None
+
+    async def _written(self, deployment: MachineDeployment, mark: Mark) -> bool:
+        """Write mark and replicas over the version that was read; returns whether that succeeded."""
+        meta = deployment.metadata
+        try:
+            answer = await self._kube.patch(
+                MACHINE_DEPLOYMENT, meta.namespace, meta.name, mark.patch, resource_version=meta.resource_version
+            )
+        except (Absent, Conflict):
+            return False
+        self._cache.learn(MACHINE_DEPLOYMENT, answer)
+        return True
+
+
+def _replacement_asked(deployment: MachineDeployment, wanted: AskReplacement, replicas: int) -> Notice:
+    said = f"scaled from {replicas - 1} to {replicas}: Machine {wanted.name} is replaced before it is deleted"
+    return normal("ReplacementAsked", f"{said} because of {wanted.cause}", about=about(deployment))
+
+
+def _readable(deployment: MachineDeployment | None) -> Mark | None:
+    """The mark; None where there is none that can be read."""
+    try:
+        return mark_of(deployment.metadata.annotations) if deployment else None
+    except UnreplaceableError:
+        return None

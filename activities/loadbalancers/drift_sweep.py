@@ -1,0 +1,118 @@
+"""The sweep: compares every project with its load balancers and machines, as changes in the cloud send no event.
+
+Five lists per project show all differences. An annotation wakes an object that differs; its lifecycle removes it once
+everything is correct, and the sweep skips it until then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from temporalio import activity
+
+from activities.activity_class import Activities
+from activities.loadbalancers import metrics
+from activities.loadbalancers.metrics import Swept
+from activities.loadbalancers.pass_context import PassContext
+from activities.openstack.observation import ProjectCloud, observe_project
+from activities.openstack.session import Project
+from activities.replaced_operator import HELD_FOR
+from domain.loadbalancers import LOAD_BALANCER
+from domain.loadbalancers.cloud.sweep import difference_of_balancer, difference_of_machine, orphans, to_be_compared
+from domain.loadbalancers.constants import DRIFT_ANNOTATION
+from domain.loadbalancers.passes import SweepKnown, SweepProjects, SweptProjects
+from domain.loadbalancers.project import ProjectReference
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.passes import swept
+from domain.resource import timestamp
+from domain.writes import JsonPatch
+from engine.clock import now
+from engine.errors import ApiError
+
+# Objects that are compared without yielding to the event loop.
+TOGETHER = 100
+SWEEP = timedelta(minutes=5)
+
+Owner = LoadBalancer | LoadBalancerMachine
+
+
+class SweepActivities(Activities):
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
+
+    @activity.defn(name=SweepProjects.activity)
+    async def sweep_projects(self, look: SweepProjects) -> SweptProjects:
+        moment, due = now(), look.memory.next_sweep
+        if due is not None and moment < due:
+            return _world(look, "all projects have been compared", due)
+        context = self._context
+        if not (look.dry_run or context.settings.observing) and (leader := await context.leads(LOAD_BALANCER)):
+            return _world(look, leader, moment + HELD_FOR)
+        balancers = await context.everywhere(LoadBalancer)
+        machines = await context.everywhere(LoadBalancerMachine)
+        if not balancers and not machines:
+            return _world(look, "there is no load balancer", None)
+        projects, troubles = await self._projects((*balancers, *machines))
+        owners = {(each.metadata.namespace, each.metadata.name): each for each in balancers}
+        uids = {each.metadata.uid for each in (*balancers, *machines)}
+        found: dict[str, Swept] = {}
+        for project, members in projects.values():
+            try:
+                cloud = await asyncio.to_thread(observe_project, project)
+            except ApiError as error:
+                troubles.append(error.message)
+                continue
+            differing = 0
+            for number, each in enumerate(members, 1):
+                if number % TOGETHER == 0:
+                    await asyncio.sleep(0)  # let heartbeats of other activities go out
+                difference = _difference(each, cloud, owners, moment)
+                differing += bool(difference)
+                if difference and not (look.dry_run or context.hold(each.metadata)):
+                    await self._tell(each, moment)
+            lost = orphans(cloud.security_groups, cloud.ports, cloud.servers, uids)
+            found[project.place[-1]] = Swept(differing=differing, orphans=lost)
+        metrics.SWEEPS.swept(found, (context.settings.sweep or SWEEP))
+        differed = sum(each.differing for each in found.values())
+        why = f"{len(projects)} projects were compared, {differed} of {len(uids)} objects differed"
+        return _world(look, "; ".join((why, *sorted(set(troubles)))), moment + (context.settings.sweep or SWEEP))
+
+    async def _projects(
+        self, objects: Iterable[Owner]
+    ) -> tuple[dict[tuple[str, ...], tuple[Project, list[Owner]]], list[str]]:
+        """Projects with the owners of their objects; several Secrets may lead to one project."""
+        by_reference: defaultdict[ProjectReference, list[Owner]] = defaultdict(list)
+        for each in objects:
+            if to_be_compared(each):
+                reference = ProjectReference.of(each.spec.infrastructure, each.metadata.namespace)
+                by_reference[reference].append(each)
+        found: dict[tuple[str, ...], tuple[Project, list[Owner]]] = {}
+        troubles = []
+        for reference, members in by_reference.items():
+            try:
+                project = await asyncio.to_thread(self._context.projects.project, reference)
+            except ApiError as error:
+                troubles.append(error.message)
+                continue
+            found.setdefault(project.place, (project, []))[1].extend(members)
+        return found, troubles
+
+    async def _tell(self, differs: Owner, moment: datetime) -> None:
+        meta = differs.metadata
+        patch: JsonPatch = {"metadata": {"annotations": {DRIFT_ANNOTATION: timestamp(moment)}}}
+        await self._context.patch(differs.kind_of, meta.namespace, meta.name, patch)
+
+
+def _difference(each: Owner, cloud: ProjectCloud, owners: dict[tuple[str, str], LoadBalancer], moment: datetime) -> str:
+    if isinstance(each, LoadBalancer):
+        return difference_of_balancer(each, cloud.of_load_balancer(each), moment)
+    reference = each.spec.load_balancer_ref
+    owner = owners.get((reference.namespace, reference.name))
+    return difference_of_machine(each, cloud.of_machine(each), owner) if owner else ""
+
+
+def _world(look: SweepProjects, why: str, due: datetime | None) -> SweptProjects:
+    return SweptProjects(key=look.key, known=SweepKnown(next_sweep=due), decision=swept(why, due, over="projects"))

@@ -1,0 +1,30 @@
+"""Whether one of yawol's four controllers still leads, each by its own leader election.
+
+While a controller leads, neither its kind's objects nor their resources in the cloud are changed or observed.
+"""
+
+from __future__ import annotations
+
+from activities.replaced_operator import Leaders
+from domain.identity import Kind
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
+from domain.loadbalancers.constants import LOAD_BALANCER_LEASE, MACHINE_LEASE, SERVICE_LEASE, SET_LEASE
+from engine.kube import KubeApi
+
+LEASES = {
+    SERVICE.name: SERVICE_LEASE,
+    LOAD_BALANCER.name: LOAD_BALANCER_LEASE,
+    LOAD_BALANCER_SET.name: SET_LEASE,
+    LOAD_BALANCER_MACHINE.name: MACHINE_LEASE,
+}
+
+
+class Predecessor:
+    def __init__(self, kube: KubeApi, namespace: str, kind: Kind) -> None:
+        self._leaders = Leaders(kube)
+        self._namespace = namespace
+        self._lease = LEASES[kind.name]
+
+    async def leads(self) -> str:
+        """Why its objects must be left alone now; empty if it does not lead."""
+        return await self._leaders.leads("yawol", self._namespace, self._lease)

@@ -1,0 +1,21 @@
+"""The limits of one tenant of 3scale in this process (`activities/circuit_breaker.py`).
+
+While one call tests whether a hanging tenant answers again, all others are refused for a pause: hundreds of passes
+every few seconds would take the CPU of other tenants.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar
+
+from activities.circuit_breaker import PAUSE, CallGuard
+
+
+class Guard(CallGuard):
+    one: ClassVar[str] = "tenant"
+    cloud: ClassVar[str] = "3scale"
+    busy: ClassVar[str] = "TenantBusy"
+    silent: ClassVar[str] = "TenantSilent"
+    full_delay: ClassVar[timedelta] = timedelta(seconds=1)
+    tried_delay: ClassVar[timedelta] = PAUSE

@@ -1,0 +1,236 @@
+"""The sweep: reads every tenant's lists periodically, for all of its objects together.
+
+    objects in sync, by tenant ─► one list of each of their kinds, page by page ─► those that differ get an annotation
+                               └► products and backends in turn, with everything below them ─┘
+
+3scale sends no events, so only the sweep finds manual changes there. The annotation wakes the object, whose pass
+compares and corrects all of its entries; until then the sweep skips it. Tenants are compared concurrently, each within
+its own budget of calls, so one that hangs is reported and delays no other. The first sweep comes one interval after the
+first object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from temporalio import activity
+
+from activities.activity_class import Activities
+from activities.threescale import metrics
+from activities.threescale.drift_comparison import Comparison
+from activities.threescale.errors import Call, of_known_shape
+from activities.threescale.pass_context import PassContext
+from activities.threescale.secrets import Secrets, insecure
+from domain.model import Model
+from domain.passes import swept
+from domain.refusal import ErrorType
+from domain.resource import CustomResource, timestamp
+from domain.threescale.calls import Read, SecretKey
+from domain.threescale.digests import DRIFT, LOOKED
+from domain.threescale.drift import (
+    COMPARED,
+    Lists,
+    differences,
+    in_step,
+    in_turn,
+    is_listed,
+    lists_for,
+    with_list,
+    without_owner,
+)
+from domain.threescale.observed import Memory
+from domain.threescale.passes import LONGEST_PASS, SweepTenants, ThreescaleWorld
+from domain.threescale.provider_account import NoAccount, ProviderAccount, plain
+from domain.threescale.resources import Application, DeveloperAccount
+from domain.threescale.resources.shared import LocalReference
+from engine.clock import now
+from engine.errors import Absent, ApiError, Denied
+from engine.pauses import held
+
+# How long a sweep compares objects; those that it does not reach wait for their next turn.
+COMPARES_FOR = LONGEST_PASS / 2
+SWEEP = timedelta(hours=1)
+# Products and Backends per tenant that a sweep compares with everything below them, in turn; about ten reads each.
+COMPARED_PER_SWEEP = 20
+# Errors of one object that every other object of the tenant would get, too.
+_OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
+
+
+class Members(Model):
+    """A tenant and its objects; `insecure` if one of them trusts any certificate.
+
+    `accounts` are the Secrets that lead to it, each with its own token.
+    """
+
+    accounts: tuple[ProviderAccount, ...]
+    insecure: bool
+    objects: tuple[CustomResource, ...]
+
+
+class Swept(Model):
+    """Differences in one tenant, and the errors that made the sweep incomplete."""
+
+    differing: int = 0
+    troubles: tuple[str, ...] = ()
+
+
+class SweepActivities(Activities):
+    def __init__(self, context: PassContext) -> None:
+        self._context = context
+
+    @activity.defn(name=SweepTenants.activity)
+    async def sweep_tenants(self, look: SweepTenants) -> ThreescaleWorld:
+        await self._context.cache.reached({})
+        moment, due, interval = now(), look.memory.next_sweep, self._context.settings.sweep or SWEEP
+        objects = self._context.cache.everything(*COMPARED)
+        if not objects:
+            return _world(look, "there is nothing in 3scale", None)
+        if due is None:
+            return _world(look, "the first sweep comes one interval after the first object", moment + interval)
+        if moment < due:
+            return _world(look, "all tenants have been compared", due)
+        secrets = self._context.secrets()
+        unread: set[str] = set()
+        tenants = await self._tenants(objects, secrets, unread)
+        found = await asyncio.gather(*(self._swept(each, secrets, moment, look) for each in tenants))
+        differed = sum(each.differing for each in found)
+        troubles = sorted(unread.union(*(each.troubles for each in found)))
+        why = f"{len(tenants)} tenants were compared, {differed} of {len(objects)} objects differed"
+        return _world(look, "; ".join((why, *troubles)), moment + interval, sweeps=look.memory.sweeps + 1)
+
+    async def _tenants(self, objects: Iterable[CustomResource], secrets: Secrets, unread: set[str]) -> list[Members]:
+        """Tenants with their objects; several Secrets may lead to one tenant, an unreadable one to none."""
+        accounts = {
+            (each.metadata.namespace, each.metadata.name): each
+            for each in objects
+            if isinstance(each, DeveloperAccount)
+        }
+        by_tenant: defaultdict[tuple[str, str, str], list[CustomResource]] = defaultdict(list)
+        known: defaultdict[tuple[str, str, str], dict[SecretKey, ProviderAccount]] = defaultdict(dict)
+        found: dict[tuple[str, str], ProviderAccount | NoAccount] = {}
+        for each in objects:
+            reference = _reference(each, accounts)
+            where = (each.metadata.namespace, reference.name if reference else "")
+            if where not in found:
+                try:
+                    found[where] = await secrets.account(each, reference)
+                except ApiError as error:
+                    unread.add(error.message)
+                    found[where] = NoAccount(why=error.message, waits_for="")
+            account = found[where]
+            if isinstance(account, ProviderAccount):
+                place = plain(account.url)
+                known[place].setdefault(account.token, account)
+                by_tenant[place].append(each)
+        return [
+            Members(accounts=tuple(known[place].values()), insecure=any(map(insecure, members)), objects=tuple(members))
+            for place, members in by_tenant.items()
+        ]
+
+    async def _swept(self, tenant: Members, secrets: Secrets, moment: datetime, look: SweepTenants) -> Swept:
+        lists, unread = await self._lists(tenant, secrets)
+        differing = [each.resource for each in differences(tenant.objects, lists)]
+        below, uncompared = await self._compared(tenant, lists, differing, look)
+        differing += below
+        unread += uncompared
+        untold = "" if look.dry_run else await self._told(differing, moment)
+        if not unread:
+            lost = without_owner(tenant.objects, lists)
+            url = tenant.accounts[0].url
+            metrics.swept(url, moment, differing=len(differing), without_owner=len(lost))
+        return Swept(differing=len(differing), troubles=tuple(filter(None, (*unread, untold))))
+
+    async def _lists(self, tenant: Members, secrets: Secrets) -> tuple[Lists, list[str]]:
+        lists, unread = Lists(), []
+        seat = self._context.tenants.calls(tenant.accounts[0].url, "", insecure=tenant.insecure).seat()
+        try:
+            async with seat:
+                for read in lists_for(each for each in tenant.objects if in_step(each)):
+                    try:
+                        answer = await self._answer(tenant, read, secrets)
+                        with of_known_shape(Call(method="GET", path=read.path, tenant=tenant.accounts[0].url)):
+                            lists = with_list(lists, read, answer)
+                    except ApiError as error:
+                        unread.append(error.message)
+        except ApiError as error:  # no free seat
+            unread.append(error.message)
+        return lists, unread
+
+    async def _compared(
+        self, tenant: Members, lists: Lists, differing: Sequence[CustomResource], look: SweepTenants
+    ) -> tuple[list[CustomResource], list[str]]:
+        """The objects in turn that differ below, and the errors of failed comparisons."""
+        comparison, found, unread = Comparison(self._context, lists), list[CustomResource](), list[str]()
+        known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
+        for each in in_turn(tenant.objects, look.memory.sweeps, COMPARED_PER_SWEEP):
+            if each.metadata.uid in known or not is_listed(each, lists) or await self._is_left_alone(each):
+                continue
+            if now() > ends:
+                unread.append(f"{tenant.accounts[0].url} was not compared completely within {COMPARES_FOR}")
+                break
+            try:
+                if await comparison.differs(each):
+                    found.append(each)
+            except ApiError as error:
+                unread.append(error.message)
+                if error.type in _OF_THE_TENANT:
+                    break
+        return found, unread
+
+    async def _answer(self, tenant: Members, read: Read, secrets: Secrets) -> object:
+        """Read with the first of the tenant's tokens that is allowed to; some may be revoked or have fewer rights."""
+        *others, last = tenant.accounts
+        for account in others:
+            with suppress(Denied):
+                return await self._read(tenant, account, read, secrets)
+        return await self._read(tenant, last, read, secrets)
+
+    async def _read(self, tenant: Members, account: ProviderAccount, read: Read, secrets: Secrets) -> object:
+        token = await secrets.text(account.token) or ""
+        return await self._context.tenants.calls(account.url, token, insecure=tenant.insecure).read(read, fresh=True)
+
+    async def _told(self, differing: Iterable[CustomResource], moment: datetime) -> str:
+        """Annotate the objects that differ; returns an error, empty if none."""
+        trouble = ""
+        for each in differing:
+            try:
+                await self._tell(each, moment)
+            except ApiError as error:
+                trouble = error.message
+        return trouble
+
+    async def _tell(self, differs: CustomResource, moment: datetime) -> None:
+        meta = differs.metadata
+        if await self._is_left_alone(differs):
+            return
+        patch: dict[str, object] = {"metadata": {"annotations": {DRIFT: timestamp(moment)}}}
+        try:
+            answer = await self._context.kube.patch(differs.kind_of, meta.namespace, meta.name, patch)
+        except Absent:
+            return
+        self._context.cache.learn(differs.kind_of, answer)
+
+    async def _is_left_alone(self, each: CustomResource) -> bool:
+        """Whether its own pass compares it already, or it must not be changed."""
+        meta = each.metadata
+        asked = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
+        hold = held(each.kind_of.area, meta.annotations, self._context.settings)
+        return asked or bool(hold) or bool(await self._context.predecessor.leads(meta.namespace))
+
+
+def _reference(each: CustomResource, accounts: dict[tuple[str, str], DeveloperAccount]) -> LocalReference | None:
+    """The object's reference to its tenant; for an Application its account's."""
+    if isinstance(each, Application):
+        owner = accounts.get((each.metadata.namespace, each.spec.account_cr.name))
+        return owner.spec.provider_account_ref if owner is not None else None
+    reference: object = getattr(getattr(each, "spec", None), "provider_account_ref", None)
+    return reference if isinstance(reference, LocalReference) else None
+
+
+def _world(look: SweepTenants, why: str, due: datetime | None, sweeps: int | None = None) -> ThreescaleWorld:
+    memory = Memory(next_sweep=due, sweeps=look.memory.sweeps if sweeps is None else sweeps)
+    return ThreescaleWorld(key=look.key, known=memory, decision=swept(why, due, over="tenants"))

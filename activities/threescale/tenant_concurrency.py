@@ -1,0 +1,135 @@
+"""The tenants that a worker calls: what they share, and what each has for itself.
+
+All share the process's connections. Each has its limits (`call_limits.py`), a number of seats for passes, and the lists
+that several passes request at the same time. Tenants are identified by their normalized addresses.
+
+A pass takes its seat at its first call and keeps it, so new passes cannot stop it. Without a free seat a pass waits for
+a while; if many wait already or the tenant does not answer, it ends at once as throttled and comes back
+(`tenant_backoff.py`). So a tenant that hangs never occupies all activities of the worker.
+
+A list whose read began a moment ago is shared by all passes that look for their own entry before they create it; after
+a call whose effect is unknown it is read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from activities.threescale.call_limits import Guard
+from activities.threescale.client import Connections, Tenant
+from activities.threescale.tenant_backoff import TenantBackoff
+from domain.threescale.calls import Read, SecretKey, Write
+from domain.threescale.provider_account import plain
+from engine.errors import Throttled
+
+MOST_WAITING = 25
+# Passes of one tenant that call 3scale concurrently, each with one call at a time.
+SEATS = 8
+LONGEST_WAIT = 20.0
+# Seconds after its start in which a list is shared.
+SHARED_SECONDS = 1.0
+
+_Shared = tuple[float, "asyncio.Task[object]"]
+
+
+class Share:
+    def __init__(self, address: str, seats: int) -> None:
+        self.guard = Guard(f"3scale at {address}", seats)
+        self.lists: dict[tuple[str, ...], _Shared] = {}
+        self._address = address
+        self._seats = asyncio.Semaphore(seats)
+        self._turns = TenantBackoff(seats)
+        self._waiting = 0
+        self._seated = 0
+        self._moved = 0.0  # when a pass last left a seat with an answer, or took one while all were free
+
+    @asynccontextmanager
+    async def seat(self) -> AsyncIterator[None]:
+        """The context of all calls of a pass.
+
+        Raises:
+            Throttled: no seat now; nothing was sent.
+        """
+        if self._seats.locked() and (self._waiting >= MOST_WAITING or self.guard.silences):
+            raise self._full()
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(LONGEST_WAIT):
+                await self._seats.acquire()
+        except TimeoutError:
+            raise self._full() from None
+        finally:
+            self._waiting -= 1
+        began = time.monotonic()
+        if not self._seated:
+            self._moved = began
+        self._seated += 1
+        try:
+            yield
+        finally:
+            self._seated -= 1
+            left = time.monotonic()
+            if not self.guard.silences:
+                self._moved = left
+            self._turns.sat(left - began)
+            self._seats.release()
+
+    def _full(self) -> Throttled:
+        message = f"3scale at {self._address}: the limit of concurrent reconciliations of one tenant is reached"
+        return Throttled(message, code=Guard.busy, delay=self._turns.away(time.monotonic() - self._moved))
+
+
+class Calls:
+    def __init__(self, tenant: Tenant, share: Share, token: str) -> None:
+        self._tenant = tenant
+        self._share = share
+        self._token = token
+
+    @asynccontextmanager
+    async def seat(self) -> AsyncIterator[None]:
+        async with self._share.seat():
+            yield
+
+    async def read(self, read: Read, *, fresh: bool) -> object:
+        """None if no object has that id. `fresh` requires a list whose read begins now."""
+        if not read.paged or "/" in read.path:
+            return await self._tenant.read(read)
+        key = (self._token, read.path, *(f"{name}={value}" for name, value in sorted(read.query.items())))
+        began, task = self._share.lists.get(key, (0.0, None))
+        if task is None or fresh or time.monotonic() - began > SHARED_SECONDS:
+            task = asyncio.create_task(self._tenant.read(read))
+            self._share.lists[key] = (time.monotonic(), task)
+            task.add_done_callback(lambda done: self._told(key, done))
+        return await asyncio.shield(task)
+
+    async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool) -> object:
+        """Return the answer, None if it is empty."""
+        return await self._tenant.write(write, texts, repeated=repeated)
+
+    def _told(self, key: tuple[str, ...], done: asyncio.Task[object]) -> None:
+        """Drop a list that failed, or that is too old to share."""
+        if done.cancelled() or done.exception() is not None:
+            self._drop(key, done)
+        else:
+            asyncio.get_running_loop().call_later(SHARED_SECONDS, self._drop, key, done)
+
+    def _drop(self, key: tuple[str, ...], task: asyncio.Task[object]) -> None:
+        if self._share.lists.get(key, (0.0, None))[1] is task:
+            del self._share.lists[key]
+
+
+class Tenants:
+    def __init__(self, connections: Connections, unverified: Connections, seats: int = SEATS) -> None:
+        self._connections = connections
+        self._unverified = unverified
+        self._seats = seats
+        self._shares: dict[tuple[str, str, str], Share] = {}
+
+    def calls(self, url: str, token: str, *, insecure: bool = False) -> Calls:
+        """A pass's calls on a tenant; `insecure` trusts any certificate."""
+        share = self._shares.setdefault(plain(url), Share(url, self._seats))
+        http = (self._unverified if insecure else self._connections).http
+        return Calls(Tenant(http, url, token, share.guard), share, token)

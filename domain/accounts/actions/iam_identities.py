@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import ClassVar
+
+from domain.accounts.actions.account_access import MemberAction
+from domain.decision import Facts
+from domain.identity import Key
+from domain.model import Model
+
+# A deletion in progress must search again.
+_MADE = {"identities_deleted": False}
+
+
+class EnsureSupportRole(MemberAction):
+    """Trusted by the operator and the jump role, with AdministratorAccess."""
+
+    activity: ClassVar[str] = "aws.ensure_support_role"
+    title: ClassVar[str] = "create support role ManagedOpenShift-Support-{iam_user_id}"
+    learns: ClassVar[Mapping[str, object]] = {"support_role": True, **_MADE}
+    awaited_when_cancelled: ClassVar[bool] = True
+
+    iam_user_id: str
+    jump_role: str
+    tags: dict[str, str]
+
+
+class AdminSecret(Facts):
+    """Identifies the Secret with the key; the key itself never leaves the activity."""
+
+    admin_secret: str
+
+
+class EnsureAdminUser(MemberAction):
+    """The user has AdministratorAccess, and one access key in the Secret `<account>-secret`.
+
+    An existing Secret is kept; without one all keys of the user are deleted first, so that no unknown key stays valid.
+    """
+
+    activity: ClassVar[str] = "aws.ensure_admin_user"
+    title: ClassVar[str] = "create user osdManagedAdmin-{iam_user_id} and Secret {secret}"
+    learns: ClassVar[Mapping[str, object]] = _MADE
+    result: ClassVar[type[Model] | None] = AdminSecret
+    awaited_when_cancelled: ClassVar[bool] = True
+
+    owner: Key
+    iam_user_id: str
+    secret: str
+    tags: dict[str, str]
+
+
+class DeleteIdentities(MemberAction):
+    """Deletes only identities with this Account's tags."""
+
+    activity: ClassVar[str] = "aws.delete_identities"
+    title: ClassVar[str] = "delete IAM users and roles of {name} in {account_id}"
+    learns: ClassVar[Mapping[str, object]] = {"identities_deleted": True}
+    # One attempt makes a dozen changes, which IAM throttles separately.
+    longest_retry: ClassVar[timedelta] = timedelta(seconds=15)
+
+    name: str
+    namespace: str
+
+
+class RotateKeys(MemberAction):
+    """Deletes all older keys of the admin user."""
+
+    activity: ClassVar[str] = "aws.rotate_keys"
+    title: ClassVar[str] = "rotate the key of osdManagedAdmin-{iam_user_id}"
+    learns: ClassVar[Mapping[str, object]] = {"keys_rotated": True}
+
+    owner: Key
+    iam_user_id: str
+    secret: str
+
+
+class EnsureFleetRole(MemberAction):
+    """The role has one inline policy and one trusted principal; our IAM user is deleted.
+
+    An existing role is updated without interruption.
+    """
+
+    activity: ClassVar[str] = "aws.ensure_fleet_role"
+    title: ClassVar[str] = "create role managed-sts-role for {trusted_arn}"
+    learns: ClassVar[Mapping[str, object]] = {"fleet_role": True}
+    awaited_when_cancelled: ClassVar[bool] = True
+
+    trusted_arn: str
+    name: str
+    namespace: str
+    tags: dict[str, str]
+
+
+class DeleteFleetRole(MemberAction):
+    """Ends all outside access to the account."""
+
+    activity: ClassVar[str] = "aws.delete_fleet_role"
+    title: ClassVar[str] = "delete role managed-sts-role in {account_id}"
+    learns: ClassVar[Mapping[str, object]] = {"fleet_role_deleted": True}

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar
+
+from domain.accounts.actions.account_access import MemberAction
+from domain.accounts.observed import AccountWorld, RegionOutcome
+from domain.decision import Facts
+from domain.identity import Key
+from domain.model import Model
+
+
+class Regions(Facts):
+    regions: tuple[str, ...]
+
+
+class ListRegions(MemberAction):
+    """In the partition's default region; OptInRequired means a new account and is retried."""
+
+    activity: ClassVar[str] = "aws.list_regions"
+    title: ClassVar[str] = "list the regions of {account_id}"
+    result: ClassVar[type[Model] | None] = Regions
+    first_retry: ClassVar[timedelta] = timedelta(seconds=5)
+    longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
+
+
+class InitializeRegion(MemberAction):
+    activity: ClassVar[str] = "aws.initialize_region"
+    slot_by: ClassVar[str] = "region"
+    title: ClassVar[str] = "initialise {region}"
+    result: ClassVar[type[Model] | None] = RegionOutcome
+    start_to_close: ClassVar[timedelta] = timedelta(minutes=15)
+    first_retry: ClassVar[timedelta] = timedelta(seconds=2)
+    longest_retry: ClassVar[timedelta] = timedelta(seconds=512)
+    awaited_when_cancelled: ClassVar[bool] = True
+
+    owner: Key
+    region: str
+    round: str
+    ami_owner: str
+    kms_key_id: str = ""
+    vcpu_quota: int = 0  # requested in the region without waiting for it; 0 requests nothing
+    tags: dict[str, str]
+    search: bool
+
+    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
+        assert isinstance(result, RegionOutcome)  # noqa: S101
+        known = world.known
+        asked = tuple(sorted({*known.vcpus_asked, *({self.region} if result.vcpus_asked else ())}))
+        return world.learn(outcomes={**known.outcomes, self.region: result}, vcpus_asked=asked)
+
+
+class EndLaunches(MemberAction):
+    activity: ClassVar[str] = "aws.end_launches"
+    slot_by: ClassVar[str] = "region"
+    title: ClassVar[str] = "terminate initialisation instances in {region}"
+
+    region: str
+    tags: dict[str, str]
+
+    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
+        return world.learn(cleaned={**world.known.cleaned, self.region: "no instance of ours runs there"})

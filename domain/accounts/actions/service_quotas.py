@@ -1,0 +1,64 @@
+"""Raising service quotas: one action for all quotas of a region."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from domain.accounts.actions.account_access import MemberAction
+from domain.accounts.observed import AccountWorld
+from domain.accounts.resources import ServiceQuota
+from domain.model import Model
+
+
+class QuotaStatuses(Model):
+    """By quota code: TODO, IN_PROGRESS, COMPLETED, DENIED, MANUAL_ACTION.
+
+    `vcpus_asked`: the region's initialisation has an open request for a code that is not listed.
+    """
+
+    statuses: dict[str, str]
+    vcpus_asked: bool = False
+
+
+class RaiseQuotas(MemberAction):
+    """Create missing quota requests in one region; polls by the server's retries until a status changes.
+
+    Attributes:
+        region: empty for account-wide quotas.
+        quotas: those that may have an open request now, with their last statuses.
+        since: earlier refusals are ignored.
+        vcpus_asked: the region's initialisation had an open request.
+    """
+
+    activity: ClassVar[str] = "aws.raise_quotas"
+    result: ClassVar[type[Model] | None] = QuotaStatuses
+    renewable: ClassVar[bool] = True
+
+    region: str
+    quotas: dict[str, ServiceQuota]
+    since: datetime | None = None
+    vcpus_asked: bool = False
+
+    @property
+    def slot(self) -> str:
+        return f"{self.activity}/{self.region or 'global'}"
+
+    @property
+    def summary(self) -> str:
+        if not self.quotas:
+            return f"wait for the vCPU quota of {self.region}"
+        return f"raise {len(self.quotas)} quotas {f'in {self.region}' if self.region else 'of the account'}"
+
+    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
+        assert isinstance(result, QuotaStatuses)  # noqa: S101 - the activity's type
+        stand = {
+            code: quota.model_copy(update={"status": result.statuses[code]})
+            for code, quota in self.quotas.items()
+            if code in result.statuses
+        }
+        before, asked = world.known.quota_news, {*world.known.vcpus_asked} - {self.region}
+        return world.learn(
+            quota_news={**before, self.region: {**before.get(self.region, {}), **stand}},
+            vcpus_asked=tuple(sorted(asked | {self.region} if result.vcpus_asked else asked)),
+        )
