@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
@@ -427,12 +426,10 @@ def _claims_ready(lab: Laboratory) -> int:
     return sum(claim.status.state == ClaimState.READY for claim in claims)
 
 
-Measurement = Callable[[Sizes, frozenset[str]], Coroutine[None, None, Found]]
-
 # Rows that run only on request.
 ON_REQUEST: frozenset[str] = frozenset({"8d", "8e"})
 # In the order of the documentation; each with its rows.
-MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
+MEASUREMENTS = (
     (frozenset({"d", "d2"}), ready_and_claimed),
     (frozenset({"e"}), idle),
     (frozenset({"f"}), pending),

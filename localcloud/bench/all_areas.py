@@ -46,6 +46,7 @@ from localcloud.threescale.control import ThreescaleControl
 TENANT = "shop"
 AGAIN_SECONDS = 0.5
 _LOOK_SECONDS = 1.0
+_SETTLING_SECONDS = 900.0
 _PRODUCT_PROCESSES = (WORKER, WATCH, EVENTS)
 # The Machine of a terminated instance is deleted, so an instance's end can be lost and be done twice.
 _REACTIONS = {"PERDURE_INSTANCES_REACTIONS": "terminated=delete-machine"}
@@ -337,7 +338,18 @@ class Everything:
         self.lab = lab
         self.areas = areas
 
-    async def settled(self, seconds: float, *, entirely: bool) -> tuple[float, list[str]]:
+    async def settle(self) -> float:
+        """Wait until everything is as it was asked for; returns the seconds.
+
+        Raises:
+            TimeoutError: it was not within a quarter of an hour; the message names what.
+        """
+        seconds, found = await self.settled()
+        if found:
+            raise TimeoutError(f"the objects did not settle: {'; '.join(found[:5])}")
+        return seconds
+
+    async def settled(self, seconds: float = _SETTLING_SECONDS, *, entirely: bool = True) -> tuple[float, list[str]]:
         """Waits until everything is as it was asked for; returns the seconds, and what was not so in the end."""
         began, told = time.monotonic(), time.monotonic()
         while True:

@@ -170,12 +170,10 @@ _SERVED: tuple[tuple[str, Callable[[Scene, Sizes], Coroutine[None, None, Found]]
     ("a", _singles),
 )
 
-Measurement = Callable[[Sizes, frozenset[str]], Coroutine[None, None, Found]]
-
 _STARVED = frozenset(f"s{share}" for share in SHARES)
 # Rows that run only on request: j and x take many minutes, and s needs root to set a quota.
 ON_REQUEST = frozenset({"j", "x"}) | _STARVED
-MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
+MEASUREMENTS = (
     (frozenset({"a", "b", "c", "d"}), served),
     (frozenset({"e"}), idle),
     (frozenset({"f1", "f2", "f3"}), ends),

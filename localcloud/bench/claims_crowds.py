@@ -59,16 +59,11 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
 async def _watched(on: Scene, seconds: float) -> tuple[int, int, Counter[str]]:
     """Requests without the constant ones, workflow tasks, all requests."""
     await on.lab.quiet()
-    mark, before = on.lab.audit_mark(), await _workflow_tasks(on)
+    mark, before = on.lab.audit_mark(), await on.lab.workflow_tasks()
     await asyncio.sleep(seconds)
-    requests, after = on.lab.requests_since(mark), await _workflow_tasks(on)
+    requests, after = on.lab.requests_since(mark), await on.lab.workflow_tasks()
     told = sum(count for name, count in requests.items() if not name.startswith(_STANDING))
     return told, after - before, requests
-
-
-async def _workflow_tasks(on: Scene) -> int:
-    histories = await on.lab.histories()
-    return sum(history.types["workflow_task_completed"] for history in histories.values())
 
 
 async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:

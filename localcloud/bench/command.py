@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from domain.model import Model
 from engine import command_groups
 from localcloud.building import BuildError
 from localcloud.cli import Output, TemporalOption
@@ -52,9 +52,7 @@ def register(app: typer.Typer) -> None:
 def bench(
     name: Annotated[
         Benchmark,
-        typer.Argument(
-            metavar="NAME", help="engine, accounts, claims, loadbalancers, threescale, instances, outages, day."
-        ),
+        typer.Argument(metavar="NAME", help=f"{', '.join(Benchmark)}."),
     ],
     only: Annotated[
         str,
@@ -74,8 +72,6 @@ def bench(
     ] = None,
     idle_accounts: Annotated[int, typer.Option(min=20, help="`accounts` i: how many idle Accounts.")] = 1000,
     quota_accounts: Annotated[int, typer.Option(min=1, help="`accounts` 8d: how many accounts.")] = 200,
-    idle_claims: Annotated[int, typer.Option(min=20, help="`claims` h, i and k: how many settled claims.")] = 1000,
-    held_claims: Annotated[int, typer.Option(min=20, help="`claims` j: how many settled claims.")] = 5000,
     starved_claims: Annotated[int, typer.Option(min=1, help="`claims` s: how many claims at once.")] = 300,
     growth_claims: Annotated[
         int, typer.Option(min=10, help="`claims` x: the most claims at once; also 100, 1,000, ... below it.")
@@ -83,14 +79,12 @@ def bench(
     balancers: Annotated[
         int, typer.Option(min=1, help="`loadbalancers` c: how many load balancers, with two machines each.")
     ] = 200,
-    at_once: Annotated[int, typer.Option(min=1, help="`loadbalancers` e and i: how many load balancers.")] = 20,
     products: Annotated[int, typer.Option(min=2, help="`threescale` d, e and l: how many settled products.")] = 200,
     crowd: Annotated[int, typer.Option(min=10, help="`threescale` j: products over ten tenants.")] = 500,
-    orders: Annotated[int, typer.Option(min=1, help="`threescale` g: how many random orders.")] = 20,
     namespaces: Annotated[int, typer.Option(min=2, help="`threescale` k: how many namespaces.")] = 500,
     lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: how many idle lifecycles are woken.")] = 200,
-    events: Annotated[int, typer.Option(min=40, help="`instances` c, g: how many events.")] = 5000,
-    storm: Annotated[int, typer.Option(min=10, help="`instances` e: how many instances are taken.")] = 1000,
+    event_count: Annotated[int, typer.Option("--events", min=40, help="`instances` c, g: how many events.")] = 5000,
+    storm_instances: Annotated[int, typer.Option("--storm", min=10, help="`instances` e: how many are taken.")] = 1000,
     outage_seconds: Annotated[
         float,
         typer.Option(
@@ -107,17 +101,11 @@ def bench(
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` for programs.")] = Output.TABLE,
 ) -> None:
     """Measure Perdure on a fresh local deployment and print the figures beside their goals."""
+    sizes = dict(locals())
     from localcloud.bench.figures import LoadMeter, Report, show
 
     end_as_by_ctrl_c()
-    sizes: dict[str, float] = {"idle_accounts": idle_accounts, "idle_claims": idle_claims, "held_claims": held_claims}
-    sizes |= {"quota_accounts": quota_accounts, "starved_claims": starved_claims, "growth_claims": growth_claims}
-    sizes |= {"products": products, "crowd": crowd, "orders": orders, "namespaces": namespaces}
-    sizes |= {"event_count": events, "storm_instances": storm, "outage_seconds": outage_seconds}
-    sizes |= {"fleet": fleet, "storm_minutes": storm_minutes, "minutes": minutes, "scale": scale}
-    if idle_seconds is not None:
-        sizes["idle_seconds"] = idle_seconds
-    work = _work(name, only, {"lifecycles": lifecycles, "balancers": balancers, "at_once": at_once, **sizes})
+    work = _work(name, only, sizes)
     try:
         choice = choices.chosen(temporal)
         with ConsoleNarrator(errors) as narrator:
@@ -162,60 +150,18 @@ def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
     return found, complaints
 
 
-def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measure]:
-    from localcloud.bench import (
-        accounts,
-        claims,
-        day,
-        engine,
-        idle,
-        instances_consumer,
-        loadbalancers,
-        loadbalancers_crowds,
-        outages,
-        threescale,
-    )
-
-    if name is Benchmark.ENGINE:
-        return [partial(engine.passes, int(sizes["lifecycles"]))]
-    if name is Benchmark.LOAD_BALANCERS:
-        sized = loadbalancers_crowds.Sizes.model_validate(_fields(loadbalancers_crowds.Sizes, sizes))
-        plain, crowds = loadbalancers.MEASUREMENTS, loadbalancers_crowds.MEASUREMENTS
-        found = _rows(only, [covered for covered, _ in (*plain, *crowds)], frozenset())
-        chosen: list[Measure] = [partial(measure, found) for covered, measure in plain if covered & found]
-        return chosen + [partial(measure, found, sizes=sized) for covered, measure in crowds if covered & found]
-    if name is Benchmark.THREESCALE:
-        rows = _rows(only, [covered for covered, _ in threescale.MEASUREMENTS], threescale.ON_REQUEST)
-        scale = threescale.Sizes.model_validate(_fields(threescale.Sizes, sizes))
-        return [partial(measure, scale, rows) for covered, measure in threescale.MEASUREMENTS if covered & rows]
-    if name is Benchmark.INSTANCES:
-        measurements = instances_consumer.MEASUREMENTS
-        asked = _rows(only, [covered for covered, _ in measurements], instances_consumer.ON_REQUEST)
-        of_events = instances_consumer.Sizes.model_validate(_fields(instances_consumer.Sizes, sizes))
-        return [partial(measure, of_events, asked) for covered, measure in measurements if covered & asked]
-    if name is Benchmark.OUTAGES:
-        asked = _rows(only, [covered for covered, _ in outages.MEASUREMENTS], outages.ON_REQUEST)
-        lengths = outages.Sizes.model_validate(_fields(outages.Sizes, sizes))
-        return [partial(measure, lengths, asked) for covered, measure in outages.MEASUREMENTS if covered & asked]
-    if name is Benchmark.IDLE:
-        asked = _rows(only, [covered for covered, _ in idle.MEASUREMENTS], frozenset())
-        still = idle.Sizes.model_validate(_fields(idle.Sizes, sizes))
-        return [partial(measure, still, asked) for covered, measure in idle.MEASUREMENTS if covered & asked]
-    if name is Benchmark.DAY:
-        asked = _rows(only, [covered for covered, _ in day.MEASUREMENTS], frozenset())
-        length = day.Sizes.model_validate(_fields(day.Sizes, sizes))
-        return [partial(measure, length, asked) for covered, measure in day.MEASUREMENTS if covered & asked]
-    area = accounts if name is Benchmark.ACCOUNTS else claims
-    rows = _rows(only, [covered for covered, _ in area.MEASUREMENTS], area.ON_REQUEST)
-    if name is Benchmark.ACCOUNTS:
-        of_accounts = accounts.Sizes.model_validate(_fields(accounts.Sizes, sizes))
-        return [partial(measure, of_accounts, rows) for covered, measure in accounts.MEASUREMENTS if covered & rows]
-    numbers = claims.Sizes.model_validate(_fields(claims.Sizes, sizes))
-    return [partial(measure, numbers, rows) for covered, measure in claims.MEASUREMENTS if covered & rows]
+# Modules of benchmarks whose name is another.
+_MODULES = {Benchmark.INSTANCES: "instances_consumer"}
 
 
-def _fields(of: type[Model], sizes: Mapping[str, float]) -> dict[str, float]:
-    return {field: size for field, size in sizes.items() if field in of.model_fields}
+def _work(name: Benchmark, only: str, sizes: Mapping[str, object]) -> list[Measure]:
+    """Measurements of the benchmark that have a row in `only`; `sizes` may hold what its `Sizes` do not know."""
+    module = import_module(f"localcloud.bench.{_MODULES.get(name, name.value)}")
+    measurements = module.MEASUREMENTS
+    rows = _rows(only, [covered for covered, _ in measurements], getattr(module, "ON_REQUEST", frozenset()))
+    known = {field: sizes[field] for field in module.Sizes.model_fields if sizes.get(field) is not None}
+    chosen = module.Sizes.model_validate(known)
+    return [partial(measure, chosen, rows) for covered, measure in measurements if covered & rows]
 
 
 def _rows(text: str, rows: Iterable[frozenset[str]], on_request: frozenset[str]) -> frozenset[str]:

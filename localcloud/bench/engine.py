@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.identity import Key
+from domain.model import Model
 from engine.temporal import wake
 from localcloud.bench.accounts import make_idle_accounts, settle
 from localcloud.bench.figures import Figure, Found, percentile
@@ -26,8 +27,13 @@ SINGLE_WAKES = 20
 PAUSE_SECONDS = 0.5
 
 
-async def passes(lifecycles: int) -> Found:
+class Sizes(Model):
+    lifecycles: int = 200
+
+
+async def passes(sizes: Sizes, rows: frozenset[str]) -> Found:
     """Row m."""
+    lifecycles = sizes.lifecycles
     async with laboratory((Cloud.AWS,), ACCOUNT, ACCOUNT_POOL) as lab:
         began = time.monotonic()
         await make_idle_accounts(lab, lifecycles)
@@ -112,3 +118,6 @@ def _latency(events: tuple[Event, ...]) -> timedelta:
 
 def _ms(seconds: float) -> float:
     return round(1000 * seconds, 1)
+
+
+MEASUREMENTS = ((frozenset({"m"}), passes),)

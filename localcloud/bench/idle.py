@@ -7,9 +7,7 @@ run        `perdure run`, all of these in one process: theirs stand still (SIGST
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -23,7 +21,6 @@ from localcloud.bench.laboratory import memory_of_mib, writes
 from localcloud.services import EVENTS, WATCH, WORKER
 
 _COUNTS = {"claims": 50, "accounts": 4, "instances": 20, "products": 20}
-_SETTLING_SECONDS = 900.0
 # Observations follow the last change by half a minute; the Leases of processes that stand still end.
 _REST_SECONDS = 60.0
 PROCESSES, RUN = "processes", "run"
@@ -38,9 +35,7 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
         await asyncio.gather(
             *(area.create(f"{name}-{n}") for name, area in on.areas.items() for n in range(_COUNTS[name]))
         )
-        _, found = await on.settled(_SETTLING_SECONDS, entirely=True)
-        if found:
-            raise TimeoutError(f"the objects did not settle: {'; '.join(found[:5])}")
+        await on.settle()
         parts = []
         if PROCESSES in rows:
             pids = {name: on.lab.deployment.service(name).pid for name in (WORKER, WATCH, EVENTS)}
@@ -56,7 +51,11 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
 async def _left_alone(on: Everything, row: str, sizes: Sizes, processes: dict[str, int]) -> Found:
     await asyncio.sleep(_REST_SECONDS)
     step(f"nothing is asked for during {sizes.idle_seconds:g} s")
-    mark, tasks, before = on.lab.audit_mark(), await _tasks(on), {n: _cpu(pid) for n, pid in processes.items()}
+    mark, tasks, before = (
+        on.lab.audit_mark(),
+        await on.lab.workflow_tasks(),
+        {n: _cpu(pid) for n, pid in processes.items()},
+    )
     await asyncio.sleep(sizes.idle_seconds)
     requests, minutes = on.lab.requests_since(mark), sizes.idle_seconds / 60
     used = {name: 100 * (_cpu(pid) - before[name]) / sizes.idle_seconds for name, pid in processes.items()}
@@ -73,7 +72,7 @@ async def _left_alone(on: Everything, row: str, sizes: Sizes, processes: dict[st
         Figure(
             row=row,
             what=f"writes but to Leases, workflow tasks, in {minutes:g} min",
-            measured=f"{writes(requests)}, {await _tasks(on) - tasks}",
+            measured=f"{writes(requests)}, {await on.lab.workflow_tasks() - tasks}",
         ),
         Figure(
             row=row,
@@ -94,24 +93,16 @@ async def _left_alone(on: Everything, row: str, sizes: Sizes, processes: dict[st
 
 @asynccontextmanager
 async def _in_one(on: Everything) -> AsyncIterator[asyncio.subprocess.Process]:
-    frozen = [name for name in (WORKER, WATCH, EVENTS) if on.lab.deployment.kill(name, signal.SIGSTOP)]
     environment = on.lab.deployment.program_env() | {"PERDURE_STATE": "", "PERDURE_HEALTH_PORT": "0"}
-    with on.lab.deployment.log("run").open("ab") as log:
-        command = (sys.executable, "-m", "starters.cli.main", "run")
-        process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=log, stderr=log)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        await process.wait()
-        for name in frozen:
-            on.lab.deployment.kill(name, signal.SIGCONT)
-
-
-async def _tasks(on: Everything) -> int:
-    histories = await on.lab.histories()
-    total: Counter[str] = sum((each.types for each in histories.values()), Counter())
-    return total["workflow_task_completed"]
+    async with on.lab.frozen(WORKER, WATCH, EVENTS):
+        with on.lab.deployment.log("run").open("ab") as log:
+            command = (sys.executable, "-m", "starters.cli.main", "run")
+            process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=log, stderr=log)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            await process.wait()
 
 
 def _cpu(pid: int) -> float:

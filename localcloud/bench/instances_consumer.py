@@ -18,7 +18,6 @@ import asyncio
 import itertools
 import json
 import random
-import signal
 import sys
 import time
 from collections import Counter
@@ -302,12 +301,11 @@ async def urgent(sizes: Sizes, rows: frozenset[str]) -> Found:
         taken, until = instances[:_URGENT], now()
         lives = [life(each, (*_LIFE[:-1], State.RUNNING), until) for each in instances]
         bodies = [body for bodies in zip(*lives, strict=True) for body in bodies]
-        await asyncio.to_thread(on.lab.deployment.kill, EVENTS, signal.SIGSTOP)
-        step(f"{len(bodies)} changes of state, then {len(taken)} Spot notices")
-        await on.send([*bodies, *(spot_warning(each, now()) for each in taken)])
-        on.labels.forget()
-        before, began = on.lab.cpu(), time.time()
-        await asyncio.to_thread(on.lab.deployment.kill, EVENTS, signal.SIGCONT)
+        async with on.lab.frozen(EVENTS):
+            step(f"{len(bodies)} changes of state, then {len(taken)} Spot notices")
+            await on.send([*bodies, *(spot_warning(each, now()) for each in taken)])
+            on.labels.forget()
+            before, began = on.lab.cpu(), time.time()
         await on.until(lambda: all(on.labels.first(each, INTERRUPTION_LABEL, "spot-terminate") for each in taken))
         spent = {name: seconds - before[name] for name, seconds in on.lab.cpu().items()}
         left = await asyncio.to_thread(on.left)
@@ -341,12 +339,11 @@ async def outage(row: str, service: str, sizes: Sizes, rows: frozenset[str]) -> 
         # When SQS itself is stopped, earlier messages are queued.
         if service == AWS:
             await on.send(changes)
-        await asyncio.to_thread(on.lab.deployment.kill, service, signal.SIGSTOP)
-        if service != AWS:
-            await on.send(changes)
-        await asyncio.sleep(seconds)
-        kept = "" if service == AWS else f"{on.left()} of {len(instances)} messages kept meanwhile, "
-        await asyncio.to_thread(on.lab.deployment.kill, service, signal.SIGCONT)
+        async with on.lab.frozen(service):
+            if service != AWS:
+                await on.send(changes)
+            await asyncio.sleep(seconds)
+            kept = "" if service == AWS else f"{on.left()} of {len(instances)} messages kept meanwhile, "
         began = time.time()
         done = await on.empty(seconds * 2 + 300)
         shown = await on.until(

@@ -149,6 +149,21 @@ class Laboratory:
                 used += of_session.user + of_session.system
         return used
 
+    async def workflow_tasks(self) -> int:
+        """How many were completed for the open workflows."""
+        return sum(each.types["workflow_task_completed"] for each in (await self.histories()).values())
+
+    @asynccontextmanager
+    async def frozen(self, *services: str) -> AsyncIterator[None]:
+        """Stop these services (SIGSTOP) within the context, so that connections to them hang instead of breaking."""
+        for each in services:
+            await asyncio.to_thread(self.deployment.kill, each, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for each in services:
+                await asyncio.to_thread(self.deployment.kill, each, signal.SIGCONT)
+
     @asynccontextmanager
     async def nobody_at_work(self, *, ready_seconds: float) -> AsyncIterator[None]:
         """Hide the context's changes from worker and watcher until all are made; both restart afterwards.

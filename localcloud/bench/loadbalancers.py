@@ -28,8 +28,8 @@ from domain.loadbalancers import LOAD_BALANCER
 from domain.resource import parse_timestamp
 from engine.kube.json import JsonObject, text
 from localcloud import environment
-from localcloud.bench import loadbalancers_traffic
 from localcloud.bench.figures import Figure, Found
+from localcloud.bench.loadbalancers_crowds import Sizes, at_once, settled
 from localcloud.bench.loadbalancers_things import (
     NAMESPACE_NAME,
     SECOND_PORT,
@@ -42,10 +42,11 @@ from localcloud.bench.loadbalancers_things import (
     scene,
     settle,
 )
+from localcloud.bench.loadbalancers_traffic import traffic
 from localcloud.machines.contract import Fare
 from localcloud.services import API_SERVER, TEMPORAL, WATCH, WORKER
 
-__all__ = ["MEASUREMENTS"]
+__all__ = ["MEASUREMENTS", "Sizes"]
 
 SLOW_BOOT_SECONDS = 60.0
 BOOT_TIMEOUT_SECONDS, GRACE_SECONDS = 20.0, 10.0
@@ -60,7 +61,7 @@ FAULTS = tuple(
 )
 
 
-async def calls(rows: frozenset[str]) -> Found:
+async def calls(_: Sizes, rows: frozenset[str]) -> Found:
     """Rows a, b and d."""
     figures: list[Figure] = []
     breakdown: dict[str, dict[str, int]] = {}
@@ -155,7 +156,7 @@ async def _to_bytes(on: Scene) -> Found:
     return Found(figures=(figure,))
 
 
-async def silent(_: frozenset[str]) -> Found:
+async def silent(sizes: Sizes, rows: frozenset[str]) -> Found:
     """Row g: no machine reports; everything is killed during the first boot."""
     with _shortened():
         return await _silent()
@@ -216,7 +217,7 @@ async def _everything_killed(on: Scene) -> None:
         await asyncio.to_thread(deployment.wait_service, name, other_than_pid=pid)
 
 
-async def disturbed(_: frozenset[str]) -> Found:
+async def disturbed(sizes: Sizes, rows: frozenset[str]) -> Found:
     """Row h, with one kind of call."""
     doubled, left, slowest = 0, 0, 0.0
     odd: dict[str, int] = {}
@@ -274,5 +275,7 @@ MEASUREMENTS = (
     (frozenset({"a", "b", "d"}), calls),
     (frozenset({"g"}), silent),
     (frozenset({"h"}), disturbed),
-    *loadbalancers_traffic.MEASUREMENTS,
+    (frozenset({"f1", "f2", "j"}), traffic),
+    (frozenset({"e", "i"}), at_once),
+    (frozenset({"c"}), settled),
 )

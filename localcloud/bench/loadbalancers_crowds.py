@@ -58,7 +58,7 @@ class Bare(Model):
     machines: tuple[MadeMachine, ...] = ()
 
 
-async def at_once(rows: frozenset[str], sizes: Sizes) -> Found:
+async def at_once(sizes: Sizes, rows: frozenset[str]) -> Found:
     """Rows e and i."""
     async with _reported() as on:
         await _warm(on)
@@ -142,7 +142,7 @@ async def _taken_over(on: Scene, bare: Bare) -> Found:
     return Found(figures=figures, breakdown=breakdown)
 
 
-async def settled(_: frozenset[str], sizes: Sizes) -> Found:
+async def settled(sizes: Sizes, rows: frozenset[str]) -> Found:
     """Row c; a shorter time shortens the sweep's interval, too."""
     with environment.kept():
         interval = min(sizes.idle_seconds, SWEEP_INTERVAL.total_seconds())
@@ -344,10 +344,3 @@ async def reported(on: Scene) -> AsyncIterator[None]:
     await asyncio.to_thread(lift_quotas, on)
     async with Reporter(on.lab.kube, on.lab.objects, control_plane.ground(on.lab.deployment.state)).at_work():
         yield
-
-
-# The rows of each deployment.
-MEASUREMENTS = (
-    (frozenset({"e", "i"}), at_once),
-    (frozenset({"c"}), settled),
-)

@@ -43,7 +43,7 @@ from localcloud.machines.contract import Fare, MachineView
 from localcloud.machines.vrrp import CHECK_SECONDS, FALL
 from localcloud.services import API_SERVER, TEMPORAL, WATCH, WORKER
 
-__all__ = ["MEASUREMENTS", "disturbances"]
+__all__ = ["disturbances", "traffic"]
 
 REQUESTS_PER_SECOND = 50
 REPLICAS = 2
@@ -262,7 +262,7 @@ async def _suffer(stage: Stage, row: str, what: str, strike: Disturbance) -> Suf
     )
 
 
-async def traffic(rows: frozenset[str]) -> Found:
+async def traffic(_: object, rows: frozenset[str]) -> Found:
     """Rows f and j."""
     suffered = await disturbances(rows)
     figures = tuple(
@@ -315,6 +315,3 @@ async def _until(holds: Callable[[], Awaitable[bool]], seconds: float = PATIENCE
     async with asyncio.timeout(seconds):
         while not await holds():  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECONDS)
-
-
-MEASUREMENTS = ((frozenset({"f1", "f2", "j"}), traffic),)
