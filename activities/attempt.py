@@ -1,8 +1,7 @@
 """What an activity knows of its own attempt: number, age, delay to the next, and whether to stop.
 
-Times are the server's, never the machine's. Attempts whose workers missed a heartbeat count, although the server counts
-them for another activity. Effects run on threads and must not be interrupted in the middle, so they check between steps
-whether they are cancelled.
+Times are the server's, never the machine's. Effects run on threads and must not be interrupted in the middle, so they
+check between steps whether they are cancelled.
 """
 
 from __future__ import annotations

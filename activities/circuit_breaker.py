@@ -1,9 +1,8 @@
 """Limits of one account or project in this process: concurrent calls, and a circuit breaker.
 
-Cloud clients block, and all accounts and projects share one thread pool. If one's endpoints hang, its calls would soon
-occupy every thread until they time out. So each has a limit of concurrent calls, far below the number of threads. After
-several calls in a row without an answer nothing is sent for half a minute; then one call at a time tests whether it
-answers again.
+Cloud clients block, and all share one thread pool: calls to endpoints that hang would soon occupy every thread. So each
+account or project has a limit of concurrent calls. After several calls in a row without an answer nothing is sent for
+half a minute; then one call at a time tests whether it answers again.
 
 A refused call was not sent: it ends at once as throttled, with a delay. Only missing answers count as silence: a
 refusal, a throttling or a broken connection ends quickly and occupies no thread.

@@ -4,9 +4,8 @@
        ^                        |
        +------ outdated --------+
 
-`domain/runner.py` has the rules of the sequence; `workflows/durable_driver.py` drives the same effects through
-Temporal. An action without an effect here is left to the object's own workflow. Running effects are never cancelled:
-each is one quick call whose answer would be lost.
+`domain/runner.py` has the rules of the sequence. An action without an effect here is left to the object's own workflow.
+Running effects are never cancelled: each is one quick call whose answer would be lost.
 
 - In order (`in_order`), actions run one after another; those after a refused one wait for the next decision.
 - An action refused as outdated is retried after a new observation, a limited number of times per pass.
@@ -92,7 +91,6 @@ class Inline(Generic[W]):
     """How passes are made.
 
     Attributes:
-        decide: the lifecycle's decision.
         effects: the functions of actions that run here, by activity.
         observe: reads the world; True: from the API instead of a cache. Without it a pass ends at the first refusal.
         places: limits concurrent actions; passes over many objects share it.

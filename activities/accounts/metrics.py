@@ -1,23 +1,8 @@
 """The account area's metrics that workers count as events happen, under the aws-account-operator's own names.
 
-| metric | recorded when |
-|---|---|
-| `account_ready_duration_seconds` | the Account's lifecycle sets its state to Ready: since its condition Creating |
-| `account_ccs_ready_duration_seconds` | the same for an account that the customer owns |
-| `account_claim_ready_duration_seconds` | the claim's lifecycle sets its state to Ready: since condition Unclaimed |
-| `account_claim_ccs_ready_duration_seconds` | the same for a claim on such an account: since its creation |
-| `account_claim_ccs_pending_duration_seconds` | never: such a claim is never Pending; kept for existing queries |
-| `account_claim_pending_duration_seconds` | a claim in state Pending is observed: its age |
-| `account_reuse_cleanup_duration_seconds` | a released claim drops its finalizer: since its deletion |
-| `account_reuse_cleanup_failures_total` | an attempt to rotate keys or to clean fails |
-| `accounts_closed_total` | a released account has been closed instead of kept |
-| `reconcile_duration_seconds` | an attempt of an activity ends: a pass, or a step of one |
-| `api_request_duration_seconds` | a request to Kubernetes or AWS for one of the area's lifecycles ends |
-| `aws_accounts`, `total_aws_accounts`, `perdure_create_budget_left` | the organization is counted |
-
-A transition is counted at the write that records it, whose resourceVersion prevents a second count. Durations lie
-between timestamps of the object, as in the replaced operator's `pkg/localmetrics`, except the clean-up, which includes
-waiting for other finalizers. `starters/watch/account_metrics.py` has the metrics that are computed at each scrape.
+`docs/metrics.md` lists them. A transition is counted at the write that records it, whose resourceVersion prevents a
+second count. Durations lie between timestamps of the object, as in the replaced operator's `pkg/localmetrics`, except
+the clean-up, which includes waiting for other finalizers.
 """
 
 from __future__ import annotations

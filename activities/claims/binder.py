@@ -3,12 +3,9 @@
     waiting claims --16 at once--> serve (binding.py) --> open their own workflows, when no claim waits
     expired claims ------'-------> end (claims.py) -----> inform their own workflows, when no claim waits
 
-A claim that arrives while others are served starts at once. One that cannot be served never delays the others: its own
-workflow is informed and asks again. A batch that is retried because its worker died wakes the claims bound meanwhile,
-whose workflows may not be open.
-
-Ends that need a decision (a limit, a person or a hold has moved them) are left to the claim's own workflow, as are
-claims whose serving or ending fails here.
+A claim that cannot be served never delays the others: its own workflow is informed and asks again, and it makes the
+ends that need a decision (a limit, a person or a hold has moved them). A batch that is retried because its worker died
+wakes the claims bound meanwhile, whose workflows may not be open.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
     ResourceClaim: unbound ones · ResourceHandle by its claim and by its pool · ResourcePoolScaling by its pool
 
-A pass waits until the cache has reached the versions that woke its lifecycle and those that its last pass wrote.
-Answers to writes are put in at once, and writes carry the version that was decided upon. An object that the cache lacks
-is looked up at the API server before it counts as missing.
+A pass waits until the cache has reached the versions that woke its lifecycle and those that its last pass wrote. An
+object that the cache lacks is looked up at the API server before it counts as missing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A handle bound twice because the answer to the first bind was lost.
-
-    bind without an answer --> the worker dies, or gives up waiting --> the claim gets another handle
-                           '-> ... the bind is done all the same, late
+"""A handle bound twice because the answer to the first bind was lost, and the worker died or gave up waiting.
 
 The claim's status names its handle. Another handle that names the claim is deleted with its resources if Perdure bound
 it; one that a person bound by hand stays, and `perdure audit claims` reports it.

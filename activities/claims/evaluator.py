@@ -4,15 +4,11 @@
     async with evaluator:
         checked = await evaluator.call(check_claim, request, Checked, key="ns/claim", author="ns")
 
-The functions are pure, from one model to one model, and run in processes that can only compute (evaluator_sandbox.py).
-Their sandbox and soft limits (domain/claims/templates) turn most hostile or mistaken templates into a clear error. This
-is the hard limit behind them: a call beyond its time or memory is killed with its process, and `EvaluationLimit` names
-the template. Other calls continue in other processes (evaluator_queueing.py). A process that dies by itself is
-replaced, and its call repeated once.
+The functions are pure, and run in processes that can only compute (evaluator_sandbox.py). Their sandbox and soft limits
+(domain/claims/templates) turn most hostile or mistaken templates into a clear error. Behind them a call beyond its time
+or memory is killed with its process. A process that dies by itself is replaced, and its call repeated once.
 
-The time limit is below the two seconds within which a hostile template has to end in a status. On 2 cores a call adds
-0.2 ms to the computation; an override of ten strings takes 0.8 ms. The first process starts in 0.3 s; a further one
-takes a few milliseconds and 7 MiB.
+The time limit is below the two seconds within which a hostile template has to end in a status.
 """
 
 from __future__ import annotations
@@ -129,8 +125,7 @@ class Evaluator:
 
         Raises:
             TemplateError: The function raised one.
-            EvaluationLimit: The call exceeded a limit or crashed its process, or the slow lane is full. A TemplateError
-                too.
+            EvaluationLimit: A TemplateError: a limit is exceeded, the process crashed, or the slow lane is full.
             EvaluationBug: The function raised anything else.
         """
         name = _name(function)

@@ -1,12 +1,8 @@
 """Which call runs next, fair to all when some authors' templates exceed their limits.
 
-A call waits in three queues, one after the other:
-
-1. the object's: calls for one object run one after another, so none occupies two processes;
-2. the author's (a claim's namespace): an author never occupies all processes. Objects and authors that exceeded a limit
-    recently wait in the slow lane instead, which is one process wide. It is short, since a waiting call occupies a
-    place of the binder or of an activity;
-3. the processes'.
+A call waits for its object (one call at a time), then for its author, a claim's namespace (never all processes), then
+for a process. Objects and authors that exceeded a limit recently wait in the slow lane instead, one process wide. It is
+short, since a waiting call occupies a place of the binder or of an activity.
 """
 
 from __future__ import annotations

@@ -3,19 +3,13 @@
     worker ── control ──► nursery (imports the functions, then only forks, kills and reaps)
        └───── requests ─► evaluator (one call at a time; JSON in, JSON out)
 
-The worker runs threads of Temporal's core and cannot fork. So it starts this file as a program, with an empty
-environment and no descriptor but the control socket; a fork of this single-threaded process is ready in a few
-milliseconds and shares its memory. It is run by path: importing the package around it would import the worker's
-dependencies.
+The worker has threads and cannot fork, so it starts this file as a program, with an empty environment and no descriptor
+but the control socket. It is run by path: importing the package around it would import the worker's dependencies.
 
-An evaluator, before it reads any request:
-
-- has limits of memory (its size after the imports plus a setting), files, processes and core dumps;
-- may make only the system calls that computing needs (seccomp, on x86-64 and arm64); others fail with EPERM. It can
-  open no file and no connection, start no program and signal no process;
-- is killed by the kernel's timer when a request exceeds its time, and with the nursery, which ends with the worker.
-
-Before it renders a template it writes the template's place into memory shared with the worker, which survives it.
+An evaluator has limits of memory, files, processes and core dumps before it reads any request; it may make only the
+system calls that computing needs (seccomp, on x86-64 and arm64; others fail with EPERM); the kernel's timer kills it
+when a request exceeds its time, and it ends with the nursery and the worker. Before it renders a template it writes the
+template's place into memory shared with the worker, which survives it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     handle marked as deleted --> resources, newest first --> claim (unless detached) --> finalizer of the handle dropped
 
-From the mark on the handle is not bound or renewed, and each pass continues from there. Deletion of the resources is
-requested, not awaited. The finalizer stays while a request fails and, in a batch, until all are marked.
+Deletion of the resources is requested, not awaited. The finalizer stays while a request fails and, in a batch, until
+all are marked.
 """
 
 from __future__ import annotations

@@ -1,20 +1,9 @@
-"""The claims area's metrics that workers count as events happen.
-
-| metric | recorded when |
-|---|---|
-| `perdure_resource_claim_bound_seconds` | a claim gets its handle: since it could have had one |
-| `perdure_resource_claim_ready_seconds` | a claim is ready for the first time: since it could have had a handle |
-| `perdure_resource_expiry_lateness_seconds` | an expired object is deleted: since its end |
-| `perdure_resource_bind_misses_total` | a handle that was chosen for a claim turned out to be taken, changed or gone |
-| `perdure_resource_claim_validation_failures_total` | a claim is refused that was not refused before |
-| `poolboy_process_time_seconds` | an attempt of an activity of the area ends |
+"""The claims area's metrics that workers count as events happen; `docs/metrics.md` lists them.
 
 A claim could have had a handle from its creation or its `spec.lifespan.start` on, whichever is later; time until
 approval is included. Kubernetes' timestamps are whole seconds, so a duration may be up to a second too long, and
-buckets below one second only say that it was quick. Ends are exact.
-
-`poolboy_process_time_seconds` has the name and labels of Poolboy 1.14.9 and later, which times nearly every method;
-here a method is an activity. The watcher exports metrics computed at each scrape.
+buckets below one second only say that it was quick. `poolboy_process_time_seconds` has the name and labels of Poolboy
+1.14.9 and later, which times nearly every method; here a method is an activity.
 """
 
 from __future__ import annotations

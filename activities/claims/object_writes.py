@@ -1,8 +1,7 @@
 """Writes the area's objects: as a whole, only if they differ, and only over the version that was decided upon.
 
-A patch that changes nothing costs the API server as much as one that does, so everything is compared first. A merge
-patch would keep removed entries of free-form maps and lists in statuses, so objects are replaced. The answer goes into
-the process's cache at once.
+A patch that changes nothing costs the API server as much as one that does. A merge patch would keep removed entries of
+free-form maps and lists in statuses, so objects are replaced.
 """
 
 from __future__ import annotations

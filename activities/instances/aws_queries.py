@@ -3,10 +3,8 @@
     query ──► a call for this account and region is running: gather   ┐ one call answers
          └──► none is: call at once, for all queries gathered by then ┘ up to 200 instances
 
-The hooks of a group are queried once for all of its instances in such an answer, beside the next call.
-
-Thousands of instances may be queried within seconds; EC2's limits are per account and region, and so are the calls.
-boto3 blocks, so each call takes a thread, and there is one call at a time per account and region.
+EC2's limits are per account and region, so there is one call at a time for each. The hooks of a group are queried once
+for all of its instances in such an answer, beside the next call.
 """
 
 from __future__ import annotations

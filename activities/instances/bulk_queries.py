@@ -1,8 +1,7 @@
 """EC2's state of every AWSMachine's or Node's instance, Auto Scaling's of every AWSMachinePool's group, by hundreds.
 
-AWSMachine and Node do not name their account. The region is in the provider id, and of several accounts in that region,
-the instance's own is the one that knows it. An instance that no account knows is reported as missing only if a single
-account could have had it.
+AWSMachine and Node do not name their account: of several in the region of the provider id, it is the one that knows the
+instance. An instance that no account knows is reported as missing only if a single account could have had it.
 """
 
 from __future__ import annotations

@@ -4,11 +4,9 @@
     Machine by name and by its MachineDeployment · MachineDeployment by the instances that it replaces
     Node by the id of its instance, where Nodes are served · InterruptionPolicy, all of them
 
-The cache lags the API server by some milliseconds. A pass says in which version it saw its AWSMachine last, and gets
-nothing older; answers to writes are put in at once. While a stream is broken the cache is not read: passes fail as
-Unavailable and are retried. A kind that is not installed (pools and policies are optional) has no objects.
-MachineDeployments are not waited for: until they are listed no replacement is seen, and what changes one reads it from
-the API server.
+A pass says in which version it saw its AWSMachine last, and gets nothing older. While a stream is broken passes fail as
+Unavailable and are retried. A kind that is not installed has no objects. MachineDeployments are not waited for: until
+they are listed no replacement is seen, and what changes one reads it from the API server.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
     AWSMachine --cluster--> AWSCluster, AWSManagedControlPlane --identityRef--> AWSClusterRoleIdentity --> roleARN
 
-An AWSMachine does not name its account, but the role that the AWS provider assumes for the cluster does. With the
-provider's own credentials (`AWSClusterControllerIdentity`, the default) or static keys the account stays unknown, and
-also while these kinds may not be listed. An unknown account is empty, and callers must then be careful.
+With the provider's own credentials (`AWSClusterControllerIdentity`, the default) or static keys the account stays
+unknown, and also while these kinds may not be listed. An unknown account is empty, and callers must then be careful.
 """
 
 from __future__ import annotations

@@ -1,14 +1,4 @@
-"""What is done for instances, in numbers.
-
-| metric | labels | counts |
-|---|---|---|
-| `perdure_instances_labels` | `label` | labels written, by their name |
-| `perdure_instances_reactions` | `reaction`, `cause`, `outcome` | what was done to Machines, Nodes and hooks |
-| `perdure_instances_reaction_seconds` | `reaction`, `cause` | from the receipt of an event to the end of the reaction |
-| `perdure_instances_notifications` | `outcome` | notifications sent, tried again, and given up |
-| `perdure_instances_refuted` | | event claims that AWS did not confirm: mistakes, or forged events |
-| `perdure_instances_resync` | `found` | instances that a sweep found to differ from the events received |
-"""
+"""Metrics of what is done for instances; `docs/metrics.md` lists them."""
 
 from __future__ import annotations
 

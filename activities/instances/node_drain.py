@@ -3,11 +3,11 @@
 With private DNS names a Node's name comes back for another instance, and a Machine's annotation may name any Node. So a
 Node is changed only while its providerID names the instance.
 
-Draining evicts the same Pods as kubectl's drain: all of the Node except those of DaemonSets, static ones, and completed
-ones. An eviction that a disruption budget delays (429), or that is refused for another reason, which is logged, does
-not stop the eviction of other Pods, and is retried every five seconds until the time is over. Then the remaining Pods
-stay, since AWS takes the instance anyway. An InterruptionPolicy may have these deleted then, or have Pods deleted from
-the start. What delays a drain is reported by Events: the activity ends with it, and begins again once it is recorded.
+Draining evicts the same Pods as kubectl's drain: all but those of DaemonSets, static ones, and completed ones. A
+refused eviction (429: a disruption budget delays it) is retried every five seconds until the time is over, and does not
+stop others. Then the remaining Pods stay, since AWS takes the instance anyway. An InterruptionPolicy may have these
+deleted then, or have Pods deleted from the start. The activity ends with what delays a drain, so that an Event reports
+it, and begins again once it is recorded.
 """
 
 from __future__ import annotations

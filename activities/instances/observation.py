@@ -3,13 +3,11 @@
     cached objects --> record, object --> patch_for --> merge patch with the object's uid, only differences
 
 The object is the AWSMachine; or a Node of Perdure's own cluster, if no AWSMachine and no machine pool has the instance.
-
 Several AWSMachines may name one instance while one replaces the other, and each is labelled; the oldest one that is not
 being deleted acts.
 
 The pass reads neither cloud nor API server, so an event costs one activity and, if a label changes, one request. A
-label is written before any other action for the instance, and also for machines that Cluster API has paused. A written
-state is verified with EC2 half a minute later, for many instances at once (`state_verification.py`).
+label is written before any other action for the instance, and also for machines that Cluster API has paused.
 """
 
 from __future__ import annotations

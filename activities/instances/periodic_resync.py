@@ -1,10 +1,9 @@
 """The sweep: every instance and group of every account and region is checked periodically, as events may be lost.
 
-No event about Spot, Auto Scaling or state is guaranteed to arrive. DescribeInstances and DescribeInstanceStatus return
-200 instances a call; the workflow of an instance whose state differs from its label, or that has a scheduled event
-missing in its annotation, is sent the answer and needs no query of its own. DescribeAutoScalingGroups returns 100
-groups a call; if an AWSMachinePool shows something else, the group's workflow is woken and queries itself. An instance
-for whose Machine a replacement was asked is woken: its workflow may have been lost, and the replacement is ended then.
+The workflow of an instance whose state differs from its label, or that has a scheduled event missing in its annotation,
+is sent the answer and needs no query of its own. If an AWSMachinePool shows something else than its group, the group's
+workflow is woken and queries itself. An instance for whose Machine a replacement was asked is woken: its workflow may
+have been lost, and the replacement is ended then.
 """
 
 from __future__ import annotations

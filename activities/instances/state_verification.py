@@ -3,9 +3,8 @@
     label written --> remembered here --30 s--> DescribeInstances, 200 a call --> lifecycles that differ are signalled
 
 An event takes effect at once, because the label is only a trigger; but events come late, twice, or are forged. A check
-by each instance's own workflow would cost a timer, an activity and two workflow tasks, more than the event itself
-(measured). So the worker that wrote the label schedules the check, and only instances in another state are signalled.
-If a worker dies, the sweep over all accounts and regions makes up for its checks some minutes later.
+by each instance's own workflow would cost more than the event itself (measured). If a worker dies, the sweep over all
+accounts and regions makes up for its checks.
 """
 
 from __future__ import annotations

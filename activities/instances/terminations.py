@@ -1,8 +1,8 @@
 """Terminates instances of drained Nodes.
 
-Nothing is more irreversible, so everything that the decision rested on is read again first: the Node from the API
-server, by its uid, and with the instance and region in its provider id; the instance from EC2, in the account and
-region of the event. Whether AWS confirms the cause was decided within the last minute.
+Everything that the decision rested on is read again first: the Node from the API server, by its uid, and with the
+instance and region in its provider id; the instance from EC2. Whether AWS confirms the cause was decided within the
+last minute.
 """
 
 from __future__ import annotations

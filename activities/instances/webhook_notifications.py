@@ -1,10 +1,8 @@
 """Notifications: the webhooks that an InterruptionPolicy names.
 
-Each cause is sent to a webhook once. If the worker dies between sending and reporting, it is sent once more, with the
-same `Idempotency-Key`. A webhook that fails is tried again for three minutes, then an Event on AWSMachine and policy
-says so; it delays no reaction.
-
-Addresses, headers and proxies may hold secrets: no error, log or Event repeats them.
+If the worker dies between sending and reporting, a notification is sent once more, with the same `Idempotency-Key`. A
+webhook that fails is tried again for three minutes, then an Event on AWSMachine and policy says so; it delays no
+reaction. Addresses, headers and proxies may hold secrets: no error, log or Event repeats them.
 """
 
 from __future__ import annotations

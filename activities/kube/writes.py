@@ -1,8 +1,7 @@
 """The writes that every lifecycle uses: patch and delete its own object, and record Events. All can be repeated.
 
-A patch carries the resourceVersion that was decided upon, so a repetition after a lost answer is refused as a conflict,
-and the lifecycle observes that it is done. An object that is gone or has another uid is reported as gone, never as an
-error.
+A patch carries the resourceVersion that was decided upon, so a repetition after a lost answer is refused as a conflict.
+An object that is gone or has another uid is reported as gone, never as an error.
 """
 
 from __future__ import annotations

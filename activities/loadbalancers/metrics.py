@@ -1,10 +1,5 @@
 """The results of the sweep over OpenStack projects, exported by the worker that made the last one.
 
-| metric | labels | value |
-|---|---|---|
-| `perdure_openstack_drift` | `project` | LoadBalancers and machines that differ from their desired state |
-| `perdure_openstack_orphans` | `project`, `kind` | objects that carry our mark and whose owner does not exist |
-
 A value expires after two sweep intervals: by then another worker has a newer one, or sweeps have ended. An orphan
 counts after two consecutive sweeps of this process, so objects in creation do not. If several clusters share a project,
 each counts the others' objects as well.

@@ -1,13 +1,7 @@
-"""Counts every call to OpenStack, under the replaced system's name and under our own.
+"""Counts every call to OpenStack, under the replaced system's name and under our own (`docs/metrics.md`).
 
-| metric | counts |
-|---|---|
-| `yawol_openstack` | calls before they are made, by API, kind of object and operation; a paged list is one call |
-| `perdure_openstack_tokens_total` | tokens asked of Keystone |
-| `perdure_openstack_refusals_total` | failed calls, by API, kind of object, operation and error |
-
-Dashboards select the first without `_total`, which a counter of Python's client cannot have: hence the collector.
-Glance is counted as well; yawol never called it.
+Dashboards select `yawol_openstack` without `_total`, which a counter of Python's client cannot have: hence the
+collector. It counts calls before they are made; a paged list is one. Glance is counted as well; yawol never called it.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
 An INI file with a section `[Global]`: `auth-url`, `username`, `password`, `domain-name` or `domain-id` (of user and
 project), `project-name` (formerly `tenant-name`), `project-id`, `region`, `ca-file`. Values are trimmed and may be
-quoted; `#` has no meaning in a value. Empty ones come from the environment, as for OpenStack's clients (`OS_AUTH_URL`,
-...); `OS_CACERT` takes precedence over `ca-file`, and a LoadBalancer's project over the Secret's.
-
-The password is in no representation, and no error quotes the file.
+quoted; `#` has no meaning in a value. Empty ones come from the environment (`OS_AUTH_URL`, ...); `OS_CACERT` takes
+precedence over `ca-file`, and a LoadBalancer's project over the Secret's. The password is in no representation, and no
+error quotes the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Maps OpenStack's answers to our errors: the one place for that.
+"""Maps OpenStack's answers to our errors.
 
 | answer | error |
 |---|---|
@@ -6,8 +6,7 @@
 | an object's absence in the API's own shape; a proxy's 404 is none | absent |
 | missing, broken, unreadable, or a server's error | unavailable: the effect may have happened |
 
-Messages name object, call, project, answer and request id. Nova repeats invalid values, even user data, so long
-unbroken texts are left out.
+Nova repeats invalid values, even user data, so messages leave out long unbroken texts.
 """
 
 from __future__ import annotations

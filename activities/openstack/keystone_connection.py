@@ -2,9 +2,6 @@
 
 All threads share a token, renewed two minutes before its end and once after a 401, since a refused request has had no
 effect. Refused credentials are not tried again for a minute, since Keystone may lock a user out.
-
-`openstack.connection.Connection` provides configuration, authentication and adapters, not its services: each asks for
-versions first, and their deletions hide that an object was gone.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Every call to OpenStack that the code makes, with the reason: what a project's policy must allow the credentials.
 
-A test compares the table with the calls, and `deploy/iam/openstack.md` is rendered from it. Calls have the names of
-`yawol_openstack`. The rules are those of OpenStack 2026.2 (`nova.policies`, `neutron.conf.policies`,
-`glance.policies`), with their default roles: the project's `member` for changes, `reader` for the rest, including
-`perdure audit`. No administrator's right is needed.
-
-Two defaults require more than a role: on a network that another project owns and shares, a member may make ports, but
-neither choose their addresses nor set `allowed_address_pairs`, which machines need.
+`deploy/iam/openstack.md` is rendered from it. Calls have the names of `yawol_openstack`. The rules are those of
+OpenStack 2026.2 (`nova.policies`, `neutron.conf.policies`, `glance.policies`), with their default roles: the project's
+`member` for changes, `reader` for the rest. On a network that another project owns and shares, a member may by default
+neither choose ports' addresses nor set `allowed_address_pairs`, which machines need.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ the slower of two overlapping attempts gets a conflict, and adopts the other's o
 
 Creations are complete when answered, except servers: only the id is returned. A deleted server exists for seconds to
 minutes, and its deletion may fail (ERROR), so retries check until it is gone. A project's member may not delete a port
-that is attached to a server: 403 or 409, depending on the release. A bulk of rules is created as a whole or not at all,
-and refused if one of them exists.
+that is attached to a server: 403 or 409, depending on the release. A bulk of rules is created as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -44,12 +43,7 @@ M = TypeVar("M", SecurityGroup, CloudPort)
 
 
 def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] | None = None) -> Brought:
-    """Carry out one step.
-
-    Args:
-        project: where.
-        step: what.
-        user_data: makes a server's user data just before it is sent; never kept.
+    """Carry out one step; `user_data` makes a server's user data just before it is sent.
 
     Raises:
         Absent, Conflict: the plan is outdated; observe again.

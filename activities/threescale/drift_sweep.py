@@ -1,12 +1,10 @@
-"""The sweep: reads every tenant's lists periodically, for all of its objects together.
+"""The sweep: reads every tenant's lists periodically, since 3scale sends no events.
 
     objects in sync, by tenant ─► one list of each of their kinds, page by page ─► those that differ get an annotation
                                └► products and backends in turn, with everything below them ─┘
 
-3scale sends no events, so only the sweep finds manual changes there. The annotation wakes the object, whose pass
-compares and corrects all of its entries; until then the sweep skips it. Tenants are compared concurrently, each within
-its own budget of calls, so one that hangs is reported and delays no other. The first sweep comes one interval after the
-first object.
+The annotation wakes the object, whose pass compares and corrects all of its entries; until then the sweep skips it.
+Tenants are compared concurrently, each within its own budget of calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Maps 3scale's answers to our errors: the one place for that.
+"""Maps 3scale's answers to our errors.
 
     400 406 422   invalid: the request itself; with fields and their faults
     403           denied: the token, its scope; and every refused deletion, which a change elsewhere can permit
@@ -7,7 +7,7 @@
     429           throttled, with the delay that it asks for
     408 5xx       unavailable, as are a missing and an unreadable answer
 
-Messages have the call and 3scale's answer, but neither the token nor the request's body, which may come from a Secret.
+Messages have neither the token nor the request's body, which may come from a Secret.
 """
 
 from __future__ import annotations

@@ -1,18 +1,7 @@
-"""The 3scale area's metrics that workers count as events happen.
+"""The 3scale area's metrics that workers count as events happen; `docs/metrics.md` lists them.
 
-| metric | recorded when |
-|---|---|
-| `controller_runtime_reconcile_total`, `_errors_total`, `_time_seconds` | a pass ends: by kind and result |
-| `controller_runtime_active_workers` | running passes |
-| `perdure_threescale_calls_total`, `perdure_threescale_call_seconds` | a call of 3scale ends: by kind, method, status |
-| `perdure_threescale_refusals_total` | a call is refused, or has no answer: by kind and type of the error |
-| `perdure_threescale_drift` | a tenant's lists were compared: objects that differ, by tenant |
-| `perdure_threescale_without_owner` | the same: entries that bear our mark without an object |
-| `perdure_threescale_swept_timestamp_seconds` | the time of that comparison, by tenant |
-| `threescale_version_info` | always 1 |
-
-The first two and the last have the replaced operator's names and labels, with kinds in lower case as controllers. The
-watcher exports metrics computed at each scrape.
+`controller_runtime_*` and `threescale_version_info` have the replaced operator's names and labels, with kinds in lower
+case as controllers.
 """
 
 from __future__ import annotations

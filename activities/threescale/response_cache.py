@@ -2,10 +2,9 @@
 
     pass ends in sync ─► stored under the digest in the object's status ─► next pass, same digest ─► nothing is read
 
-The next pass takes it out of memory, and stores it again only if it ends in sync. It is valid while the object has the
-same tenant and digest, which another worker's pass changes, and for a product while the same holds for its backends.
-Manual changes in 3scale are not noticed by it: the sweep and `retry` compare, and after an unexpected answer a pass
-reads everything again.
+It is valid while the object has the same tenant and digest, which another worker's pass changes, and for a product
+while the same holds for its backends. It does not notice manual changes in 3scale: the sweep and `retry` compare, and
+after an unexpected answer a pass reads everything again.
 """
 
 from __future__ import annotations

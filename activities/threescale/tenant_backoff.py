@@ -2,10 +2,9 @@
 
     seats taken, many wait ─► refused ─► 5 s, or the time to seat those who were refused before
 
-Hundreds of objects of one tenant may arrive at once, after one `kubectl apply` or with a new token. If each came back
-every five seconds, that alone would take the CPU of the seated passes. The last passes show how long a seat is
-occupied. If no pass has left a seat with an answer for a while, none is expected for as long again. The longest pause
-is a minute.
+Hundreds of objects of one tenant may arrive at once. If each came back every five seconds, that alone would take the
+CPU of the seated passes. The last passes show how long a seat is occupied. If no pass has left a seat with an answer
+for a while, none is expected for as long again. The longest pause is a minute.
 """
 
 from __future__ import annotations
