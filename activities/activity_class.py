@@ -7,8 +7,6 @@ from temporalio import activity
 
 
 class Activities:
-    """A class whose methods are activities over shared clients."""
-
     _names: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:

@@ -31,8 +31,6 @@ HEARTBEAT_SECONDS = 1.0
 
 
 class _Heartbeats:
-    """When one of this attempt is due; a quick attempt ends before the first."""
-
     def __init__(self) -> None:
         self.due = time.monotonic() + HEARTBEAT_SECONDS
 
@@ -42,7 +40,6 @@ _heartbeats: ContextVar[_Heartbeats | None] = ContextVar("heartbeats", default=N
 
 
 def begin(action: object) -> None:
-    """Note earlier attempts; called by the worker's interceptor."""
     _earlier.set(action.earlier if isinstance(action, Action) else None)
     _heartbeats.set(_Heartbeats())
 
@@ -72,7 +69,7 @@ def age() -> timedelta:
 
 
 def growing(seconds: Sequence[float]) -> timedelta:
-    """The delay after this attempt: one entry per attempt, the last one for all further, with jitter of 10%."""
+    """The delay after this attempt, from one entry per attempt, with jitter of 10%."""
     base = seconds[min(number(), len(seconds)) - 1]
     return timedelta(seconds=base * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load, hides nothing
 
@@ -90,7 +87,7 @@ def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
 
 
 def definite(error: ApiError, attempts: int) -> bool:
-    """False for a denial until this many attempts were denied: it may pass by itself."""
+    """False for a denial until this many attempts were denied."""
     return not isinstance(error, Denied) or number() >= attempts
 
 

@@ -29,12 +29,8 @@ CHOSEN_SECONDS = 5.0
 
 
 class CallGuard:
-    """The guard of one account or project. Thread-safe. A subclass has the words for messages.
-
-    Args:
-        whom: the subject, as in messages to people.
-        most: maximum number of concurrent calls.
-        clock: monotonic seconds.
+    """The guard of one account or project. Thread-safe. A subclass has the words for messages; `clock` is in monotonic
+    seconds.
     """
 
     one: ClassVar[str]  # account, project
@@ -60,11 +56,7 @@ class CallGuard:
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """The context of a call and of all that it waits for.
-
-        Raises:
-            Throttled: not now; nothing was sent.
-        """
+        """The context of a call and of all that it waits for; `Throttled` if not now, and nothing was sent."""
         self._enter()
         began = self._clock()
         silent = False

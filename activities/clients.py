@@ -16,7 +16,7 @@ OnWrite = Callable[[Key, Kind, JsonObject], None]
 
 @dataclass(frozen=True)
 class Clients:
-    """One per worker. `served` is the cluster whose Services and Nodes are served, usually the same as `kube`."""
+    """One per worker. `served` is the cluster whose Services and Nodes are served."""
 
     settings: Settings
     temporal: Client
@@ -25,7 +25,6 @@ class Clients:
     _listeners: list[OnWrite] = field(default_factory=list)
 
     def on_write(self, listener: OnWrite) -> None:
-        """Call `listener` with the answer to each write that a lifecycle makes of its own object."""
         self._listeners.append(listener)
 
     def wrote(self, writer: Key, kind: Kind, answer: JsonObject) -> None:

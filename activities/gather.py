@@ -8,7 +8,6 @@ T = TypeVar("T")
 
 
 async def gathered(each: Iterable[Awaitable[T]]) -> list[T]:
-    """Wait for all, whatever fails; then raise the first failure."""
     outcomes = await asyncio.gather(*each, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):

@@ -120,7 +120,6 @@ class Inline(Generic[W]):
         return await self.go_on(state, dry_run=asked.dry_run)
 
     async def go_on(self, state: State[W], *, dry_run: bool = False) -> Passed[W]:
-        """Continue a pass from this state."""
         rounds = 0
         while True:
             if state.dirty and self.observe is not None:
@@ -169,7 +168,6 @@ class Inline(Generic[W]):
         return state
 
     async def _act_in_order(self, state: State[W], actions: Sequence[Action]) -> State[W]:
-        """Run actions one after another, until one is refused."""
         for number, action in enumerate(actions):
             state, done = _ended(state, action, await self._one(action))
             if not done or state.dirty:
@@ -187,7 +185,6 @@ class Inline(Generic[W]):
 
 
 def _ended(state: State[W], action: Action, result: Model | Exception | None) -> tuple[State[W], bool]:
-    """The state after an action's result or error, and whether it was done; raises bugs."""
     if not isinstance(result, Exception):
         try:
             return state.finished(action.slot, result), True

@@ -1,7 +1,6 @@
 """The pass that validates existing accounts; `domain/accounts/account_validation.py` describes each check.
 
-A failed account or check does not affect the others: an Event on the Account reports it, and it is retried. The pass
-can be repeated: every step observes first, and writes carry the resourceVersion that was read.
+A failed account or check does not affect the others: an Event on the Account reports it, and it is retried.
 """
 
 from __future__ import annotations
@@ -204,7 +203,6 @@ class ValidationActivities(Activities):
             run.mends(account, "Tagged", f"{id_} was tagged with {', '.join(sorted(tags))}")
 
     async def _quotas(self, run: _Run, account: Account) -> None:
-        """Set the spec's quotas to the ConfigMap's for its pool; their status then starts over."""
         spec = wanted_spec(account, run.config)
         if spec is None and not quotas_outdated(account):
             if quotas_unbegun(account):  # the process that wrote them may have died before it woke the Account

@@ -71,7 +71,6 @@ class Reader:
         return found if found is not None and found.metadata.uid == key.uid else None
 
     async def pool(self, key: Key, seen: Mapping[str, str]) -> AccountPool | None:
-        """The pool of this key, at least as new as `seen`; any retry that it asks for has not been honoured."""
         mirror = await _as_new_as(self._pools, seen)
         cached = None if mirror is None else mirror.get(key.namespace, key.name)
         if cached is None or text(cached, "metadata", "uid") != key.uid:
@@ -89,13 +88,10 @@ class Reader:
     async def accounts(
         self, seen: Mapping[str, str] | None, namespace: str = "", having: Iterable[str] = ()
     ) -> tuple[Account, ...]:
-        """All Accounts that can be parsed.
+        """All Accounts that can be parsed; without `seen`, from the API server.
 
-        Args:
-            seen: as for `config`.
-            namespace: empty for all.
-            having: names in the namespace. If the cache lacks one, which another worker may have just created, the API
-                server is read.
+        If the cache lacks one of the names `having`, which another worker may have just created, the API server is
+        read.
         """
         mirror = await _as_new_as(self._accounts, seen)
         if mirror is None or any(mirror.get(namespace, name) is None for name in having):
@@ -106,10 +102,7 @@ class Reader:
         return read_all(Account, found)[0]
 
     async def accounts_held_by(self, claim: Key) -> tuple[Account, ...]:
-        """The Accounts that name the claim as their holder.
-
-        Only these are parsed: each claim calls this, and there may be thousands of Accounts.
-        """
+        """The Accounts that name the claim as their holder. Only these are parsed: there may be thousands."""
         listing = await self.kube.list(ACCOUNT, OPERATOR_NAMESPACE)
         return read_all(Account, [item for item in listing.items if _names(item, claim)])[0]
 
@@ -133,25 +126,18 @@ class Reader:
         return await self.write(resource, {"status": shown}, subresource="status")
 
     async def write_to(self, kind: Kind, key: Key, patch: JsonPatch, *, subresource: str = "") -> JsonObject:
-        """Patch the object of this key, even if it has been written since."""
         body = {**patch, "metadata": {**mapping(patch, "metadata"), "uid": key.uid}}
         answer = await self.kube.patch(kind, key.namespace, key.name, body, subresource=subresource)
         self.wrote(kind, answer)
         return answer
 
     def wrote(self, kind: Kind, answer: JsonObject) -> None:
-        """Store the answer to a write."""
         for mirror in (self._accounts, self._pools):
             if mirror is not None and mirror.followed.kind == kind:
                 mirror.learn(answer)
 
     async def config(self, seen: Mapping[str, str] | None = None) -> OperatorConfig:
-        """The operator's ConfigMap.
-
-        Args:
-            seen: versions that woke the lifecycle; the cached ConfigMap is at least that new. Without it, the API
-                server is read.
-        """
+        """The operator's ConfigMap, at least as new as the versions `seen`; without them, from the API server."""
         mirror = await _as_new_as(self._config_map, seen)
         if mirror is not None:
             return self._parse(mirror.get(OPERATOR_NAMESPACE, CONFIG_MAP_NAME))
@@ -161,7 +147,6 @@ class Reader:
             return self._parse(None)
 
     def _parse(self, found: JsonObject | None) -> OperatorConfig:
-        """Each version is parsed once."""
         if found is not self._parsed[0]:
             data = None if found is None else {name: str(value) for name, value in mapping(found, "data").items()}
             self._parsed = (found, parse_config(data))

@@ -1,6 +1,6 @@
 """Kubernetes objects that claims get besides a pool's account: a customer's Account, and Secrets.
 
-An Account is found by the claim that it names. In the customer's own Secret only our finalizer is changed.
+In the customer's own Secret only our finalizer is changed.
 """
 
 from __future__ import annotations
@@ -72,11 +72,7 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=HoldInputSecret.activity)
     async def hold_input_secret(self, action: HoldInputSecret) -> None:
-        """Add our finalizer, unless the Secret is being deleted and cannot take one.
-
-        Raises:
-            Invalid: the Secret has no complete key.
-        """
+        """Add our finalizer, unless the Secret is being deleted; `Invalid` if it has no complete key."""
         found = await self._kube.get(SECRET, action.claim.namespace, action.secret)
         if not all(mapping(found, "data").get(field) for field in KEY_FIELDS):
             where = f"Secret {action.claim.namespace}/{action.secret}"
@@ -110,7 +106,6 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=LetSecretsGo.activity)
     async def let_secrets_go(self, action: LetSecretsGo) -> None:
-        """Release the customer's Secret and remove ours; missing ones count as done."""
         namespace = action.claim.namespace
         if action.secret and action.secret != action.input_secret:
             await delete_secret(self._kube, action.claim, action.secret)
@@ -147,7 +142,6 @@ class DeliveryActivities(Activities):
             await delete_secret(self._kube, action.claim, action.secret, {DUMMIES["aws_access_key_id"]})
 
     async def _copy_key(self, action: DeliverCredentials) -> None:
-        """Copy the account's key; any other key in the claim's Secret is an earlier account's."""
         source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
         await put_secret(self._kube, action.claim, action.secret, account_key(source), known_ids(source))
 

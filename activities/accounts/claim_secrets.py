@@ -1,7 +1,7 @@
 """A claim's Secret: written and deleted only if it belongs to the claim, by an annotation with its uid.
 
-The replaced operator wrote no mark, and a restored cluster's claims have new uids: a Secret without a living claim's
-mark is recognised by its content.
+The replaced operator wrote no mark, and a restored cluster's claims have new uids: such a Secret is recognised by its
+content.
 """
 
 from __future__ import annotations
@@ -135,7 +135,6 @@ def _holder_of(secret: JsonObject) -> str:
 
 
 def _holds_key(secret: JsonObject, key_ids: Container[str]) -> bool:
-    """True for one of these keys and no other entry."""
     data = mapping(secret, "data")
     return set(data) == set(KEY_FIELDS) and secret_content(secret).get(ACCESS_KEY_ID, "") in key_ids
 

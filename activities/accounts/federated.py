@@ -27,8 +27,6 @@ AT_ONCE = 20
 
 
 class FederatedObjects(Activities):
-    """Activities on both kinds, except writes of the lifecycle's own object."""
-
     def __init__(self, reader: Reader) -> None:
         self._read = reader
         self._kube = reader.kube
@@ -94,7 +92,7 @@ class FederatedObjects(Activities):
 
 
 async def _each(accesses: Sequence[Key], effect: Callable[[Key], Awaitable[None]]) -> None:
-    """Apply the effect, `AT_ONCE` at a time (a role may have hundreds), to every access that still exists."""
+    """Apply the effect, `AT_ONCE` at a time, to every access that still exists."""
 
     async def one(key: Key) -> None:
         try:

@@ -1,8 +1,4 @@
-"""Hands an account over to the claim that it is bound to, and takes it back; both can be repeated.
-
-The pool's pass executes the claim's own decisions right after binding, so one activity serves a claim. A release
-removes the key, then the links, then the status.
-"""
+"""Hands an account over to the claim that it is bound to, and takes it back; both can be repeated."""
 
 from __future__ import annotations
 
@@ -61,18 +57,13 @@ class HandOver(Activities):
         self._units: dict[UnitRequest, asyncio.Future[str]] = {}
 
     async def carry_on(self, world: ClaimWorld) -> None:
-        """Execute the claim's decisions right after the pool has bound `world.account` to it.
-
-        Raises:
-            ApiError: the claim's own workflow has to continue.
-        """
+        """Execute the claim's decisions after binding; an ApiError if the claim's own workflow has to continue."""
         hand_over = partial(self._hand_over, just_read=world.account)
         inline = Inline(decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
         (await inline.go_on(State(world, dirty=False))).confirm()
 
     @activity.defn(name=Fulfil.activity)
     async def hand_over(self, action: Fulfil) -> Fulfilled:
-        """Move the account to its OU and copy its key concurrently; then record both in the claim's spec."""
         return await self._hand_over(action, await self._read.account(action.account))
 
     async def _hand_over(self, action: Fulfil, just_read: Account | None) -> Fulfilled:
@@ -107,7 +98,6 @@ class HandOver(Activities):
             future.add_done_callback(partial(self._forget_failed, request))
 
     def _forget_failed(self, request: UnitRequest, answer: asyncio.Future[str]) -> None:
-        """Drop a failed answer, so the next caller asks again."""
         if (answer.cancelled() or answer.exception()) and self._units.get(request) is answer:
             del self._units[request]
 
@@ -129,7 +119,7 @@ class HandOver(Activities):
         return await asyncio.shield(self._units[request])
 
     async def moved(self, request: UnitRequest, unit: str, move: Callable[[str], None]) -> str:
-        """Move an account into this OU, or into a new one if it was deleted; return the OU's id."""
+        """Move an account into this OU, or into a new one if it was deleted; returns the OU's id."""
         try:
             await asyncio.to_thread(move, unit)
         except Absent as error:
@@ -141,7 +131,6 @@ class HandOver(Activities):
         return unit
 
     async def _ask_units(self, request: UnitsRequest) -> Units:
-        """Ask the organization's workflow, the only creator of OUs."""
         organization = self._read.organization
         whose = f"the OU of legal entity {', '.join(map(repr, request.legal_entities))}"
         try:
@@ -162,7 +151,6 @@ class HandOver(Activities):
         return units
 
     async def _copy_key(self, action: Fulfil) -> None:
-        """Copy the account's key; any other key in the claim's Secret is an earlier account's."""
         if not action.source_secret:
             return
         source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)

@@ -119,9 +119,8 @@ def account_closed() -> None:
 
 
 def organization_seen(known: OrganizationKnown, sweep: timedelta) -> None:
-    """Export the organization's count until another worker is certain to have a newer one.
-
-    `sweep` is the longest interval between two counts.
+    """Export the organization's count until a newer one is certain; `sweep` is the longest interval between two
+    counts.
     """
     if known.room is not None and known.counted_at is not None:
         age = max(0.0, _seconds_since(known.counted_at))
@@ -134,8 +133,6 @@ def _total(room: Room) -> int:
 
 
 class OrganizationCount(Collector):
-    """The organization as this worker counted it last; no series once the count has expired."""
-
     def __init__(self) -> None:
         self._accounts = 0
         self._budget = 0
@@ -207,10 +204,7 @@ def listen() -> None:
 
 
 def _changed_nothing(write: Write) -> bool:
-    """True if the API server kept the resourceVersion because nothing changed.
-
-    It also keeps it in the answer to the removal of the last finalizer.
-    """
+    """The API server also keeps the resourceVersion in the answer to the removal of the last finalizer."""
     return text(write.answer, "metadata", "resourceVersion") == write.asked.resource_version
 
 
@@ -219,7 +213,6 @@ def _sets_state(asked: Patch, state: str) -> bool:
 
 
 def _lets_go(write: Write) -> bool:
-    """True if the write drops the finalizer of a deleted claim that had an account."""
     metadata = mapping(write.asked.patch, "metadata")
     dropped = "finalizers" in metadata and FINALIZER not in sequence(metadata, "finalizers")
     return dropped and _held_account(write.answer) and bool(text(write.answer, "metadata", "deletionTimestamp"))

@@ -86,9 +86,8 @@ class ObserveActivities(Activities):
         return await self._with_pool(world) if look.dry_run else world
 
     async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:
-        """Federated accesses to the account that end, one by one or with the claim's namespace.
-
-        A namespace's deletion deletes one kind after another, so an access may not be marked yet.
+        """Federated accesses to the account that end, one by one or with the claim's namespace, which may not mark
+        them yet.
         """
         namespace = claim.metadata.namespace
         found = await self._read.all(AWSFederatedAccountAccess, namespace)

@@ -40,7 +40,7 @@ async def give_permits(
     *,
     tells: bool,
 ) -> OrganizationKnown:
-    """Grant permits and signal their Accounts, again as long as one has not begun: the signal may be lost."""
+    """Grant permits and signal their Accounts, again until one has begun: the signal may be lost."""
     everyone = tuple(accounts)
     protected = {*config.payer_account_ids, *read.settings.accounts_protected}
     given = permits(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)

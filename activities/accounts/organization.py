@@ -1,7 +1,4 @@
-"""The pass over the organization: count it, give permits to Accounts and room to pools, check all open cases.
-
-Both lists are read while Accounts wait to be created, else counted once per sweep. Lost signals are repeated.
-"""
+"""The pass over the organization: count it, give permits to Accounts and room to pools, check all open cases."""
 
 from __future__ import annotations
 
@@ -107,7 +104,6 @@ class OrganizationActivities(Activities):
     # --- permits and room ---
 
     async def _count(self, known: OrganizationKnown, seen: Mapping[str, str], *, tells: bool) -> OrganizationKnown:
-        """Read the Accounts' requests; count the organization if the count decides something."""
         accounts = await self._read.accounts(seen)
         # Where the limit decides something it is read again: here, and before a permit is given.
         near = known.room is None or known.room.limit is None or known.room.free <= 0
@@ -193,12 +189,11 @@ class OrganizationActivities(Activities):
 
     @staticmethod
     def _moved(known: OrganizationKnown, config: OperatorConfig) -> bool:
-        """True if the room may have changed: an account was created, or the limit or a spent budget changed."""
         room = known.room
         return room is None or bool(known.granted) or room.limit != config.account_limit or room.budget <= 0
 
     async def _tell(self, wanting: Iterable[Account], verdicts: Verdicts, told: Mapping[str, str]) -> dict[str, str]:
-        """Signal each Account a verdict that differs from its last one; a new permit is always signalled."""
+        """Signal each Account a new verdict; a new permit is always signalled."""
         messages: dict[str, str] = {}
         signals = []
         for account in wanting:

@@ -1,7 +1,6 @@
 """The pass over an AccountPool, repeatable at any point.
 
-Names of created Accounts derive from the pass, so a second attempt finds them. A binding carries the resourceVersion
-that was decided upon; a missing link of a claim is written by the next pass.
+Names of created Accounts derive from the pass, so a second attempt finds them.
 """
 
 from __future__ import annotations
@@ -155,7 +154,6 @@ class PoolActivities(Activities):
         return AccountPool.model_validate(answer)
 
     async def _act(self, view: PoolView, decision: PoolDecision) -> int:
-        """Execute the decision; return the number of conflicting writes."""
         if decision.bind and view.config.base:
             self._hand_over.prepare(view.config.base, (each.claim.spec.legal_entity.id for each in decision.bind))
         effects: list[Awaitable[bool]] = [self._bind(binding, view) for binding in decision.bind]
@@ -226,7 +224,6 @@ class PoolActivities(Activities):
         await self._read.write(claim, {"metadata": metadata, "spec": claim.always_written})
 
     async def _unbind_if_alone(self, binding: Binding) -> None:
-        """Free an account that was not handed over if the claim vanished between the two writes."""
         claim, before = binding.claim, binding.account
         if await self._read.same(AccountClaim, claim.key) is not None:
             return

@@ -1,7 +1,6 @@
-"""Deletes everything in a released account, whatever its origin: the next tenant must not find it.
+"""Deletes everything in a released account, whatever its origin, in the order of dependencies.
 
-The order follows dependencies. Missing objects count as done. What cannot be deleted does not stop the rest: the
-activity fails at the end with a list of it.
+What cannot be deleted does not stop the rest: the activity fails at the end with a list of it.
 """
 
 from __future__ import annotations
@@ -84,7 +83,6 @@ class Sweep:
 
     @contextmanager
     def removing(self, kind: str, name: str) -> Iterator[None]:
-        """Around one deletion: count a success, ignore a missing object, note a failure."""
         attempt.checkpoint()
         try:
             yield
@@ -97,7 +95,6 @@ class Sweep:
 
     @contextmanager
     def category(self, kinds: str) -> Iterator[None]:
-        """Around all deletions of a kind: if listing fails, the other kinds go on."""
         try:
             yield
         except ApiError as error:
@@ -144,7 +141,6 @@ def _confirmed(sessions: Sessions, account_id: str, partition: str) -> Member:
 
 
 def _end_instances(ec2: EC2Client, sweep: Sweep) -> bool:
-    """Terminate every instance and wait until they have ended; True if there were any."""
     states = _instance_states(ec2)
     if not states:
         return False

@@ -36,7 +36,6 @@ def close_account(sessions: Sessions, action: CloseAccount) -> Closing:
 
 
 def is_closed(sessions: Sessions, account_id: str) -> bool:
-    """True also while it is being closed."""
     try:
         account = sessions.payer().organizations().describe_account(AccountId=account_id)["Account"]
     except Absent:

@@ -112,7 +112,6 @@ def tag_account(sessions: Sessions, action: TagAccount) -> None:
 
 
 def _left_to_tag(payer: Payer, action: TagAccount) -> dict[str, str]:
-    """Leave out all tags if another owner is named, and the owner's if we have no name."""
     owner = owner_of(payer, action.account_id)
     if owner not in {None, action.tags.get(OWNER_TAG)}:
         log.warning("AWS account %s is not tagged: its tags name another owner, %r", action.account_id, owner)
@@ -160,7 +159,6 @@ def _account_of(sessions: Sessions, name: str, email: str) -> str:
 
 
 def _may_be_ours(sessions: Sessions, account_id: str, accounts: Iterable[MemberAccount]) -> bool:
-    """True for an account that is not closed, recorded by no Account, and not tagged as another's."""
     if any(each.id == account_id and not each.active for each in accounts):
         return False
     recorded = (text(each, "spec", "awsAccountID") for each in sessions.kube.list(ACCOUNT).items)

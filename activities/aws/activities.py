@@ -1,7 +1,7 @@
 """The AWS activities, one per action.
 
 They run on threads (boto3 is blocking) and are never interrupted: their steps check for cancellation themselves
-(`attempt.checkpoint`), so that no effect is separated from what has to follow it.
+(`attempt.checkpoint`).
 """
 
 from __future__ import annotations
@@ -55,8 +55,6 @@ def _carried_out(action: type[A], by: Callable[[Sessions, A], R]) -> Callable[[A
 
 
 class AwsActivities(Activities):
-    """Every effect on AWS except those of federated access. One per process."""
-
     def __init__(self, sessions: Sessions) -> None:
         self.sessions = sessions
         self._regions = region_initialization.RegionInitializer(sessions)

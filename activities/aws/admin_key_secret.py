@@ -1,7 +1,6 @@
 """The Secret that holds an account's admin key: `<account>-secret`, owned by the Account.
 
-Annotations record the workflow id of the last rotation, and the ids of former keys, by which a claim's copy is
-recognised. The key itself goes into no result, log line or message.
+Annotations record the workflow id of the last rotation, and former keys' ids, by which a claim's copy is recognised.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ SECRET_ACCESS_KEY = "aws_secret_access_key"  # noqa: S105 - a name
 
 
 class KeySecret(Model):
-    """A key Secret, without the key's secret half."""
-
     user_name: str
     access_key_id: str
     complete: bool
@@ -103,7 +100,6 @@ def known(found: Mapping[str, object]) -> KeySecret:
 
 
 def known_ids(secret: Mapping[str, object]) -> frozenset[str]:
-    """The ids of the key in an account's Secret and of the keys before it."""
     its = known(secret)
     return frozenset({its.access_key_id, *its.former_keys} - {""})
 

@@ -1,7 +1,6 @@
 """How long new instances take until they run, by region: as long as the last one that was described until it ran.
 
-Without any time, one launch is described and the others wait for its result. A region without a time uses the longest
-of the others.
+A region without a time uses the longest of the others; without any, one launch is described while the others wait.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ _SHORTEST_CORRECTION_SECONDS = 2.0
 
 
 class Unknown(Enum):
-    """What to do while it is not known how long to wait."""
-
     DESCRIBE = "describe the instance until it runs"
     ASK_AGAIN = "another launch is being described"
 
@@ -52,7 +49,6 @@ class BootTimes:
                 self._seconds[region] = ran_after * _MARGIN
 
     def terminated_early(self, region: str, after: float) -> None:
-        """An instance that was terminated so many seconds after its launch had not run by then."""
         with self._lock:
             known = self._seconds.get(region, 0.0)
             self._seconds[region] = max(known, 2 * after, _SHORTEST_CORRECTION_SECONDS)

@@ -1,7 +1,7 @@
 """The limits of one member account in this process (`activities/circuit_breaker.py`).
 
-Waiting for the account's session counts as a call, since it occupies a thread. The payer has no guard: its calls have
-their own queue and threads, except AssumeRole, without which no account can be entered.
+Waiting for the account's session counts as a call, since it occupies a thread. The payer has no guard, except for
+AssumeRole, without which no account can be entered.
 """
 
 from __future__ import annotations

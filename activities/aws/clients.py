@@ -52,7 +52,7 @@ def held(lock: threading.Lock, what: str) -> Iterator[None]:
 
 
 class NoCallerError(RuntimeError):
-    """A shared client was called without a twin: a bug, refused before anything is signed."""
+    """A shared client was called without a twin: a bug."""
 
 
 class _CallersCredentials(Credentials):
@@ -67,8 +67,6 @@ class _CallersCredentials(Credentials):
 
 
 class _CallersCredentialProvider:
-    """What botocore asks for credentials when a client is made."""
-
     def load_credentials(self) -> Credentials:
         return _CallersCredentials()
 
@@ -80,7 +78,7 @@ def reading(operation: str) -> bool:
 class Clients:
     """The shared clients, made when first needed; above `kept`, the least recently used ones go.
 
-    Clients are thread-safe. The session that makes them is not (boto3's guide on multithreading), hence the lock.
+    The session that makes them is not thread-safe (boto3's guide on multithreading), hence the lock.
     """
 
     def __init__(self, *, connections: int = 64, kept: int = 256) -> None:
@@ -113,8 +111,6 @@ class Clients:
 
 
 class Caller:
-    """A caller. Subclasses have its credentials, and say what to do if they are refused."""
-
     def __init__(self, clients: Clients, name: str, *, observing: bool) -> None:
         self._clients = clients
         self._name = name
@@ -160,7 +156,7 @@ class Caller:
     def _ask(
         self, make: Callable[[str, dict[str, object]], Answer], what: Call, parameters: dict[str, object]
     ) -> Answer:
-        """Send the call; repeat a read that fails quickly, and a call whose credentials have changed, once."""
+        """Send the call; repeat once a read that fails quickly, and a call whose credentials have changed."""
         credential = self.credential()
         started = time.monotonic()
         try:
@@ -176,7 +172,7 @@ class Caller:
 
 
 def _operations(client: BaseClient) -> Callable[[str, dict[str, object]], Answer]:
-    """The function behind all of a client's calls, which the type stubs omit; counts each call."""
+    """The function behind all of a client's calls, which the type stubs omit."""
     made: Callable[[str, dict[str, object]], Answer] = client._make_api_call  # type: ignore[attr-defined]
     host, service = urlsplit(client.meta.endpoint_url).netloc, client.meta.service_model.service_name
 

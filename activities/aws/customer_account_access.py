@@ -79,7 +79,6 @@ class RoleOfCustomer(Member):
         return self.access.sts_role
 
     def assume(self) -> ReadOnlyCredentials:
-        """A session in the customer's account, and in no other."""
         arn, credential = self.jump.assume_role(self.role_arn, STS_SESSION_NAME, self.access.external_id)
         self._check(arn)
         return credential
@@ -92,7 +91,6 @@ class KeyOfCustomer(KeyHolder, Member):
 
     @property
     def role_arn(self) -> str:
-        """What gives access, for messages."""
         return self.where
 
     def enter(self) -> None:

@@ -27,16 +27,11 @@ class Customer(Services):
         return self._keys
 
     def account_id(self) -> str:
-        """The account that the keys open, as AWS says."""
         return self.ask_identity().account_id
 
 
 def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Customer:
-    """The holder of a Secret's keys.
-
-    Raises:
-        Denied: there is no such Secret, or it lacks keys.
-    """
+    """The holder of a Secret's keys; `Denied` if there is no such Secret, or it lacks keys."""
     where = f"Secret {secret.namespace}/{secret.name}"
     keys = keys_in(sessions.kube, secret.namespace, secret.name, "the customer's keys")
     return Customer(
@@ -45,11 +40,7 @@ def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Cus
 
 
 def customer_in(sessions: Sessions, secret: SecretReference, partition: str, account_id: str) -> Customer:
-    """The holder of a Secret's keys, which must open this account.
-
-    Raises:
-        Denied: they do not, or the account is protected.
-    """
+    """As `customer`; `Denied` also if the keys open another account, or the account is protected."""
     sessions.refuse_protected(account_id)
     found = customer(sessions, secret, partition)
     opened = found.account_id()

@@ -163,7 +163,6 @@ class Call(Model):
 
 
 def api_error(call: Call, error: BaseException) -> ApiError:
-    """`code` is AWS's own, or the exception's name without an answer."""
     if isinstance(error, ClientError):
         return _refusal(call, error)
     name = type(error).__name__
@@ -178,7 +177,6 @@ def api_error(call: Call, error: BaseException) -> ApiError:
 
 
 def error_class(code: str, status: int) -> type[ApiError]:
-    """Our error for a code of AWS; by the HTTP status if the code says nothing."""
     bare = code.removeprefix("Client.").removeprefix("Server.")
     by_code: tuple[tuple[frozenset[str], type[ApiError]], ...] = (
         (UNAUTHENTICATED | _DENIED, Denied),

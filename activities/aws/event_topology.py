@@ -1,7 +1,6 @@
 """Compares the queues and rules of a place with AWS's, and corrects one difference at a time.
 
-The order is dead-letter queue, queue, rules, targets. A deleted queue cannot be created again for a minute; PutTargets
-answers for each target separately.
+A deleted queue cannot be created again for a minute; PutTargets answers for each target separately.
 """
 
 from __future__ import annotations
@@ -48,8 +47,6 @@ class _Events(Protocol):
 
 
 class EventTopology:
-    """One place's queues and rules; `group_prefix` limits them to events of Auto Scaling groups with this prefix."""
-
     def __init__(self, place: Place, caller: Services, group_prefix: str = "") -> None:
         self._place = place
         self._group_prefix = group_prefix

@@ -1,7 +1,6 @@
 """Grants federated access: a role with its policies in the customer's account (`federated_revocation.py` revokes it).
 
-Objects are looked up by name and changed only where they differ. A custom policy changes by a new default version, so
-its role is never without it.
+A custom policy changes by a new default version, so its role is never without it.
 """
 
 from __future__ import annotations
@@ -56,7 +55,6 @@ class FederatedActivities(Activities):
 
     @activity.defn(name=EnsureAccessPolicy.activity, no_thread_cancel_exception=True)
     def ensure_access_policy(self, action: EnsureAccessPolicy) -> None:
-        """Create the policy, or correct its default version."""
         iam = self._iam(action)
         arn = policy_arn(action.partition, action.account_id, action.name)
         if there(lambda: iam.get_policy(PolicyArn=arn)) or not made(
@@ -71,7 +69,6 @@ class FederatedActivities(Activities):
 
     @activity.defn(name=EnsureAccessRole.activity, no_thread_cancel_exception=True)
     def ensure_access_role(self, action: EnsureAccessRole) -> None:
-        """Create the role, or correct its trust policy."""
         iam = self._iam(action)
         if there(lambda: iam.get_role(RoleName=action.name)) or not made(
             lambda: iam.create_role(
@@ -85,7 +82,6 @@ class FederatedActivities(Activities):
 
     @activity.defn(name=AttachAccessPolicies.activity, no_thread_cancel_exception=True)
     def attach_access_policies(self, action: AttachAccessPolicies) -> None:
-        """Attach missing policies; with `exact` detach the others."""
         iam = self._iam(action)
         attached = _attached(iam, action.role)
         wanted = {name_of(name): name for name in action.managed}

@@ -53,8 +53,6 @@ class SupportedCleaner(SupportedAccount):
 def revoke_access(sessions: Sessions, action: RevokeAccess) -> None:
     """Delete what the access has in its account; an account that AWS has closed has nothing.
 
-    Entered by the organization's role, else the support role of a claim's account, else the customer's own keys.
-
     Raises:
         Denied: no credentials give access, or the role is foreign.
     """
@@ -93,7 +91,7 @@ def _support_role(kube: BlockingKube, account_id: str) -> str:
 
 
 def _closed(sessions: Sessions, account_id: str) -> bool:
-    """True for a closed account of the organization; False if the payer may not ask."""
+    """False if the payer may not ask."""
     with suppress(Denied):
         return is_closed(sessions, account_id)
     return False

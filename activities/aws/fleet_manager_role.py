@@ -1,7 +1,6 @@
 """The role `managed-sts-role`: what a fleet manager's principal may do in an account.
 
-Installers depend on the list of actions, which is the replaced operator's. An existing role is corrected without
-interruption.
+Installers depend on the list of actions, which is the replaced operator's.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _RESOURCES = ("instance-profile", "role", "oidc-provider", "policy")
 
 
 def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
-    """Create or correct the role; then delete every IAM user of ours, whose keys are no longer needed."""
+    """Create or correct the role; then delete every IAM user of ours."""
     member = sessions.member(action.account_id, action.partition)
     member.confirm()
     iam = member.iam()
@@ -61,7 +60,6 @@ def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
 
 
 def delete_fleet_role(sessions: Sessions, action: DeleteFleetRole) -> None:
-    """Delete the role and its policies; a missing one counts as done."""
     member = sessions.member(action.account_id, action.partition)
     member.confirm()
     iam = member.iam()

@@ -44,7 +44,6 @@ OWNER_TAGS = ("clusterAccountName", "clusterNamespace")
 
 
 def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
-    """Create the role, or correct an existing one."""
     lets_in = (sessions.payer().identity().arn, action.jump_role)
     with settling(young=action.access is None):
         member = entered(sessions, action, settle=attempt.SETTLING)
@@ -107,11 +106,7 @@ def ensure_admin_user(sessions: Sessions, action: EnsureAdminUser) -> AdminSecre
 
 
 def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
-    """True if the user is new.
-
-    Raises:
-        Conflict: an existing user of that name is not ours.
-    """
+    """True if the user is new; `Conflict` if an existing one of that name is not ours."""
     if made(lambda: iam.create_user(UserName=user, Tags=tag_list(tags))):
         return True
     found = iam.get_user(UserName=user)["User"]
@@ -158,7 +153,6 @@ def _put_only_key(
 
 
 def _put_first(kube: BlockingKube, action: EnsureAdminUser, key: Mapping[str, str]) -> bool:
-    """False if the Secret exists."""
     try:
         admin_key_secret.write(kube, action.owner, action.secret, key, before=None)
     except Conflict:
@@ -176,7 +170,6 @@ def _new_key(iam: IAMClient, user: str) -> dict[str, str]:
 
 
 def _access_keys(iam: IAMClient, user: str) -> list[str]:
-    """The ids of the user's keys, oldest first."""
     pages = iam.get_paginator("list_access_keys").paginate(UserName=user)
     found = [item for page in pages for item in page["AccessKeyMetadata"]]
     return [item["AccessKeyId"] for item in sorted(found, key=lambda item: item["CreateDate"])]
@@ -226,7 +219,7 @@ def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
 def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
     """Delete every user and role whose tags name this Account. A closed account has none.
 
-    The support role goes last: in a customer's account this process may have entered by it.
+    The support role goes last, since this process may have entered by it.
     """
     try:
         _delete_ours(entered(sessions, action), action)
@@ -290,7 +283,6 @@ def delete_role(iam: IAMClient, role: str) -> None:
 
 
 def strip_role(iam: IAMClient, role: str) -> None:
-    """Detach shared policies and delete inline ones."""
     for arn in attached_policies(iam, role):
         iam.detach_role_policy(RoleName=role, PolicyArn=arn)
     for inline in iam.get_paginator("list_role_policies").paginate(RoleName=role):
@@ -318,6 +310,5 @@ def _administrator(partition: str) -> str:
 
 
 def _marked(found: list[TagTypeDef], wanted: Mapping[str, str]) -> bool:
-    """True if the tags name our owner."""
     has = {tag["Key"]: tag["Value"] for tag in found}
     return all(has.get(name) == wanted.get(name, "") for name in OWNER_TAGS)

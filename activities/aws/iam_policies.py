@@ -20,7 +20,6 @@ _MOST_VERSIONS = 5
 
 
 def there(call: Callable[[], object]) -> bool:
-    """False if the call raises `Absent`."""
     try:
         call()
     except Absent:
@@ -29,7 +28,6 @@ def there(call: Callable[[], object]) -> bool:
 
 
 def made(create: Callable[[], object]) -> bool:
-    """False if an object of that name exists."""
     try:
         create()
     except Conflict as error:
@@ -40,7 +38,6 @@ def made(create: Callable[[], object]) -> bool:
 
 
 def name_of(arn: str) -> str:
-    """The last part of an ARN or path."""
     return arn.rsplit("/", 1)[-1]
 
 
@@ -66,7 +63,6 @@ def customers_policies(iam: IAMClient, path: str = "/") -> dict[str, str]:
 
 
 def set_document(iam: IAMClient, arn: str, wanted: str) -> None:
-    """Make this the policy's default version, if it differs."""
     policy = iam.get_policy(PolicyArn=arn)["Policy"]
     version = iam.get_policy_version(PolicyArn=arn, VersionId=policy["DefaultVersionId"])["PolicyVersion"]
     if _parsed(version["Document"]) == json.loads(wanted):
@@ -88,7 +84,6 @@ def remove_policy(iam: IAMClient, arn: str) -> None:
 
 
 def _spare_versions(iam: IAMClient, arn: str) -> list[str]:
-    """The versions other than the default, oldest first."""
     pages = iam.get_paginator("list_policy_versions").paginate(PolicyArn=arn)
     versions = sorted((each for page in pages for each in page["Versions"]), key=lambda each: each["CreateDate"])
     return [each["VersionId"] for each in versions if not each["IsDefaultVersion"]]

@@ -27,8 +27,6 @@ _ENDING = (InstanceState.SHUTTING_DOWN, InstanceState.TERMINATED)
 
 
 class _AutoScaling(Protocol):
-    """The operations in use; answers as botocore parses them."""
-
     def describe_auto_scaling_instances(self, *, InstanceIds: Sequence[str]) -> Answer: ...  # noqa: N803
 
     def describe_auto_scaling_groups(
@@ -86,7 +84,6 @@ def describe(
 
 
 def hook_timings(caller: Services, region: str, group: str) -> dict[str, HookTiming]:
-    """The timeouts of a group's hooks, by name."""
     answer = _auto_scaling(caller, region).describe_lifecycle_hooks(AutoScalingGroupName=group)
     return {text(hook, "LifecycleHookName"): _timing(hook) for hook in sequence(answer, "LifecycleHooks")}
 
@@ -102,7 +99,7 @@ def describe_group(caller: Services, region: str, group: str) -> GroupFound | No
 
 
 def describe_groups(caller: Services, region: str, groups: Sequence[str]) -> dict[str, dict[str, str]]:
-    """The lifecycle states of the instances of at most 100 groups, by group and id; unknown groups are left out."""
+    """Lifecycle states of the instances of at most 100 groups, by group and id; unknown groups are left out."""
     client = _auto_scaling(caller, region)
     answers = _parts(client.describe_auto_scaling_groups, AutoScalingGroupNames=groups, MaxRecords=MOST_GROUPS)
     return {
@@ -136,10 +133,8 @@ def complete_hook(caller: Services, region: str, group: str, hook: str, token: s
 
 
 def terminate(caller: Services, region: str, account: str, instance_id: str) -> bool:
-    """TerminateInstances; False if the instance is gone or ends already.
-
-    Raises:
-        Invalid: EC2 does not know it as this account's, in this region.
+    """False if the instance is gone or ends already; `Invalid` if EC2 does not know it as this account's, in this
+    region.
     """
     ec2 = _ec2(caller, region)
     for answer in _parts(ec2.describe_instances, Filters=[{"Name": "instance-id", "Values": [instance_id]}]):

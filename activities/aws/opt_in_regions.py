@@ -1,6 +1,6 @@
 """Opt-in regions: enables them, and polls AWS's progress, which takes minutes to hours.
 
-EnableRegion can be repeated; at most six regions of an account may be in progress
+At most six regions of an account may be in progress
 (https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The account calls under its own role:
 the payer would need trusted access.
 """
@@ -28,11 +28,7 @@ _LONGEST_INTERVALS = 5
 
 
 def enable_regions(sessions: Sessions, action: EnableRegions) -> RegionStatuses:
-    """Request what is missing; return the statuses once one differs from `seen`.
-
-    Raises:
-        Pending: nothing has changed; polled again.
-    """
+    """Request what is missing; return the statuses once one differs from `seen`, else raise `Pending`."""
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     account = member.account()
     stand = _stand(account, action.seen)
@@ -44,7 +40,6 @@ def enable_regions(sessions: Sessions, action: EnableRegions) -> RegionStatuses:
 
 
 def _enabled(account: AccountClient, action: EnableRegions, stand: Mapping[str, str]) -> dict[str, str]:
-    """Request as many regions as may be in progress; return all statuses."""
     places = action.at_once - sum(state in _UNDER_WAY for state in stand.values())
     statuses: dict[str, str] = {}
     for region in sorted(action.seen, key=lambda name: (action.seen[name] == "TODO", name)):

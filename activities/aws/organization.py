@@ -1,7 +1,7 @@
 """The organization: its accounts, its units and tags, read and created with the payer's credentials.
 
-The API allows a few calls a second for a whole company, pages by twenty at most, and lists are eventually consistent.
-An account's `State` replaced `Status` in 2025: both are read.
+The API allows a few calls a second for a whole company, and lists are eventually consistent. An account's `State`
+replaced `Status` in 2025: both are read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ def count_active(sessions: Sessions) -> int:
 
 
 def names_in_progress(sessions: Sessions) -> set[str]:
-    """The names of accounts being created: ListCreateAccountStatus for requests in progress only."""
     return {item.name for item in list_attempts(sessions.payer(), IN_PROGRESS)}
 
 
@@ -64,7 +63,7 @@ def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
 def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[str]) -> Units:
     """Create the units of these names under `base`; list existing ones only if some are duplicates.
 
-    A few are created concurrently. AWS changes one at a time, so refused ones are repeated one by one.
+    AWS changes one at a time, so those refused while a few are created concurrently are repeated one by one.
 
     Raises:
         ApiError: a failure that concerns all names.
@@ -120,7 +119,6 @@ def set_tags(payer: Payer, account_id: str, tags: Mapping[str, str]) -> None:
 
 
 def list_units(payer: Payer, base: str) -> dict[str, str]:
-    """Ids by name."""
     pages = payer.organizations().get_paginator("list_organizational_units_for_parent").paginate(ParentId=base)
     return {unit["Name"]: unit["Id"] for page in pages for unit in page["OrganizationalUnits"]}
 

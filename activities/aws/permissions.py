@@ -1,7 +1,7 @@
 """Every AWS action that the code calls, by caller, with the reason; `deploy/iam/` is rendered from it.
 
-Names are IAM's; `API_CALLS` has the API's where they differ. Member accounts need no policy, as their role has full
-rights; a service control policy must leave these.
+Names are IAM's; `API_CALLS` has the API's where they differ. Member accounts need no policy: their role has full
+rights.
 """
 
 from __future__ import annotations

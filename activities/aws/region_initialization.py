@@ -94,7 +94,7 @@ def usable(regions: Iterable[RegionTypeDef]) -> tuple[str, ...]:
 
 
 class Launched(NamedTuple):
-    """What has to be terminated, and when it was launched (by the monotonic clock) if that is known."""
+    """What has to be terminated, and its launch by the monotonic clock, if known."""
 
     ids: list[str]
     at: float | None = None
@@ -251,7 +251,6 @@ def raise_unless_definite(error: ApiError) -> None:
 
 
 def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> RegionOutcome:
-    """The outcome of a region that was unusable for too long; ends what earlier attempts launched."""
     minutes = f"{_LONGEST_REGION.total_seconds() / 60:.0f} minutes"
     message = f"{CREATION_TIMEOUT_CODE}: no instance ran for {minutes}: {error.message}"
     try:
@@ -264,7 +263,7 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
 
 
 def client_token(action: InitializeRegion, *, second: bool = False) -> str:
-    """At most 64 ASCII characters. EC2 answers a repeated token with its first launch, for at least a day."""
+    """At most 64 ASCII characters, which EC2 remembers for at least a day."""
     what = f"{action.owner.uid}/{action.region}/{action.round}{'/second' if second else ''}"
     return hashlib.sha256(what.encode()).hexdigest()
 
@@ -284,7 +283,6 @@ def instances_of(ec2: EC2Client, tags: dict[str, str]) -> list[InstanceTypeDef]:
 
 
 def end_launches(sessions: Sessions, action: EndLaunches) -> None:
-    """Terminate what an initialisation has left in a region; a disabled region has nothing."""
     member = entered(sessions, action)
     try:
         end_marked(member.ec2(action.region), action.tags)
@@ -294,7 +292,6 @@ def end_launches(sessions: Sessions, action: EndLaunches) -> None:
 
 
 def end_marked(ec2: EC2Client, tags: dict[str, str]) -> None:
-    """Terminate the instances with our marks; their volumes go with them."""
     attempt.checkpoint()
     _terminate(ec2, [instance["InstanceId"] for instance in instances_of(ec2, tags)])
 
@@ -313,7 +310,6 @@ def _ran(region: str, instance_id: str) -> RegionOutcome:
 
 
 def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome | None:
-    """The outcome of an ended instance that EC2 could not run; None if we have terminated it."""
     reason = instance.get("StateReason", {})
     if reason.get("Code") == _ENDED_BY_US:
         return None
@@ -395,7 +391,7 @@ K = TypeVar("K")
 
 
 class LookUps(Generic[K, T]):
-    """Answers that all callers share, kept for an hour; concurrent callers wait for one look-up."""
+    """Answers that all callers share, kept for an hour."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -403,7 +399,6 @@ class LookUps(Generic[K, T]):
         self._found: dict[K, tuple[float, T]] = {}
 
     def get(self, key: K, look: Callable[[], T]) -> T:
-        """The kept answer, or the one that `look` finds; errors are not kept."""
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
         with held(lock, f"the look-up of {key}"):

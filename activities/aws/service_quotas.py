@@ -1,6 +1,6 @@
 """Service quotas: requests to raise them, and polling AWS's progress, which takes minutes to days.
 
-A check costs one call per region. AWS allows 20 open requests per account, two in an opt-in region, one per quota
+AWS allows 20 open requests per account, two in an opt-in region, one per quota
 (https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html).
 """
 
@@ -39,15 +39,11 @@ _LONGEST_POLLS = 10
 
 
 class _FullError(Exception):
-    """AWS takes no more requests now."""
+    pass
 
 
 def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
-    """Make missing requests; return the statuses once one has changed.
-
-    Raises:
-        Pending: nothing has changed; polled again.
-    """
+    """Make missing requests; return the statuses once one has changed, else raise `Pending`."""
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     client = member.service_quotas(action.region)
     requests, vcpus_asked = _requests(client, action)
@@ -119,9 +115,8 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
 
 
 def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping[str, str], bool]:
-    """Each quota's decisive request status: an open one, else the newest for the wanted value.
-
-    Also returns whether a request for vCPUs is open.
+    """Each quota's decisive request status (an open one, else the newest for the wanted value), and whether a request
+    for vCPUs is open.
     """
     found: dict[str, RequestedServiceQuotaChangeTypeDef] = {}
     vcpus_asked = False

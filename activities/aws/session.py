@@ -1,7 +1,7 @@
 """Callers of AWS: the payer, with the keys of its Secret, and member accounts, by AssumeRole from the payer.
 
-Keys are never logged and never leave this process. Never entered are the payer's own account, the ConfigMap's
-`payer-account-ids` and the accounts that the settings protect.
+Never entered are the payer's own account, the ConfigMap's `payer-account-ids` and the accounts that the settings
+protect.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Payer(KeyHolder):
 
 
 class Assumed(Services):
-    """A role that another caller assumes; its session is kept until five minutes before its end."""
+    """A role that another caller assumes; its session is renewed five minutes before its end."""
 
     def __init__(self, clients: Clients, name: str, *, observing: bool) -> None:
         super().__init__(clients, name, observing=observing)
@@ -184,7 +184,6 @@ class Assumed(Services):
         raise NotImplementedError
 
     def credential(self) -> ReadOnlyCredentials:
-        """The session's keys; one AssumeRole at a time."""
         with held(self._lock, f"entering account {self}"):
             if self._credential is None or time.monotonic() >= self._renew_at:
                 self._credential = self.assume()
@@ -202,7 +201,7 @@ class Assumed(Services):
 
 
 def require_account(arn: str, account_id: str, by: str, remedy: str) -> None:
-    """Raise `Denied` if a session's ARN is in another account; `by` is the role or key that gave the session."""
+    """Raise `Denied` if a session's ARN is in another account; `by` is its role or key."""
     if arn.split(":")[4:5] != [account_id]:
         raise Denied(
             f"{by} gave a session as {arn}, which is not in account {account_id}: nothing is done there. {remedy}",
@@ -230,11 +229,9 @@ class Member(Assumed):
         return f"arn:{self.partition}:iam::{self.account_id}:role/{ACCESS_ROLE}"
 
     def guarded(self) -> AbstractContextManager[None]:
-        """The account's limit of concurrent calls, and its circuit breaker."""
         return self._guard.calling()
 
     def enter(self) -> None:
-        """Get a session, as a call of its own."""
         with self.guarded():
             self.credential()
 
@@ -277,15 +274,12 @@ class Remembered(Generic[T]):
             return self._value
 
     def forget(self, value: T) -> None:
-        """Read again next time, unless another thread has read another value."""
         with held(self._lock, self._what):
             if self._value == value:
                 self._value = None
 
 
 class Sessions:
-    """Every caller of this process. Thread-safe; one per process."""
-
     def __init__(
         self, kube: BlockingKube, settings: Settings, *, kept: int = 4096, most_calls: int = CALLS_PER_ACCOUNT
     ) -> None:
@@ -322,7 +316,7 @@ class Sessions:
     def enter(
         self, account_id: str, way: Hashable, make: Callable[[], Member], *, settle: timedelta = timedelta()
     ) -> Member:
-        """An entered account; `make` is called when it is first entered in this way. Raises as `member`."""
+        """An entered account; `make` is called when it is first entered in this way."""
         self.refuse_protected(account_id)
         member = self._known((account_id, way), make)
         try:
@@ -386,11 +380,7 @@ class Sessions:
 
 
 def keys_in(kube: BlockingKube, namespace: str, name: str, whose: str) -> ReadOnlyCredentials:
-    """The keys in a Secret.
-
-    Raises:
-        Denied: there is no such Secret, or it lacks keys.
-    """
+    """The keys in a Secret; `Denied` if there is no such Secret, or it lacks keys."""
     where = f"Secret {namespace}/{name}"
     try:
         found = kube.get(SECRET, namespace, name)

@@ -27,7 +27,6 @@ _LOST = (2, 3, 5, 8, 15, 30)
 
 
 def open_support_case(sessions: Sessions, action: OpenSupportCase) -> SupportCase:
-    """Open the case, or adopt the oldest of its subject."""
     sessions.refuse_protected(action.account_id)
     payer, subject = sessions.payer(), SUPPORT_CASE_SUBJECT.format(account_id=action.account_id)
     if action.search or attempt.repeated():
@@ -64,7 +63,7 @@ def resolve_support_case(sessions: Sessions, action: ResolveSupportCase) -> None
 
 
 def describe_cases(sessions: Sessions, ids: Iterable[str]) -> dict[str, str]:
-    """The status of each case by id, resolved ones too; one call per hundred. Unknown cases are left out."""
+    """The status of each case by id, one call per hundred. Unknown cases are left out."""
     payer, wanted = sessions.payer(), sorted(set(ids))
     statuses: dict[str, str] = {}
     for first in range(0, len(wanted), _CASES_PER_CALL):
@@ -90,7 +89,7 @@ def _of_subject(payer: Payer, subject: str) -> str:
 
 
 def _cases(payer: Payer, ids: list[str] | None = None) -> Iterator[CaseDetailsTypeDef]:
-    """These cases, by default all of the organization. Without resolved cases, a missing one would look resolved."""
+    """These cases, by default all, resolved ones too: otherwise a missing one would look resolved."""
     request: DescribeCasesRequestPaginateTypeDef = {"includeResolvedCases": True, "includeCommunications": False}
     if ids:
         request["caseIdList"] = ids

@@ -8,5 +8,4 @@ if TYPE_CHECKING:
 
 
 def tag_list(tags: Mapping[str, str]) -> list[TagTypeDef]:
-    """As IAM and Organizations take tags."""
     return [{"Key": name, "Value": value} for name, value in sorted(tags.items())]

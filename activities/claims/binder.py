@@ -175,7 +175,7 @@ class BinderActivities(Activities):
         return None
 
     async def end(self, name: Name, cluster: str, batch: ExpiryBatch) -> tuple[Key, ObjectWorld] | None:
-        """End a claim as its own workflow would; returns the result, None if its own workflow has to end it."""
+        """End a claim as its own workflow would; None if that has to do it."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None:
             return None
@@ -344,7 +344,6 @@ class Batch:
         self._under_way[asyncio.create_task(work)] = name
 
     async def _next(self) -> None:
-        """Wait until a task ends, a claim arrives while there is room, or the next end comes."""
         waits: set[asyncio.Task[object]] = set(self._under_way)
         has_room = self._places() > 0 or self._expiring.asking or self._expiring.is_gathering
         event = self._queue.news if has_room else self._queue.nearer_end

@@ -1,7 +1,5 @@
 """The work of a worker's binder: claims that wait for a handle, free handles, and ends.
 
-    informer cache, own writes --> free handles, waiting claims, ends --> the running batch, or a wake of the binder
-
 Claims that no batch has taken wake the binder, and so does an end that it does not expect.
 """
 
@@ -68,7 +66,6 @@ class BinderQueue:
             self.await_binder(name_of(claim))
 
     def may_be_free(self, name: str) -> None:
-        """Return a chosen handle that could not be bound, if it is still free."""
         self._free_or_not(name, self.cache.get(RESOURCE_HANDLE, self.cache.namespace, name))
 
     def looked_at(self, claim: JsonObject, news_then: int, lacks: Wanted | None = None) -> None:
@@ -86,7 +83,7 @@ class BinderQueue:
             self._lacks[name] = lacks
 
     def still_lacks(self, name: Name, moment: datetime) -> bool:
-        """True if a pass could only repeat the last result: the claim is unchanged and no free handle fits."""
+        """True if a pass could only repeat the last result."""
         lacks = self._lacks.get(name)
         if lacks is None or self.cache.handles.find("claim", name):
             return False
@@ -122,7 +119,6 @@ class BinderQueue:
             self.cache.wake(self._binder)
 
     def end_again(self, claim: Name) -> None:
-        """Return an end whose outcome is unknown."""
         for handle in self.cache.handles_of_claim(*claim):
             self.ends.give_back(text_at(handle, "metadata", "name"))
         self.nearer_end.set()
@@ -130,7 +126,6 @@ class BinderQueue:
         self._look_after(datetime.now(UTC))
 
     def _look_after(self, end: datetime | None) -> None:
-        """Wake the binder again if a due end was not taken: the first wake may be lost."""
         if end is None:
             return
         loop = asyncio.get_running_loop()

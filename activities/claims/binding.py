@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Unusable(Beyond):
-    """The handle cannot be bound in its current state."""
+    pass
 
 
 class Binding(Activities):
@@ -150,11 +150,6 @@ class Binding(Activities):
 
     @activity.defn(name=CreateHandle.activity)
     async def create_handle(self, action: CreateHandle) -> Created:
-        """Create a handle for the claim, with the references of its resources.
-
-        Raises:
-            ApiError: no answer.
-        """
         cache, claim, creation = self._cache, action.claim, action.plan.creation or {}
         name = claim_handle_name(text_at(claim, "metadata", "uid"), action.salt)
         labels = {**object_at(creation, "metadata", "labels"), **claim_labels(cache.names, claim)}

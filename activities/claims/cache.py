@@ -58,14 +58,13 @@ class ClaimCache(InformerCache):
         self.namespaces.listen(cast(Listener, self._namespace_changed))
 
     async def settled(self) -> None:
-        """Wait until every kind is listed, or known not to be installed."""
         for mirror in self.mirrors.values():
             await mirror.settled()
 
     async def reached(self, seen: Mapping[str, str]) -> bool:
         """Wait until every kind is listed, or known not to be installed, and these versions are reached.
 
-        If streams hang, kinds with few objects are listed from the API server. Claims and handles are too many: for
+        If streams hang, kinds with few objects are listed from the API server; claims and handles are too many: for
         False, a pass has to read its own from there.
         """
         await self.settled()
@@ -103,7 +102,7 @@ class ClaimCache(InformerCache):
         return cast("JsonObject | None", await super().fresh(kind, namespace, name))
 
     async def fresh_handles(self) -> list[JsonObject]:
-        """From the API server: a cache whose stream is broken may be outdated for long."""
+        """From the API server, since a cache with a broken stream may be outdated for long."""
         return cast("list[JsonObject]", (await self._api.list(RESOURCE_HANDLE, self.namespace)).items)
 
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
@@ -117,7 +116,6 @@ class ClaimCache(InformerCache):
         return there is not None and text_at(there, "metadata", "uid") == key.uid
 
     def unbound(self) -> list[JsonObject]:
-        """Claims without a handle, the oldest first."""
         found = cast("list[JsonObject]", self.claims.find("unbound", True))
         return sorted(found, key=lambda claim: text_at(claim, "metadata", "creationTimestamp"))
 

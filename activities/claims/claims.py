@@ -50,7 +50,6 @@ class ClaimActivities(Activities):
         return world
 
     async def _observe(self, look: PassClaim, *, fresh: bool) -> Claim:
-        """The claim, and the handle in its status if that matters."""
         key, cache, tools, moment = look.key, self._cache, self._tools, now()
         claim = await cache.own(RESOURCE_CLAIM, key, fresh=fresh)
         if claim is None:
@@ -101,11 +100,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=DeleteClaim.activity)
     async def delete_claim(self, action: DeleteClaim) -> Stored:
-        """Delete the claim.
-
-        Raises:
-            Conflict: it was recreated, or has changed since it was read.
-        """
+        """Raises `Conflict` if it was recreated, or has changed since it was read."""
         if action.expired:
             moment = now()
             metrics.expired(RESOURCE_CLAIM.name, end_of_detached(action.claim) or moment, moment)
@@ -113,11 +108,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=EndHandleAndClaim.activity)
     async def end_handle_and_claim(self, action: EndHandleAndClaim) -> ClaimEnded:
-        """End the handle and with it the claim, then drop the claim's finalizer.
-
-        Raises:
-            Conflict: the handle has changed since it was read.
-        """
+        """Raises `Conflict` if the handle has changed since it was read."""
         ended = await self._tools.releasing.end(
             action.handle, as_seen=action.as_seen, claim=action.claim, states=action.states
         )

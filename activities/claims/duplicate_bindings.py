@@ -18,7 +18,7 @@ from engine.kube.store import Listener
 
 
 def wake_duplicates(cache: ClaimCache) -> None:
-    """From now on, if several handles name one claim, wake each: its pass checks which one is a duplicate."""
+    """From now on, if several handles name one claim, wake each."""
 
     def check(claim: Name | None) -> None:
         handles = cache.handles_of_claim(*claim) if claim else []

@@ -90,15 +90,15 @@ class Evaluation:
 
 
 def _ends(handle: JsonObject | None, now: datetime) -> bool:
-    """True if the handle has expired, as far as it says; finding a later end in its claim may take long."""
+    """True if the handle has expired by its own status; finding a later end in its claim may take long."""
     return handle is not None and passed(end_of_handle(handle), now)
 
 
 def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, of: object) -> Fault:
     """The fault to show for a failed evaluation or an invalid input.
 
-    A claim's text may cause a bug, which must not prevent the end of its lifespan. The traceback may quote objects that
-    the claim's users may not read, so only the log gets it.
+    A claim's text may cause a bug, which must not prevent the end of its lifespan. The traceback may quote foreign
+    objects, so only the log gets it.
     """
     if isinstance(error, Beyond):
         return error.fault

@@ -43,7 +43,7 @@ M = TypeVar("M", bound=Model)
 
 
 class EvaluationLimit(TemplateError):  # noqa: N818 - its text says the limit
-    """A call exceeded a limit and was killed. `what` is the template or function, `limit` the limit in words."""
+    """A call exceeded a limit and was killed. `what` is the template or function."""
 
     def __init__(self, what: str, limit: str) -> None:
         super().__init__(what, limit)

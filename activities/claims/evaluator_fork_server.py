@@ -26,7 +26,7 @@ PASSED_ON = ("LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 
 
 class Gone(Exception):  # noqa: N818 - a state, not an error
-    """A process has ended."""
+    pass
 
 
 class Process:
@@ -75,7 +75,6 @@ class Process:
         return self._place[NOTE.size : NOTE.size + length].decode(errors="replace")
 
     def close(self) -> None:
-        """Close the connection, upon which the process ends."""
         self._requests.close()
         self._place.close()
 

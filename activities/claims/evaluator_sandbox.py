@@ -56,7 +56,6 @@ Call = Callable[[bytes], bytes]
 
 
 def main(control: socket.socket) -> None:
-    """The nursery: import, report readiness, and execute the worker's orders until the worker is gone."""
     setup = json.loads(control.recv(ORDER_LENGTH))
     sys.path[:] = setup["path"]
     try:
@@ -123,7 +122,7 @@ def _place_listener() -> Callable[[Callable[[str], None]], None]:
 
 
 def _warm_up() -> None:
-    """Import and build what Python, Jinja2, pydantic and the C library would otherwise import or read later."""
+    """Build what Python, Jinja2, pydantic and the C library would otherwise import or read later."""
     from domain.model import build_models
 
     build_models()
@@ -211,7 +210,6 @@ def _write(descriptor: int, text: bytes) -> None:
 
 
 def _peak() -> int:
-    """In bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -249,7 +247,7 @@ _SET_DEATH_SIGNAL, _SET_SECCOMP, _NO_NEW_PRIVILEGES, _FILTER = 1, 22, 38, 2
 
 
 def _allow_computing_only() -> None:
-    """Give the kernel the list of allowed system calls; if it refuses, the limits above remain."""
+    """If the kernel refuses the list of system calls, the limits above remain."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]  # pointers are longer than the default int
     prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)

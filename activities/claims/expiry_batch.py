@@ -1,8 +1,4 @@
-"""Claims that expire together: all are marked for deletion before finalizers are dropped.
-
-Users see the deletion marks on claim, handle and resource. Dropping the finalizers takes two of the seven requests, for
-which unmarked claims would otherwise wait.
-"""
+"""Claims that expire together: all are marked for deletion before finalizers are dropped, since users see the marks."""
 
 from __future__ import annotations
 
@@ -22,8 +18,6 @@ LONGEST_WAIT = 5.0
 
 
 class ExpiryBatch:
-    """Each claim of a batch is marked, waits for the others, then loses its finalizers."""
-
     def __init__(self, arrived: Callable[[], None]) -> None:
         """`arrived` is called when a claim begins to wait."""
         self._arrived = arrived
@@ -68,11 +62,7 @@ class ExpiryBatch:
 
     @asynccontextmanager
     async def asks(self, claim: Name) -> AsyncIterator[None]:
-        """The context in which a member is ended.
-
-        Raises:
-            TimeoutError: it could not be marked in time.
-        """
+        """The context in which a member is ended; `TimeoutError` if it could not be marked in time."""
         async with asyncio.timeout(LONGEST_ASKING) as limit:
             token = _asked_here.set(_Asked(self, claim, limit))
             try:
@@ -82,7 +72,7 @@ class ExpiryBatch:
 
     @asynccontextmanager
     async def lets_go(self, claim: Name) -> AsyncIterator[None]:
-        """The context in which a member's finalizers are dropped; entered when it is its turn."""
+        """The context in which a member's finalizers are dropped, when it is its turn."""
         if claim in self._members:
             self._asked.add(claim)
         if self.is_gathering:

@@ -1,7 +1,6 @@
 """The ends of bound handles in one worker: which is next, and which are due.
 
-The binder ends expired claims in batches: 200 ends in one second took three times as long when each claim's own
-workflow ended it. An end before the one that the binder waits for wakes it.
+The binder ends expired claims in batches: 200 in one second took three times as long by their own workflows.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Ends:
         return self._ahead[0][0] if self._ahead else None
 
     def is_near(self, now: datetime) -> bool:
-        """True if an end is due, or so near that the batch should not end before it."""
+        """True if the batch should not end before the next end."""
         end = self.next
         return end is not None and end - now < NEAR
 
@@ -51,7 +50,7 @@ class Ends:
         return end is not None and end <= now
 
     def take(self, now: datetime) -> str | None:
-        """A handle whose end is due. Each end is returned once; if it fails, the handle's own workflow ends it."""
+        """A handle whose end is due; each is returned once."""
         if not self.are_over(now):
             return None
         _, name = heapq.heappop(self._ahead)
@@ -59,7 +58,6 @@ class Ends:
         return name
 
     def give_back(self, name: str) -> None:
-        """Put back an end that was taken but not carried out."""
         if (end := self._taken.pop(name, None)) is not None:
             self._overdue.discard(name)
             self.put(name, end)

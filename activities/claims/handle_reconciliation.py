@@ -122,10 +122,7 @@ class Reconciliation(Activities):
         return passed, passed.as_world(ObjectWorld, known=known, rest=rest, at=world.question.now)
 
     async def with_references(self, key: Key, handle: JsonObject, now: datetime) -> JsonObject:
-        """A new handle's body with the known names of its resources; raises `Beyond`.
-
-        The recorded names are the intent, and this saves a write.
-        """
+        """A new handle's body with the known names of its resources, which saves a write; raises `Beyond`."""
         planned = await self.planned(key, handle, now)
         return {**handle, "spec": planned.spec or object_at(handle, "spec")}
 
@@ -139,7 +136,7 @@ class Reconciliation(Activities):
         assigned: tuple[str, ...] = (),
         push: bool = False,
     ) -> HandlePlan:
-        """The plan of a new handle's body; raises `Beyond`. The rest is as in `HandleQuestion`."""
+        """The plan of a new handle's body; raises `Beyond`."""
         states = tuple(None for _ in objects_at(handle, "spec", "resources"))
         question = HandleQuestion.model_construct(
             now=now,
@@ -230,7 +227,6 @@ class Reconciliation(Activities):
         return TakenBack(ended=await self._managed.take_back(action.handle, action.definitions))
 
     async def record_events(self, action: RecordEvents) -> None:
-        """Record Events, and count failed validations."""
         if any(notice.reason == VALIDATION_FAILED for notice in action.notices):
             claim = self._cache.get(RESOURCE_CLAIM, action.key.namespace, action.key.name)
             metrics.validation_failed(text_at(claim, "spec", "provider", "name"))

@@ -71,15 +71,12 @@ class HandleActivities(Activities):
         )
 
     def _left_alone(self, claim: JsonObject) -> bool:
-        """True if no lifecycle reconciles the claim, so the handle's own has to reconcile the handle."""
         return is_left_alone(self._cache.names, claim) or bool(self._tools.hold(claim))
 
     # --- effects ---
 
     @activity.defn(name=ObserveAgain.activity)
-    async def observe_again(self, action: ObserveAgain) -> None:
-        """Do nothing: the observation follows."""
-
+    async def observe_again(self, action: ObserveAgain) -> None: ...
     @activity.defn(name=AskBinder.activity)
     async def ask_binder(self, action: AskBinder) -> None:
         await self._ask_binder(action.claim)
@@ -90,11 +87,7 @@ class HandleActivities(Activities):
 
     @activity.defn(name=EndHandle.activity)
     async def end_handle(self, action: EndHandle) -> HandleEnded:
-        """Delete the handle's resources, its claim and itself.
-
-        Raises:
-            Conflict: it has changed since it was read.
-        """
+        """Raises `Conflict` if it has changed since it was read."""
         ended = await self._tools.releasing.end(
             action.handle, as_seen=action.as_seen, claim=action.claim, states=action.states
         )

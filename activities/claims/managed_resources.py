@@ -1,7 +1,7 @@
 """The resources that handles manage: objects of any kind, found by discovery, read when needed.
 
-An existing object with a resource's name is adopted and brought to its definition, as far as the provider's filters
-allow, unless its annotation names another existing handle. The annotation is checked before each deletion, too.
+An existing object with a resource's name is adopted, unless its annotation names another existing handle. The
+annotation is checked before each deletion, too.
 """
 
 from __future__ import annotations
@@ -132,11 +132,7 @@ class Managed:
             return _refused(error, definition)
 
     async def update(self, state: JsonObject, operations: Operations) -> JsonObject | Fault:
-        """Patch the object in the version that the patch was computed from; returns the result.
-
-        Raises:
-            Conflict: it has changed meanwhile.
-        """
+        """Patch the object in the version that the patch was computed from; `Conflict` if it has changed meanwhile."""
         try:
             kind = await self._kind(state)
             meta = object_at(state, "metadata")
@@ -274,7 +270,7 @@ def _refused(error: Denied | Invalid, obj: JsonObject) -> Fault:
 
 
 def _said(error: ApiError, obj: JsonObject) -> str:
-    """The API server's message; for a Secret the reason only, as the message may quote secret data."""
+    """The API server's message; of a Secret the reason only, as the message may quote its data."""
     if text_at(obj, "kind") != "Secret":
         return error.message
     namespace, name = text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")

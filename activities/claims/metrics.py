@@ -70,7 +70,6 @@ def expired(kind: str, end: datetime, now: datetime) -> None:
 
 
 def bind_missed() -> None:
-    """Record that a chosen handle was not available; the claim takes the next."""
     _MISSES.inc()
 
 

@@ -53,7 +53,6 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def create(self, kind: Kind, body: JsonObject, namespace: str) -> JsonObject:
-        """`Conflict` if the name is taken."""
         answer = await self.api.create(kind, _plain(body), namespace)
         return self._learnt(kind, cast("JsonObject", answer))
 

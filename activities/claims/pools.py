@@ -101,11 +101,8 @@ class PoolActivities(Activities):
 
     @activity.defn(name=DeleteHandle.activity)
     async def delete_pool_handle(self, action: DeleteHandle) -> None:
-        """Delete a free handle with its resources.
-
-        Raises:
-            Conflict: it was written meanwhile.
-            ApiError: a hold is on it, or the deletion of a resource cannot be requested.
+        """Delete a free handle with its resources; `Conflict` if it was written meanwhile, `Denied` if a hold is on
+        it.
         """
         cache = self._cache
         handle = await cache.fresh(RESOURCE_HANDLE, cache.namespace, action.name)
@@ -145,11 +142,8 @@ class PoolActivities(Activities):
 
     @activity.defn(name=MakeHandle.activity)
     async def make_pool_handle(self, action: MakeHandle) -> Made:
-        """Make a handle with its resources, or find the one that an earlier attempt made.
-
-        Raises:
-            Conflict: all its names are taken.
-            ApiError: it could not be made.
+        """Make a handle with its resources, or find the one that an earlier attempt made; `Conflict` if all its names
+        are taken.
         """
         edits = self._cache.edits
         try:
@@ -173,7 +167,6 @@ class PoolActivities(Activities):
         )
 
     async def _made(self, action: MakeHandle) -> tuple[JsonObject, bool]:
-        """The handle on the API server, and whether it is new."""
         moment, names, pool = now(), self._cache.names, action.pool
         key = key_of(RESOURCE_POOL, pool, self._tools.settings.cluster)
         providers = await self._cache.providers_for(pool)
@@ -220,7 +213,6 @@ def _name(action: MakeHandle, salt: int) -> str:
 
 
 def _corrected(handle: JsonObject, asked: datetime) -> JsonObject:
-    """Count the unclaimed end from the handle's creation, which may be a second after the request."""
     end = parse_timestamp(text_at(handle, "spec", "lifespan", "end"))
     late: timedelta = born(handle) - whole_seconds(asked)
     if end is None or not late:

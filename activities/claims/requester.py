@@ -1,7 +1,7 @@
 """The requester of a claim: its Namespace names the user, and OpenShift knows the user's identities.
 
-Without OpenShift both look-ups answer 404, and a placeholder with the name replaces the user, as in Poolboy. The
-Namespace is cached; users are read again after some minutes, at the periodic pass.
+Without OpenShift both look-ups answer 404, and a placeholder with the name replaces the user, as in Poolboy. Users are
+read again after some minutes, at the periodic pass.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ class Requesters:
         self._users: dict[str, tuple[float, Requester]] = {}
 
     async def of(self, claim: JsonObject | None) -> Requester:
-        """`NO_REQUESTER` without a claim."""
         if claim is None:
             return NO_REQUESTER
         name = text_at(claim, "metadata", "namespace")

@@ -24,12 +24,10 @@ class Tools:
     settings: Settings
 
     def hold(self, obj: JsonObject) -> str:
-        """Why nothing may be changed for this object now; empty if it may."""
         return held(RESOURCE_CLAIM.area, object_at(obj, "metadata", "annotations"), self.settings)
 
     @property
     def cadence(self) -> Cadence:
-        """The intervals of passes that are not woken."""
         settings = self.settings
         return Cadence(
             by_clock=settings.claims_handles_interval,

@@ -41,7 +41,6 @@ ACTIVITIES = (
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker; their resources are released with the stack."""
     settings, client, kube = clients.settings, clients.temporal, clients.kube
     cache = InstanceCache(kube, await stack.enter_async_context(Store(kube)), nodes=settings.instances_nodes)
     callers = Places(connections=slots.AWS, observing=settings.observing)

@@ -33,8 +33,6 @@ _SETTLED = (GroupState.IN_SERVICE, GroupState.WARM)
 
 
 class GroupActivities(Activities):
-    """The activities for groups."""
-
     def __init__(self, kube: KubeApi, cache: InstanceCache, served: ServedPlaces, *, observing: bool) -> None:
         self._kube = kube
         self._cache = cache
@@ -43,7 +41,6 @@ class GroupActivities(Activities):
 
     @activity.defn(name=LookAtGroup.activity)
     async def look_at_group(self, look: LookAtGroup) -> GroupWorld:
-        """Make one pass; if no pool has the group, Auto Scaling is not queried about it."""
         await self._cache.ready()
         key = GroupKey.of(look.key)
         pools = self._cache.pools_of(key)

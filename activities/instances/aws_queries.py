@@ -33,8 +33,6 @@ from engine.errors import Invalid
 
 @dataclass
 class _Asked:
-    """A query that waits for its call."""
-
     instance: str
     questions: tuple[Question, ...]
     tag_keys: tuple[str, ...]
@@ -43,15 +41,12 @@ class _Asked:
 
 
 class ServedPlaces:
-    """The served accounts and regions, with their AWS clients."""
-
     def __init__(self, places: Iterable[Place], callers: Places) -> None:
         self._callers = callers
         self._places = {place.where: place for place in places}
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """One for each account and region."""
         return tuple(self._places.values())
 
     def caller(self, account: str, region: str) -> Services:
@@ -67,8 +62,6 @@ class ServedPlaces:
 
 
 class AskActivities(Activities):
-    """Queries and writes to AWS for one instance."""
-
     def __init__(self, served: ServedPlaces) -> None:
         self._served = served
         self._waiting: dict[tuple[str, str], list[_Asked]] = {}
@@ -89,7 +82,6 @@ class AskActivities(Activities):
 
     @activity.defn(name=EndHook.activity)
     async def complete(self, end: EndHook) -> Done:
-        """Complete the hook, so that Auto Scaling continues."""
         caller, region = self._caller(end.key)
         if await asyncio.to_thread(complete_hook, caller, region, end.group, end.hook, end.token, end.outcome):
             metrics.reacted("complete-hook", end.because)
@@ -108,7 +100,6 @@ class AskActivities(Activities):
         return await asked.answer
 
     async def _call(self, where: tuple[str, str]) -> None:
-        """Answer all waiting queries, and those that arrive meanwhile."""
         try:
             await asyncio.sleep(0)  # queries of the same moment
             while asked := self._waiting.pop(where, []):
@@ -119,7 +110,6 @@ class AskActivities(Activities):
             del self._calls[where]
 
     async def _answer(self, where: tuple[str, str], asked: Sequence[_Asked]) -> None:
-        """Make one call for all; each query gets its own part, with the time at which it was asked."""
         account, region = where
         questions = {question for each in asked for question in each.questions}
         ids = {each.instance for each in asked}
@@ -142,7 +132,6 @@ class AskActivities(Activities):
     async def _answer_group(
         self, caller: Services, region: str, group: str, asked: Sequence[_Asked], found: Mapping[str, Facts]
     ) -> None:
-        """Make one call for the hooks of a group."""
         try:
             timings = await asyncio.to_thread(hook_timings, caller, region, group)
         except Exception as error:
@@ -161,7 +150,6 @@ def _tell(asked: Iterable[_Asked], found: Mapping[str, Facts], timings: Mapping[
 
 
 def _refuse(asked: Iterable[_Asked], error: Exception) -> None:
-    """Fail all waiting queries with the error."""
     for each in asked:
         if not each.answer.done():
             each.answer.set_exception(error)

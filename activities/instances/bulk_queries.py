@@ -49,15 +49,7 @@ async def ask_about_all(
     progress: Callable[[str], object],
     account_of: Callable[[AWSMachine | Node], str] = lambda _: "",
 ) -> Bulk:
-    """Query each account and region about the instances that may be there.
-
-    Args:
-        served: the accounts and regions.
-        machines: the AWSMachines and Nodes by their instance.
-        moment: the time of the query.
-        progress: called before each call.
-        account_of: the account of a machine, empty if it is not known.
-    """
+    """Query each account and region about the instances that may be there; `progress` is called before each call."""
     answers: dict[str, dict[Place, Facts]] = {each: {} for each in machines}
     asked: dict[str, int] = dict.fromkeys(machines, 0)
     troubles: set[str] = set()
@@ -81,10 +73,7 @@ async def ask_about_groups(
 ) -> BulkGroups:
     """Query each account and region about its groups; a group unknown to Auto Scaling has no instances.
 
-    Args:
-        served: the accounts and regions.
-        groups: groups anywhere; those in places that are not served are omitted from the result.
-        progress: called before each call.
+    Groups in places that are not served are left out of the result; `progress` is called before each call.
     """
     found: dict[GroupKey, dict[str, str]] = {}
     troubles: set[str] = set()
@@ -103,7 +92,6 @@ async def _told(
     progress: Callable[[str], object],
     troubles: set[str],
 ) -> dict[T, A]:
-    """The answers of an account and region, queried in chunks; the error of a failed chunk is added to the troubles."""
     told: dict[T, A] = {}
     for first in range(0, len(asked), most):
         some = asked[first : first + most]

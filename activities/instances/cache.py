@@ -43,7 +43,6 @@ STREAM_BACK = 4.0
 
 
 def _machine_instance(obj: JsonObject) -> tuple[str]:
-    """The id of an AWSMachine's instance, empty while it has none."""
     return (text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID")),)
 
 
@@ -73,8 +72,6 @@ def _replaced_instances(obj: JsonObject) -> set[InstanceKey]:
 
 
 class InstanceCache(InformerCache):
-    """AWSMachines, AWSMachinePools, Machines and InterruptionPolicies; Nodes of Perdure's own cluster if served."""
-
     def __init__(self, api: KubeApi, store: Store, *, nodes: bool = False) -> None:
         self._machines = store.follow(Followed(AWS_MACHINE), {"instance": _machine_instance})
         self._pools = store.follow(Followed(AWS_MACHINE_POOL), {"instance": _pool_instances, "group": _pool_group})
@@ -111,7 +108,9 @@ class InstanceCache(InformerCache):
         return bool(self._machines.find("instance", ""))
 
     def instances(self) -> dict[str, AWSMachine | Node]:
-        """Every AWSMachine that has an instance, and every Node whose instance nothing else names, by its id."""
+        """Every AWSMachine that has an instance, and every Node whose instance nothing else names, by the instance's
+        id.
+        """
         ids = [str(each) for each in self._machines.values_of("instance") if each]
         found = (min(self._machines.find("instance", each), key=_precedence) for each in ids)
         nodes = self._nodes.values_of("instance") if self._nodes else ()
@@ -121,15 +120,12 @@ class InstanceCache(InformerCache):
         return {each.instance_id: each for each in listed}
 
     def pools(self) -> tuple[AWSMachinePool, ...]:
-        """Every AWSMachinePool."""
         return read_all(AWSMachinePool, self._pools.all())[0]
 
     def pools_of(self, group: GroupKey) -> tuple[AWSMachinePool, ...]:
-        """Every AWSMachinePool that has this group."""
         return read_all(AWSMachinePool, self._pools.find("group", group))[0]
 
     async def machine(self, key: InstanceKey, version: str = "") -> AWSMachine | None:
-        """The AWSMachine of an instance, at this version or newer."""
         found: JsonObject | None = min(self._machines_of(key), key=_precedence, default=None)
         if found is not None and version and newer(version, text(found, "metadata", "resourceVersion")):
             found = await self.fresh(AWS_MACHINE, text(found, "metadata", "namespace"), text(found, "metadata", "name"))
@@ -141,13 +137,12 @@ class InstanceCache(InformerCache):
         return tuple(each for each in found if each.key.path != machine.key.path)
 
     def pool(self, key: InstanceKey) -> AWSMachinePool | None:
-        """The AWSMachinePool that lists the instance."""
         listed = (each for each in self._pools.find("instance", key.instance_id) if _pool_in(each, key))
         found = min(listed, key=_precedence, default=None)
         return AWSMachinePool.model_validate(found) if found else None
 
     async def node(self, key: InstanceKey, version: str = "") -> Node | None:
-        """The Node of an instance that neither an AWSMachine nor a pool names, at this version or newer."""
+        """The Node of an instance that neither an AWSMachine nor a pool names."""
         nodes = () if self._named(key.instance_id) else self._nodes_of(key.instance_id)
         listed = [each for each in nodes if region_of_provider_id(text(each, "spec", "providerID")) in ("", key.region)]
         found: JsonObject | None = max(listed, key=_newest, default=None)
@@ -157,30 +152,25 @@ class InstanceCache(InformerCache):
         return node if node is not None and node.instance_id == key.instance_id else None
 
     def owner(self, machine: AWSMachine) -> Machine | None:
-        """The Machine of an AWSMachine."""
         found = self._owners.get(machine.metadata.namespace, machine.machine)
         return Machine.model_validate(found) if found and machine.machine else None
 
     def members(self, namespace: str, deployment: str) -> tuple[Machine, ...]:
-        """The Machines of a MachineDeployment."""
         return read_all(Machine, self._owners.find("deployment", (namespace, deployment)))[0]
 
     def replacement(self, key: InstanceKey) -> Replacement | None:
-        """How the replacement of an instance's Machine stands, None if none was asked for."""
         for each in read_all(MachineDeployment, self._deployments.find("instance", key))[0]:
             return replacement_of(key, each, self.members(each.metadata.namespace, each.metadata.name))
         return None
 
     def replaced(self) -> set[InstanceKey]:
-        """The instances for whose Machines replacements were asked for."""
         return {each for each in self._deployments.values_of("instance") if isinstance(each, InstanceKey)}
 
     def choice(self, whom: Selected, default: ReactionPolicy) -> Choice:
-        """The policy of an instance; one that cannot be parsed, such as of a newer version, counts as missing."""
+        """The policy of an instance; one that cannot be parsed counts as missing."""
         return choose(read_all(InterruptionPolicy, self._policies.all())[0], whom, default)
 
     def policy(self, name: str) -> InterruptionPolicy | None:
-        """The InterruptionPolicy of that name, if it can be parsed."""
         found = self._policies.get("", name)
         return next(iter(read_all(InterruptionPolicy, (found,) if found else ())[0]), None)
 
@@ -189,7 +179,6 @@ class InstanceCache(InformerCache):
         return self._accounts.account_of(machine)
 
     def _named(self, instance: str) -> bool:
-        """Whether an AWSMachine or a pool anywhere has the instance: its Node is not served by itself."""
         return bool(self._machines.find("instance", instance) or self._pools.find("instance", instance))
 
     def _nodes_of(self, instance: str) -> Sequence[JsonObject]:
@@ -199,9 +188,8 @@ class InstanceCache(InformerCache):
         return [each for each in self._machines.find("instance", key.instance_id) if self._machine_in(each, key)]
 
     def _machine_in(self, obj: JsonObject, key: InstanceKey) -> bool:
-        """Whether a machine is in the instance's account and region, as far as it and its cluster say.
-
-        Everyone who may send to a queue can name any id in an event.
+        """Whether a machine is in the instance's account and region, as far as it and its cluster say: events may name
+        any id.
         """
         if region_of_provider_id(text(obj, "spec", "providerID")) not in ("", key.region):
             return False
@@ -228,5 +216,4 @@ def _newest(obj: JsonObject) -> tuple[bool, str]:
 
 
 def _pool_in(obj: JsonObject, key: InstanceKey) -> bool:
-    """Whether a pool is in the instance's account and region, as far as it says."""
     return all((each.account, each.region) == (key.account, key.region) for each in _pool_group(obj))

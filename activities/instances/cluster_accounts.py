@@ -40,7 +40,7 @@ class ClusterAccounts:
 
 
 def role_of(cluster: JsonObject, identities: Mirror) -> str:
-    """The ARN of the role of an AWSCluster or AWSManagedControlPlane, empty if its identity is no role."""
+    """The ARN of the cluster's role, empty if its identity is no role."""
     if text(cluster, "spec", "identityRef", "kind") != AWS_CLUSTER_ROLE_IDENTITY.name:
         return ""
     identity = identities.get("", text(cluster, "spec", "identityRef", "name"))
@@ -48,7 +48,6 @@ def role_of(cluster: JsonObject, identities: Mirror) -> str:
 
 
 def cluster_names(obj: JsonObject) -> set[Name]:
-    """The namespace and name of the Cluster that owns an AWSCluster, by its owner and by its label."""
     owners = (each for each in sequence(obj, "metadata", "ownerReferences") if text(each, "kind") == "Cluster")
     names = {*(text(each, "name") for each in owners), text(obj, "metadata", "labels", CLUSTER_LABEL)}
     return {(text(obj, "metadata", "namespace"), name) for name in names if name}

@@ -1,7 +1,6 @@
 """The places of the clusters in this Kubernetes cluster, for settings that name `clusters`.
 
-A process knows its places from its start on, as it knows its other settings. When its clusters come to live elsewhere
-it ends, and its supervisor, such as Kubernetes, starts it again with the new ones.
+When its clusters come to live elsewhere a process ends, and its supervisor starts it again with the new places.
 """
 
 from __future__ import annotations
@@ -40,13 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class ClusterPlaces:
-    """Follows the clusters of the AWS provider, and says which places they are in.
-
-    Args:
-        store: holds the mirrors.
-        entries: the settings' entries for clusters.
-        callers: who asks AWS for the process's own account.
-    """
+    """Follows the clusters of the AWS provider, and says which places they are in."""
 
     def __init__(self, store: Store, entries: Sequence[ClusterEntry], callers: Places) -> None:
         self._entries = entries
@@ -65,7 +58,6 @@ class ClusterPlaces:
 
     @property
     def trouble(self) -> str:
-        """Why they cannot be listed; empty if they can."""
         return next((each.trouble for each in (self._identities, *self._clusters) if each.trouble), "")
 
     async def current(self) -> tuple[str, ...]:
@@ -164,7 +156,6 @@ async def run_with_cluster_places(
 
 
 async def _first(clusters: ClusterPlaces) -> tuple[str, ...]:
-    """The places at the start, however long the API server or AWS do not answer."""
     while True:
         try:
             async with asyncio.timeout(LISTED_WITHIN):

@@ -1,7 +1,7 @@
 """Disruption budget: a machine is disrupted only if its node group has room for it.
 
-Disruptions in progress are recorded in an annotation of one Lease in Perdure's own namespace, written with its
-resourceVersion: of two workers that ask at the same time, one writes and the other reads again.
+Disruptions in progress are recorded in an annotation of one Lease in Perdure's own namespace: of two workers that ask
+at the same time, one writes and the other reads again.
 """
 
 from __future__ import annotations
@@ -34,13 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Disruptions:
-    """The budget of every node group.
-
-    Args:
-        kube: the management cluster.
-        namespace: of the Lease.
-        most: how many machines of one group may be disrupted at the same time.
-    """
+    """The budget of every node group; `most` of its machines may be disrupted at the same time."""
 
     def __init__(self, kube: KubeApi, namespace: str, most: int) -> None:
         self._kube = kube
@@ -149,13 +143,11 @@ class Disruptions:
 
 
 def is_ready(obj: JsonObject) -> bool:
-    """Whether a Node or Pod says that it is ready."""
     conditions = sequence(obj, "status", "conditions")
     return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
 
 
 def _alike(node: Node) -> str:
-    """A label selector of the Nodes that may be of its node group."""
     if node.control_plane:
         return NODE_CONTROL_PLANE_LABEL
     name = next((name for name in NODE_GROUP_LABELS if name in node.metadata.labels), "")

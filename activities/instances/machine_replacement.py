@@ -58,8 +58,6 @@ log = logging.getLogger(__name__)
 
 
 class MachineActivities(Activities):
-    """The actions on Machines."""
-
     def __init__(self, kube: KubeApi, cache: InstanceCache, disruptions: Disruptions) -> None:
         self._kube = kube
         self._cache = cache
@@ -89,7 +87,6 @@ class MachineActivities(Activities):
 
     @activity.defn(name=EndReplacement.activity)
     async def end_replacement(self, end: EndReplacement) -> Reported:
-        """Lower the replicas again; a Machine that stays is no longer the first to be deleted."""
         notices: list[Notice] = []
         if end.keep:
             machine = await self._standing(end)
@@ -104,7 +101,7 @@ class MachineActivities(Activities):
 
     @activity.defn(name=DeleteOwner.activity)
     async def delete_machine(self, deletion: DeleteOwner) -> Taking:
-        """Delete the Machine once it is its turn; if it is gone or was recreated under its name, nothing is deleted."""
+        """Delete the Machine once it is its turn; nothing is deleted if it was recreated under its name."""
         machine = await self._standing(deletion)
         if machine is None:
             # Another client has done it, or an earlier attempt, which could not report it.
@@ -129,7 +126,6 @@ class MachineActivities(Activities):
         return Taking(turn=turn, notices=tuple(notices))
 
     async def _deleted(self, deletion: DeleteOwner, notices: list[Notice]) -> None:
-        """Delete the Machine, and report it unless it is gone."""
         try:
             answer = await self._kube.delete(MACHINE, deletion.namespace, deletion.name, uid=deletion.uid)
         except (Absent, Conflict):
@@ -162,7 +158,6 @@ class MachineActivities(Activities):
         return mark is None or len(mark.machines) <= 1
 
     async def _replaced(self, machine: Machine, deletion: DeleteOwner, notices: list[Notice]) -> None:
-        """Lower the replicas, so that the Machine is not replaced once more."""
         try:
             await self._annotate(machine, REPLACED)
             ready = await self._lowered(deletion, notices)
@@ -174,7 +169,6 @@ class MachineActivities(Activities):
         metrics.reacted(_REPLACE, deletion.because, outcome)
 
     async def _standing(self, which: AskReplacement | EndReplacement | DeleteOwner) -> Machine | None:
-        """The Machine with that uid from the API server, None if it is gone or being deleted."""
         found = await self._cache.fresh(MACHINE, which.namespace, which.name)
         machine = Machine.model_validate(found) if found else None
         return machine if machine and machine.metadata.uid == which.uid and not machine.metadata.deleting else None
@@ -217,7 +211,7 @@ class MachineActivities(Activities):
     async def _annotated(
         self, machine: Machine, wanted: AskReplacement, deployment: str, notices: list[Notice]
     ) -> None:
-        """Have the Machine be the first to be deleted; where that is refused no replacement is wanted."""
+        """Have the Machine deleted first; if that is refused, no replacement is wanted."""
         try:
             await self._annotate(machine, REPLACED)
         except (Denied, Invalid):

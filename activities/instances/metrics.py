@@ -32,8 +32,6 @@ RESYNC = Counter("perdure_instances_resync", "Instances that a sweep found to di
 
 
 class Outcome(StrEnum):
-    """The result of a reaction."""
-
     DONE = "done"
     WAITS = "waits"  # for the budget of its node group; asked again every 20 seconds
     INCOMPLETE = "incomplete"  # time was over, and Pods were left on the Node, or the replacement was not ready

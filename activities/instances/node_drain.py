@@ -57,8 +57,6 @@ _MOST_REPORTED = 20
 
 
 class NodeActivities(Activities):
-    """The actions on Nodes."""
-
     def __init__(self, kube: KubeApi, disruptions: Disruptions) -> None:
         self._kube = kube
         self._disruptions = disruptions
@@ -239,7 +237,6 @@ async def _marked(api: KubeApi, node: CordonNode) -> bool:
 
 
 def _delayed(node: EmptyNode, begun: Emptying, why: Sequence[str]) -> Emptied:
-    """The drain goes on once this is reported."""
     told = (_on_each(node, warning, "DrainHeldUp", f"{node.node} is not empty yet: {each}") for each in why)
     after = begun.model_copy(update={"reported": (*begun.reported, *why)})
     return Emptied(at=now(), delayed=after, notices=tuple(chain.from_iterable(told)))
@@ -266,7 +263,6 @@ def _marking(found: JsonObject, node: CordonNode) -> JsonObject:
 
 
 def _release(found: JsonObject) -> JsonObject:
-    """The patch that removes what `_marking` has set."""
     annotations = mapping(found, "metadata", "annotations")
     spec: JsonObject = {"unschedulable": None} if CORDONED_ANNOTATION in annotations else {}
     key, _, effect = text(annotations, TAINTED_ANNOTATION).rpartition(":")
@@ -301,7 +297,6 @@ async def _evictable(api: KubeApi, node: EmptyNode) -> list[JsonObject] | None:
 
 
 def evictable(pod: Mapping[str, object]) -> bool:
-    """True for Pods that a drain evicts."""
     owners = [text(owner, "kind") for owner in sequence(pod, "metadata", "ownerReferences")]
     stays = "DaemonSet" in owners or _MIRROR_POD in mapping(pod, "metadata", "annotations")
     return not stays and text(pod, "status", "phase") not in _ENDED

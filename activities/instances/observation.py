@@ -37,8 +37,6 @@ from engine.pauses import paused_area
 
 
 class LookActivities(Activities):
-    """The pass, and its actions in the same cluster."""
-
     def __init__(
         self,
         kube: KubeApi,

@@ -33,8 +33,6 @@ from engine.temporal import tell, wake
 
 
 class SweepActivities(Activities):
-    """The activity over all accounts and regions."""
-
     def __init__(self, client: Client, cache: InstanceCache, served: ServedPlaces, interval: timedelta) -> None:
         self._client = client
         self._cache = cache
@@ -43,7 +41,6 @@ class SweepActivities(Activities):
 
     @activity.defn(name=SweepInstances.activity)
     async def sweep(self, look: SweepInstances) -> SweepWorld:
-        """Make one sweep if it is due."""
         moment, due = now(), look.memory.next_sweep
         if due is not None and moment < due:
             return _world(look, "all instances have been compared", due)

@@ -50,7 +50,6 @@ class Expected:
     due: float
 
     def moment(self) -> datetime:
-        """The current time by the engine's clock."""
         return self.written_at + timedelta(seconds=time.monotonic() - self.noted)
 
 

@@ -29,8 +29,6 @@ from engine.kube import KubeApi
 
 
 class TerminationActivities(Activities):
-    """The one activity."""
-
     def __init__(self, kube: KubeApi, served: ServedPlaces) -> None:
         self._kube = kube
         self._served = served
@@ -57,7 +55,6 @@ class TerminationActivities(Activities):
 
 
 def _unlike(node: Node, key: InstanceKey, uid: str) -> str:
-    """What speaks against the Node; empty if nothing does."""
     if node.metadata.uid != uid or node.instance_id != key.instance_id:
         return "is another one by now"
     if region_of_provider_id(node.spec.provider_id) not in ("", key.region):

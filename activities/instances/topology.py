@@ -1,8 +1,8 @@
 """The upkeep of queues and rules: one activity checks an account and region, corrects differences, and says when to
 check again.
 
-A failed correction ends the pass over its account and region; it is reported, and the next pass starts over two minutes
-later. In observe mode and for `plan` nothing is corrected, and the differences are reported.
+A failed correction ends the pass over its account and region. In observe mode and for `plan` nothing is corrected, and
+the differences are reported.
 """
 
 from __future__ import annotations
@@ -39,11 +39,7 @@ class Looked(Model):
 class TopologyActivities(Activities):
     """The activity over an account and region's queues and rules.
 
-    Args:
-        places: the accounts and regions of the settings.
-        caller: the AWS clients of a place.
-        group_prefix: only events of Auto Scaling groups whose name has this prefix.
-        observing: nothing is written anywhere.
+    Only events of Auto Scaling groups whose name begins with `group_prefix` are wanted.
     """
 
     def __init__(
@@ -56,7 +52,6 @@ class TopologyActivities(Activities):
 
     @activity.defn(name=KeepTopology.activity)
     async def keep_topology(self, look: KeepTopology) -> TopologyWorld:
-        """Make one pass over an account and region."""
         place = place_of_key(look.key, self._places)
         if place is None:
             gone = Decision(phase="Gone", outcome=Outcome.GONE, why="the settings do not name this queue any more")

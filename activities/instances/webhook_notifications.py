@@ -73,7 +73,6 @@ class NotificationActivities(Activities):
         return Done(at=now())
 
     async def close(self) -> None:
-        """Close the connections."""
         for client in self._clients.values():
             await client.aclose()
 
@@ -112,7 +111,6 @@ class NotificationActivities(Activities):
             raise _refusal(f"{what}: the webhook answers {status}", status, pause)
 
     async def _secrets(self, what: str) -> dict[str, str]:
-        """The Secret's values that are text."""
         try:
             return secret_content(await self._kube.get(SECRET, self._namespace, KEPT_IN))
         except ApiError as error:

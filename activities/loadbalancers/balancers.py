@@ -18,7 +18,6 @@ class LoadBalancerActivities(Activities):
 
     @activity.defn(name=ObserveBalancer.activity)
     async def observe_load_balancer(self, look: ObserveBalancer) -> BalancerWorld:
-        """Leaves out the endpoints, which only machines read."""
         context, key = self._context, look.key
         view = await context.cache.view(look.seen, fresh=look.outdated)
         balancer = await view.own(LoadBalancer, key, look.memory.version)

@@ -1,7 +1,7 @@
 """The informer cache of LoadBalancers, sets and machines, indexed by their labels.
 
-A pass waits until the cache has reached the versions that woke its lifecycle; without a working stream it reads from
-the API server. Answers to writes are put in at once.
+A pass waits until it has reached the versions that woke its lifecycle; without a working stream it reads from the API
+server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The steps of load balancers in OpenStack as activities: one for each action of `domain/loadbalancers/cloud/steps.py`.
+"""The steps of load balancers in OpenStack as activities: one for each action of
+`domain/loadbalancers/cloud/steps.py`.
 
-OpenStack's client blocks, so each step runs on a thread, which cannot be stopped. A cancelled activity waits for its
-end, because the result in the cloud must be known.
+Each runs on a thread, which cannot be stopped: a cancelled activity waits for its end to know the result.
 """
 
 from __future__ import annotations

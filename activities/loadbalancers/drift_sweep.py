@@ -1,7 +1,7 @@
 """The sweep: compares every project with its load balancers and machines, as changes in the cloud send no event.
 
-Five lists per project show all differences. An annotation wakes an object that differs; its lifecycle removes it once
-everything is correct, and the sweep skips it until then.
+An annotation wakes an object that differs; its lifecycle removes it once everything is correct, and the sweep skips it
+until then.
 """
 
 from __future__ import annotations

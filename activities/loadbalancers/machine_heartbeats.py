@@ -1,7 +1,5 @@
-"""When each machine last reported.
-
-When a fleet falls silent, the passes of all sets ask for all machines repeatedly, while hardly any changes. So a parsed
-report is kept until its machine's version changes.
+"""When each machine last reported. A parsed report is kept until its machine's version changes: when a fleet falls
+silent, all sets ask for all machines repeatedly.
 """
 
 from __future__ import annotations

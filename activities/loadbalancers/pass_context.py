@@ -72,7 +72,6 @@ class PassContext:
         return (await self.fleet(moment)).model_copy(update={"at": moment})
 
     async def looked_after(self, machine: LoadBalancerMachine) -> bool:
-        """Whether a set owns the machine."""
         meta = machine.metadata
         owners = [each.name for each in meta.owner_references if each.kind == LOAD_BALANCER_SET.name]
         if owners:
@@ -131,7 +130,6 @@ class PassContext:
         return left
 
     def hold(self, meta: ObjectMeta) -> str:
-        """Why nothing may be changed for this object now; empty if it may."""
         return held(LOAD_BALANCER.area, meta.annotations, self.settings)
 
     async def leads(self, kind: Kind) -> str:

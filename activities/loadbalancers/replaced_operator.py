@@ -26,5 +26,4 @@ class Predecessor:
         self._lease = LEASES[kind.name]
 
     async def leads(self) -> str:
-        """Why its objects must be left alone now; empty if it does not lead."""
         return await self._leaders.leads("yawol", self._namespace, self._lease)

@@ -1,7 +1,7 @@
 """The pass over a Service. `domain/loadbalancers/services/lifecycle.py` decides.
 
 Each Event about the LoadBalancer is repeated on the Service once, from any process: its name derives from the Event's
-uid, a warning's from its text, since both objects may report the same invalid annotation.
+uid, a warning's from its text.
 """
 
 from __future__ import annotations
@@ -74,8 +74,6 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=PassService.activity)
     async def pass_service(self, look: PassService) -> LoadBalancerWorld:
-        """Make one pass; then repeat the LoadBalancer's Events on the Service."""
-
         async def observe(fresh: bool) -> ServiceWorld:
             return await self._observe(look)
 
@@ -150,7 +148,6 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=DeleteBalancer.activity)
     async def delete_load_balancer(self, deletion: DeleteBalancer) -> FoundBalancer:
-        """Return the LoadBalancer with its deletion mark."""
         try:
             answer = await self._kube.delete(LOAD_BALANCER, deletion.namespace, deletion.name, uid=deletion.uid)
         except Absent:

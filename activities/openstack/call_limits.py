@@ -1,7 +1,6 @@
 """The limits of one project in this process (`activities/circuit_breaker.py`), and its calls per second.
 
-A cloud's APIs are slow (a floating IP takes a second) and easily overloaded. So a project has a budget of calls per
-second as well, of which it can save up a few seconds' worth.
+A cloud's APIs are slow and easily overloaded. A project can save up a few seconds' worth of its budget of calls.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ SAVED_SECONDS = 5.0
 
 
 class Guard(CallGuard):
-    """The guard of one project; `rate` is in calls per second."""
-
     one: ClassVar[str] = "project"
     cloud: ClassVar[str] = "the cloud"
     busy: ClassVar[str] = BUSY

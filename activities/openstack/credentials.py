@@ -53,13 +53,8 @@ class Credentials:
 def read_credentials(
     content: Mapping[str, object], where: str, *, project_id: str = "", environment: Mapping[str, str]
 ) -> Credentials:
-    """The credentials in a Secret; `Invalid` if something is missing or contradictory.
-
-    Args:
-        content: the Secret's `data`, in base64.
-        where: the Secret in messages, `Secret namespace/name`.
-        project_id: the LoadBalancer's project, empty if it names none.
-        environment: the values for empty fields.
+    """The credentials in a Secret's `data`, whose empty fields come from the environment; `Invalid` if they are
+    incomplete or contradictory.
     """
     given = _Given(_section(content, where), environment)
     domain_id, domain_name = given.either(("domain-id",), ("domain-name",))
@@ -96,7 +91,6 @@ class _Given:
         return self._section.get(key, "") or self._environment.get(variable, "")
 
     def either(self, one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, str]:
-        """The first non-empty value of each of two groups of keys."""
         return self._first(self._section, *one), self._first(self._section, *other)
 
     def domain(self) -> tuple[str, str]:

@@ -185,5 +185,4 @@ def body_of(response: requests.Response) -> object:
 
 
 def lowered(headers: Mapping[str, str]) -> dict[str, str]:
-    """Header names in lower case."""
     return {str(name).lower(): str(value) for name, value in headers.items()}

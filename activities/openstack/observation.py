@@ -76,7 +76,6 @@ class ProjectCloud:
         self._server_groups = _Index(self.server_groups, lambda each: each.name)
 
     def of_load_balancer(self, balancer: LoadBalancer) -> LoadBalancerCloud:
-        """The candidates of a LoadBalancer, as `observe_load_balancer` would find them."""
         name, status = cloud_name(balancer.metadata), balancer.status
         users = balancer.spec.existing_floating_ip
         brought = tuple(each for each in self.floating_ips if users and same_address(each.address, users))
@@ -93,7 +92,6 @@ class ProjectCloud:
         return cloud.model_copy(update={"group_users": in_use})
 
     def of_machine(self, machine: LoadBalancerMachine) -> MachineCloud:
-        """The candidates of a machine, as `observe_machine` would find them."""
         name, status = cloud_name(machine.metadata), machine.status
         return MachineCloud(
             ports=self._ports.candidates(name, status.default_port_id, status.port_id),
@@ -300,6 +298,5 @@ class _Index(Generic[T]):
             self._by_name[name(each)].append(each)
 
     def candidates(self, name: str, *recorded: str | None) -> tuple[T, ...]:
-        """By name, and by recorded id."""
         others = (self.by_id[id_] for id_ in recorded if id_ and id_ in self.by_id)
         return _distinct((*self._by_name.get(name, ()), *others))

@@ -1,7 +1,7 @@
 """OpenStack's answers as the domain's objects; null becomes empty.
 
-Neutron writes any protocol as null, and keeps the order of a port's fixed addresses. Nova has a `fault` for servers in
-ERROR only, returns nothing but the id of a new server, and shows a deleted one as DELETED for a moment.
+Neutron writes any protocol as null. Nova has a `fault` for servers in ERROR only, returns nothing but the id of a new
+server, and shows a deleted one as DELETED for a moment.
 """
 
 from __future__ import annotations

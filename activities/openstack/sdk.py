@@ -1,7 +1,6 @@
 """The parts of openstacksdk in use: a connection's configuration, authentication and session, an adapter per service.
 
-Loading it takes a fifth of a second and 15 MB, so it is imported with the first connection: a worker without load
-balancers never needs it.
+Loading it takes a fifth of a second and 15 MB, so it is imported with the first connection.
 """
 
 from __future__ import annotations

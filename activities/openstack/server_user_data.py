@@ -1,7 +1,7 @@
-"""The user data of a machine, rendered when its server is requested.
+"""The user data of a machine, rendered when its server is requested; it goes into no history, log or error.
 
 It has the token of the machine's own ServiceAccount, which kube-controller-manager adds to the Secret of the machine's
-name a moment after both are created. User data goes to Nova and into no history, log or error.
+name a moment after both are created.
 """
 
 from __future__ import annotations

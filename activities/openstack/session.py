@@ -1,7 +1,7 @@
 """The calls of one project, over one connection and with one token (`keystone_connection.py`).
 
-Nova's microversion is 2.1 unless a call says another. A read that fails quickly is repeated once. Redirects are not
-followed: they would carry the token elsewhere. Nothing is logged: bodies contain user data.
+A read that fails quickly is repeated once. Redirects are not followed: they would carry the token elsewhere. Nothing is
+logged: bodies contain user data.
 """
 
 from __future__ import annotations
@@ -51,8 +51,6 @@ class Answer:
 
 
 class Project:
-    """Thread-safe."""
-
     def __init__(self, credentials: Credentials, guard: Guard, settings: Settings) -> None:
         self.name = credentials.project
         self.place = credentials.place

@@ -1,7 +1,6 @@
 """The informer cache of 3scale's objects, indexed by the names by which objects refer to each other, and in 3scale.
 
-The watcher's wakes use the same names. Objects that their models cannot parse are not found. Secrets are not cached: a
-worker may not list them.
+Objects that their models cannot parse are not found. Secrets are not cached: a worker may not list them.
 """
 
 from __future__ import annotations

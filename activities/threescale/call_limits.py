@@ -1,7 +1,6 @@
 """The limits of one tenant of 3scale in this process (`activities/circuit_breaker.py`).
 
-While one call tests whether a hanging tenant answers again, all others are refused for a pause: hundreds of passes
-every few seconds would take the CPU of other tenants.
+While one call tests whether a hanging tenant answers again, all others are refused for a pause.
 """
 
 from __future__ import annotations

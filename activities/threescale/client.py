@@ -1,7 +1,6 @@
 """The HTTP calls of one tenant of 3scale (`domain/threescale/calls.py`).
 
-Redirects are not followed: they would send the token elsewhere. Lists are read to their last page. Deleting a missing
-object counts as done. A retried creation first looks for its natural key.
+Redirects are not followed: they would send the token elsewhere. A retried creation first looks for its natural key.
 """
 
 from __future__ import annotations
@@ -48,13 +47,7 @@ class Tenant:
             raise
 
     async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool = False) -> object:
-        """Write; returns the answer, None if it is empty.
-
-        Args:
-            write: the effect.
-            texts: the contents of the Secrets that the write names.
-            repeated: a previous attempt may have had its effect.
-        """
+        """Write; returns the answer, None if it is empty. `repeated`: an earlier attempt may have had its effect."""
         if repeated and write.key:
             made = await self._made_before(write)
             if made is not None:

@@ -42,7 +42,6 @@ class Sources:
         return text_in_secret(field, place, where.name, data, version)
 
     async def at(self, url: str) -> Text:
-        """The document at the URL, or why it cannot be fetched now."""
         try:
             return text_at(await self.fetched(url))
         except ApiError as error:

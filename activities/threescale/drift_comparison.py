@@ -1,7 +1,6 @@
 """Compares a product or backend with everything below it in 3scale, without writing.
 
-The decision of the object's own pass says what to read and what it would write: an object differs if it would write
-anything. Lists that the same sweep has read are not read again.
+An object differs if its own pass would write anything. Lists that the same sweep has read are not read again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a pass over one object observes and does; `domain/threescale/reconciliation.py` decides.
 
-Calls are sequential, on a seat of the tenant. The status shows what a person may have to act on. After a change that
-may be incomplete, a pass compares with 3scale even if the change was reverted.
+Calls are sequential, on a seat of the tenant. After a change that may be incomplete, a pass compares with 3scale even
+if the change was reverted.
 """
 
 from __future__ import annotations
@@ -245,7 +245,6 @@ class Effects(Activities):
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
-        """Log and count refusals within the block."""
         try:
             yield
         except ApiError as error:

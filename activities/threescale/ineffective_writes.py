@@ -1,7 +1,6 @@
-"""Writes that 3scale accepts without any effect.
+"""Writes that 3scale accepts without any effect, since it normalizes the value in an unknown way.
 
-A value that 3scale normalizes in an unknown way would be written in every round. So a write made several times in one
-pass counts as refused, and is retried after growing pauses.
+A write made several times in one pass counts as refused, and is retried after growing pauses.
 """
 
 from __future__ import annotations

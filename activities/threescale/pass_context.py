@@ -46,8 +46,6 @@ log = logging.getLogger(__name__)
 
 
 class PassContext:
-    """One per worker."""
-
     def __init__(
         self, kube: KubeApi, cache: ThreescaleCache, tenants: Tenants, sources: Sources, settings: Settings
     ) -> None:

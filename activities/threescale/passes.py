@@ -1,9 +1,4 @@
-"""The activity of the area's objects: a pass over one of them.
-
-    observe ─► decide ─► actions, one after the other ─► fold their results ─► decide ─► ... ─► nothing left to do
-
-`activities/inline_driver.py` drives the sequence; `effects.py` has the effects.
-"""
+"""The activity of the area's objects: a pass over one of them, driven by `activities/inline_driver.py`."""
 
 from __future__ import annotations
 

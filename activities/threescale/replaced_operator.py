@@ -1,7 +1,6 @@
 """Whether the 3scale operator still leads.
 
-It has a leader election only with `--enable-leader-election`, by a Lease in its own namespace; if it is installed for
-one namespace, that is also the namespace of its objects.
+It has a leader election only with `--enable-leader-election`, by a Lease in its own namespace.
 """
 
 from __future__ import annotations

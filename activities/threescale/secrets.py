@@ -1,6 +1,5 @@
-"""Reads Secrets for a pass: each once, by name, from the API server. Their content does not outlive the pass.
-
-Decisions see only which keys a Secret has; values go from here into the calls that need them.
+"""Reads Secrets for a pass: each once, by name, from the API server. Their content does not outlive the pass, and
+decisions see only their keys.
 """
 
 from __future__ import annotations
@@ -128,7 +127,6 @@ class Secrets:
         return SecretView(name=name, keys=tuple(sorted(values)), admin_url=url, version=content.version)
 
     async def _installation(self, namespace: str) -> Installation | None:
-        """The first APIManager of a namespace; clusters without that kind have none."""
         try:
             found = (await self._kube.list(API_MANAGER, namespace)).items
         except Absent:

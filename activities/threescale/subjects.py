@@ -1,6 +1,6 @@
 """What a pass observes of one object besides itself: its relatives, its Secrets, its tenant.
 
-Each kind has a subject (`__init__.py` lists their files), which also implements its kind's own effects.
+Each kind has a subject, which also implements its kind's own effects.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ class Subject(ABC, Generic[R]):
         self._homes: dict[str, str] = {}  # addresses of siblings' tenants, by uid
 
     @abstractmethod
-    async def observed(self) -> Observed:
-        """The world that the kind's decision sees."""
-
+    async def observed(self) -> Observed: ...
     def common(self) -> dict[str, Any]:
         provider, tenants = self.provider, tuple[Tenant, ...]()
         if isinstance(provider, ProviderAccount):
@@ -70,7 +68,6 @@ class Subject(ABC, Generic[R]):
         return other.metadata.namespace == self.namespace and _reference(other) == _reference(self.resource)
 
     def holders(self, others: Iterable[CustomResource]) -> tuple[Holder, ...]:
-        """Which of the others own an entry in its tenant."""
         uid = self.resource.metadata.uid
         found = [(each, id_) for each in others if (id_ := self._id_of(each)) and each.metadata.uid != uid]
         return tuple(Holder(metadata=each.metadata, id=id_) for each, id_ in found)

@@ -1,7 +1,6 @@
 """Addresses of the tenants that objects belong to, as passes read them some seconds ago.
 
-Each pass has to know which products of the same name are in its own tenant; reading their Secrets would cost a hundred
-tenants ten thousand requests. An object's status takes precedence.
+Each pass has to know which products of the same name are in its own tenant, and must not read all their Secrets.
 """
 
 from __future__ import annotations

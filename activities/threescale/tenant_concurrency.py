@@ -104,7 +104,6 @@ class Calls:
         return await asyncio.shield(task)
 
     async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool) -> object:
-        """Return the answer, None if it is empty."""
         return await self._tenant.write(write, texts, repeated=repeated)
 
     def _told(self, key: tuple[str, ...], done: asyncio.Task[object]) -> None:
