@@ -1,8 +1,8 @@
 """The tenants that a worker calls, identified by their normalized addresses.
 
-Each has its limits (`call_limits.py`), a number of seats for passes, and the lists that several passes request at the same
-time. A pass takes its seat at its first call and keeps it, so new passes cannot stop it. Without a free seat a pass
-waits for a while; if many wait already or the tenant does not answer, it ends at once as throttled and comes back
+Each has its limits (`call_limits.py`), a number of seats for passes, and the lists that several passes request at the
+same time. A pass takes its seat at its first call and keeps it, so new passes cannot stop it. Without a free seat a
+pass waits for a while; if many wait already or the tenant does not answer, it ends at once as throttled and comes back
 (`tenant_backoff.py`). So a tenant that hangs never occupies all activities of the worker.
 
 A list whose read began a moment ago is shared by all passes that look for their own entry before they create it; after
