@@ -47,7 +47,6 @@ class CertificateFiles:
         return self.directory / f"{name}.key"
 
     def are_usable(self, *names: str) -> bool:
-        """Whether all exist, and the first does not expire soon."""
         files = [self.authority, *map(self.certificate, names), *map(self.key, names)]
         if not all(file.is_file() for file in files):
             return False
@@ -80,7 +79,6 @@ class Authority:
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
     def sign(self, key: ec.EllipticCurvePublicKey, wanted: Certificate) -> bytes:
-        """In PEM."""
         builder = (
             self._builder(key, wanted.subject)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -138,7 +136,6 @@ def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Readable by the owner only."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

@@ -27,11 +27,7 @@ def lines_of(
 ) -> Iterator[str]:
     """The lines that a command prints; it ends when the caller stops iterating.
 
-    Args:
-        command: the program and its arguments.
-        called: its name in errors, by default the program and its first argument.
-        cwd: working directory.
-        variables: its whole environment, by default this process's.
+    `called` is its name in errors; `variables` its whole environment, by default this process's.
 
     Raises:
         BuildError: it failed; with its last lines.

@@ -1,8 +1,4 @@
-"""Debian's packages unpacked into the cache: a server without being root, and without installing anything.
-
-`apt-get download` and `dpkg-deb -x` bring the package and the libraries that the system lacks; nothing outside the
-given directory is written, and half a directory is never found.
-"""
+"""Debian's packages unpacked into the cache: a server without being root, and without installing anything."""
 
 from __future__ import annotations
 
@@ -47,7 +43,6 @@ def unpack(package: str, home: Path, *, proof: Sequence[str], without: str = "")
 
 
 def libraries(home: Path) -> Path:
-    """Where the libraries of unpacked packages are."""
     return next((home / "usr" / "lib").glob("*-linux-*"), home / "usr" / "lib")
 
 

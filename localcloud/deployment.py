@@ -52,8 +52,6 @@ class DeploymentStatus(Model):
 
 
 class Deployment:
-    """One local deployment, by its state directory."""
-
     def __init__(self, state_dir: Path | None = None) -> None:
         self.state = StateDirectory(state_dir.absolute()) if state_dir is not None else StateDirectory.default()
         self._child: int | None = None
@@ -192,7 +190,6 @@ class Deployment:
         return self._child is not None
 
     def status(self) -> DeploymentStatus:
-        """The current state: processes by their identity, services by their probes."""
         running = self._current()
         if running is None:
             last = self.state.running()
@@ -209,7 +206,6 @@ class Deployment:
         )
 
     def env(self) -> dict[str, str]:
-        """The variables of the `env` file, which configure clients of the deployment."""
         return self.state.read_env()
 
     def program_env(self) -> dict[str, str]:
@@ -219,7 +215,6 @@ class Deployment:
         return {**settled, **services.our_environment(plan, self.state, self.state.ports())}
 
     def service(self, name: str) -> ServiceStatus:
-        """The supervisor's last report on a service."""
         running = self.state.running()
         row = running.service(name) if running is not None else None
         if row is None:
@@ -258,7 +253,6 @@ class Deployment:
         return self.state.log(name)
 
     def _current(self) -> Running | None:
-        """The live supervisor's report, if any."""
         running = self.state.running()
         return running if running is not None and running.supervisor.is_alive() else None
 
@@ -311,12 +305,10 @@ class Deployment:
             process.wait_gone(1)
 
     def _child_ended(self) -> bool:
-        """Whether our supervisor is gone, unless it found another one running."""
         code = self._reap()
         return code is not None and code != supervisor.ALREADY_RUNNING
 
     def _reap(self) -> int | None:
-        """The exit code of our supervisor if it has ended."""
         if self._child is None:
             return None
         pid, wait_status = os.waitpid(self._child, os.WNOHANG)

@@ -16,8 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Disturbance(BaseModel):
-    """The fields that all faults share."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = ""
@@ -40,7 +38,6 @@ class _Armed(Generic[D]):
     dice: random.Random = field(default_factory=random.Random)
 
     def takes(self) -> bool:
-        """Whether the fault applies to this match."""
         if self.left == 0:
             return False
         if self.to_skip > 0:
@@ -66,7 +63,6 @@ class Board(Generic[D]):
         self._serial = 0
 
     def add(self, fault: D) -> D:
-        """Activate a fault, replacing one with the same id."""
         with self.changed:
             named = fault.model_copy(update={"id": fault.id or self._free_id()})
             self._armed = [armed for armed in self._armed if armed.fault.id != named.id]
@@ -89,21 +85,17 @@ class Board(Generic[D]):
             self.changed.notify_all()
 
     def holds(self, fault_id: str) -> bool:
-        """Whether the fault has not been removed, used up or not."""
         return any(armed.fault.id == fault_id for armed in self._armed)
 
     def report(self) -> list[D]:
-        """The faults not removed, including used-up ones, with their remaining counts."""
         with self.changed:
             return [armed.report() for armed in self._armed]
 
     def restore(self, faults: Iterable[D]) -> None:
-        """Reactivate an earlier process's faults."""
         for fault in faults:
             self.add(fault)
 
     def first_taking(self, matches: Callable[[D], bool]) -> D | None:
-        """The first matching fault that applies, if any."""
         with self.changed:
             for armed in self._armed:
                 if armed.left != 0 and matches(armed.fault) and armed.takes():

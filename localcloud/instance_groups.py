@@ -9,7 +9,6 @@ from localcloud.aws.contract import IMAGE_OWNER
 
 
 def image_of(ec2: Any) -> str:
-    """The id of a launchable image."""
     return str(ec2.describe_images(Owners=[IMAGE_OWNER])["Images"][0]["ImageId"])
 
 
@@ -24,13 +23,7 @@ def make_hooked_group(
 ) -> dict[str, Any]:
     """Create a group of one instance whose termination waits for a hook, and describe it.
 
-    Args:
-        client: returns the account's boto3 client of a service.
-        name: of the group and its launch configuration.
-        zone: availability zone.
-        instance_type: EC2 instance type.
-        hook_seconds: the hook's heartbeat timeout.
-        default_result: the hook's result at the timeout.
+    `client` returns the account's boto3 client of a service; `name` is that of the group and its launch configuration.
     """
     scaling = client("autoscaling")
     scaling.create_launch_configuration(

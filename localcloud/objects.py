@@ -27,7 +27,6 @@ class Objects:
 
     @property
     def by_workflow(self) -> dict[str, JsonObject]:
-        """Sorted by workflow id."""
         return dict(sorted(self._known.items()))
 
     def of(self, kind: Kind, namespace: str = "") -> list[JsonObject]:
@@ -48,7 +47,6 @@ class Objects:
 
     @asynccontextmanager
     async def followed(self, *kinds: Kind, beside: Iterable[Awaitable[None]] = ()) -> AsyncIterator[None]:
-        """Runs `beside` while it follows."""
         tasks = [asyncio.ensure_future(work) for work in (*map(self._follow, kinds), *beside)]
         try:
             async with self._changed:

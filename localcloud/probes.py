@@ -26,8 +26,6 @@ class Probe(Protocol):
 
 @dataclass(frozen=True)
 class HttpProbe:
-    """Ready if the URL answers 2xx with the given words."""
-
     url: str
     words: tuple[str, ...] = ()
     authority: Path | None = None
@@ -59,8 +57,6 @@ class HttpProbe:
 
 @dataclass(frozen=True)
 class SocketProbe:
-    """Ready if the Unix socket greets a new connection."""
-
     path: Path
 
     def failure(self) -> str | None:

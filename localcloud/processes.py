@@ -19,8 +19,6 @@ TETHER = str(Path(__file__).with_name("tether.py"))
 
 
 class ProcessIdentity(Model):
-    """A process of this boot."""
-
     pid: int
     start_ticks: int
     boot_id: str
@@ -30,7 +28,6 @@ class ProcessIdentity(Model):
         return self.boot_id == boot_id() and _start_ticks(self.pid) == self.start_ticks
 
     def send(self, number: signal.Signals) -> None:
-        """Includes its group; does nothing if the process has changed."""
         if not self.is_alive():
             return
         try:

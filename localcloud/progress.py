@@ -52,7 +52,6 @@ class ConsoleNarrator:
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def advance(self, what: str, done: int, total: int) -> None:
-        """Prints nothing for a repeated count."""
         if self._reached == (what, done):
             return
         self._reached = (what, done)

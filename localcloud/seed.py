@@ -1,10 +1,7 @@
 """Prepares a deployment for Perdure: `python -m localcloud.seed CLOUD...`, run by every `up` until it succeeds.
 
-Every cluster gets the custom resource definitions and namespaces; our own also the roles for resource claims (try them
-with `kubectl --as-group`), and Cluster API's kinds if instances are served. `aws` adds the payer's Secret and the
-ConfigMap, with the ids of the emulator's organization; `openstack` the namespace for LoadBalancers of Services, with
-the project's credentials. Existing objects stay, since people edit them; definitions and roles follow the installed
-version. In observe mode nothing is written to a user's own cluster.
+Existing objects stay, since people edit them; definitions and roles follow the installed version. In observe mode
+nothing is written to a user's own cluster.
 """
 
 from __future__ import annotations
@@ -52,7 +49,6 @@ log = logging.getLogger("seed")
 
 
 async def seed_cluster(kube: KubeApi, *namespaces: str) -> None:
-    """Applies only definitions that differ, and creates the namespaces of all areas and the given ones."""
     listed = (await kube.list(CUSTOM_RESOURCE_DEFINITION)).items
     there = {text(definition, "metadata", "name"): definition for definition in listed if _is_established(definition)}
     differ = [each for each in all_crds(kube.operator_domain) if not _holds(there.get(_name(each)), _applied(each))]
@@ -76,7 +72,6 @@ async def seed_rights(kube: KubeApi) -> None:
 
 
 async def seed_aws(kube: KubeApi) -> None:
-    """Includes a ConfigMap for the emulator's organization."""
     namespace = constants.OPERATOR_NAMESPACE
     await _create_if_absent(
         kube,
@@ -124,7 +119,6 @@ def _project() -> Mapping[str, Any]:
 
 
 def provider_configuration(cloud: Mapping[str, Any]) -> str:
-    """Makes a `cloudprovider.conf` for OpenStack's Kubernetes components."""
     auth = cloud["auth"]
     said = {
         "auth-url": auth["auth_url"],
@@ -153,7 +147,6 @@ def operator_configuration(root: str, base: str) -> dict[str, str]:
 
 
 def ensure_organization() -> tuple[str, str]:
-    """Creates root and unit `base` if missing."""
     import boto3
 
     organizations: OrganizationsClient = boto3.client("organizations")

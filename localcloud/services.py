@@ -7,10 +7,8 @@
     mariadb ── keystone, ... ── openstack (once) ┘
                     machines (booted by OpenStack for load balancers)
 
-A production Temporal is several services in the place of `temporal` (`localcloud/temporal/control_plane.py`).
-
-A service starts when those in `after` are ready; they stop in reverse, by stage. Servers that persist before they
-answer are killed at once. The table is a pure function, so `perdure status` uses the supervisor's probes. Programs do
+A production Temporal is several services in the place of `temporal` (`localcloud/temporal/control_plane.py`). Services
+stop in reverse, by stage. The table is a pure function, so `perdure status` uses the supervisor's probes. Programs do
 not see the caller's AWS, Temporal or Kubernetes configuration: a local deployment must never reach a real cloud.
 """
 
@@ -148,7 +146,6 @@ def port_names(plan: Plan) -> tuple[str, ...]:
 
 
 def service_table(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> tuple[Service, ...]:
-    """Rows are in display order."""
     rows = [_BUILDERS[name](plan, state, ports) for name in ALL if name in plan.services]
     names = {row.name for row in rows}
     return tuple(_without_absent(row, names) for row in rows)
@@ -226,7 +223,6 @@ def _given_settings() -> dict[str, str]:
 
 
 def settled(file: Path | None) -> dict[str, str]:
-    """Returns nothing before the service wrote the file."""
     if file is None or not file.is_file():
         return {}
     return dict(line.split("=", 1) for line in file.read_text().splitlines())
@@ -560,7 +556,6 @@ _BUILDERS: dict[str, Builder] = {
 
 
 def _without_absent(row: Service, names: set[str]) -> Service:
-    """Drops absent services from `after`."""
     return Service(**{**vars(row), "after": tuple(name for name in row.after if name in names)})
 
 
@@ -590,5 +585,4 @@ def _go_environment(unwanted_prefix: str) -> dict[str, str]:
 
 
 def _plain_environment(unwanted_prefix: str) -> dict[str, str]:
-    """Drops variables that the program would read as flags."""
     return {name: value for name, value in os.environ.items() if not name.startswith(unwanted_prefix)}

@@ -1,8 +1,7 @@
 """Imports a program in advance, and starts it on request: `python -m localcloud.standby MODULE[,MODULE...] ARG...`.
 
-Imports take a second of CPU, for which programs would otherwise wait after their servers. The supervisor sends a line
-of JSON with variables to standard input; then `main()` of the first module runs. Until then the process is in the
-supervisor's session, since Linux shares the CPU per session (sched_autogroup).
+The supervisor sends a line of JSON with variables to standard input; then `main()` of the first module runs. Until then
+the process is in the supervisor's session, since Linux shares the CPU per session (sched_autogroup).
 """
 
 from __future__ import annotations

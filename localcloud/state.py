@@ -10,8 +10,7 @@
     data/NAME/        one directory per stateful service
     logs/NAME.log     each service's output; logs/audit.log holds every request to the API server
 
-Files with concurrent readers are replaced by rename. The kernel releases the lock with its process, so it is never
-stale.
+Files with concurrent readers are replaced by rename.
 """
 
 from __future__ import annotations
@@ -139,7 +138,6 @@ class StateDirectory:
 
     @property
     def env_file(self) -> Path:
-        """Contains `export K=V` lines."""
         return self.root / "env"
 
     @property
@@ -168,7 +166,6 @@ class StateDirectory:
         return self.logs / f"{name}.log"
 
     def data(self, name: str) -> Path:
-        """Creates the directory if missing."""
         path = self.root / "data" / name
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         return path
@@ -241,7 +238,6 @@ class StateDirectory:
         return False
 
     def wipe(self) -> None:
-        """Keeps foreign files."""
         if not self.is_ours():
             raise StateDirectoryError(f"{self.root} is no state directory of perdure; nothing was removed")
         for name in ("data", "certificates", "logs", "packages"):
@@ -323,7 +319,6 @@ def _random_ports() -> list[int]:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Writes a private file atomically."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

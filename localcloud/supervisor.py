@@ -1,11 +1,9 @@
 """The process that runs a deployment: `python -m localcloud.supervisor --state DIR`.
 
-It holds the state directory's lock, starts each service when those before it are ready, and publishes each change in
-services.json. An ended service is restarted after a delay that doubles from half a second to fifteen, and is reset
-after a run of five seconds. SIGTERM stops the services in stages, the product before its servers, in under nine
-seconds.
-
-Services die with this process (tether.py). If one survives, the next start or `perdure down` ends it, by services.json.
+It holds the state directory's lock, and publishes each change in services.json. An ended service is restarted after a
+delay that doubles from half a second to fifteen, and is reset after a run of five seconds. SIGTERM stops the services
+in stages, the product before its servers, in under nine seconds. Services die with this process (tether.py). If one
+survives, the next start or `perdure down` ends it, by services.json.
 """
 
 from __future__ import annotations
@@ -88,7 +86,6 @@ class Supervisor:
                 raise result
 
     async def _keep(self, service: Service) -> None:
-        """Restarts the service when it ends."""
         may_start = asyncio.create_task(self._all_ready(service.after))
         restarts = 0
         delay = _FIRST_DELAY_SECONDS

@@ -7,15 +7,11 @@
     GET    /perdure/faults                      with hits and remaining calls
     POST   /perdure/faults
     DELETE /perdure/faults[/<id>]
-    GET    /perdure/event-faults
-    POST   /perdure/event-faults
-    DELETE /perdure/event-faults
-    GET    /perdure/events                      recent ones, with how many queues received each
-    DELETE /perdure/events
+    GET    /perdure/event-faults                also POST, DELETE
+    GET    /perdure/events                      recent ones, with how many queues received each; also DELETE
     POST   /perdure/events                      put any service's event on the bus
     POST   /perdure/notices                     announce a Spot interruption, rebalancing or scheduled event
-    GET    /perdure/ledger[?recent=1]
-    DELETE /perdure/ledger
+    GET    /perdure/ledger[?recent=1]           also DELETE
     GET    /perdure/world                       all resources
     POST   /perdure/customers                   {"account": "..."}: create one outside the organization
     POST   /perdure/cases/<id>                  {"resolve": "now" | "never" | "auto"}

@@ -1,13 +1,13 @@
-"""Auto Scaling with lifecycle hooks that hold instances, and with events.
+"""Auto Scaling with lifecycle hooks that hold instances, and with events; moto never waits for hooks.
 
     launch ─► Pending:Wait ─ CONTINUE ─► InService            terminate ─► Terminating:Wait ─ either result ─► gone
                            └ ABANDON ──► Terminating:Wait ...
 
-moto never waits for hooks. Here each hook of a transition has its own token and deadline, and the instance proceeds
-when all are completed; ABANDON of a termination ends the other waits. A heartbeat extends the deadline by the hook's
-timeout, up to 48 hours or 100 timeouts; at the deadline the default result applies
+Each hook of a transition has its own token and deadline, and the instance proceeds when all are completed; ABANDON of a
+termination ends the other waits. A heartbeat extends the deadline by the hook's timeout, up to 48 hours or 100
+timeouts; at the deadline the default result applies
 (https://docs.aws.amazon.com/autoscaling/ec2/userguide/lifecycle-hooks.html). Instances terminated through EC2 or by
-Spot go through the same hooks and are replaced. Scaling in terminates the oldest first.
+Spot are replaced. Scaling in terminates the oldest first.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ _KEPT_ACTIVITIES = 100
 
 
 def install() -> None:
-    """Requires that no backend exists yet."""
     autoscaling_backends.backend = PerdureAutoScaling
     urls.url_paths = {"{0}/$": PerdureAutoScalingResponse.dispatch}
     setattr(models, "FakeAutoScalingGroup", PerdureGroup)  # noqa: B010 - mypy takes classes for constants
@@ -131,7 +130,6 @@ class PerdureAutoScaling(AutoScalingBackend):
         self.activities: list[dict[str, Any]] = []
 
     def __getattr__(self, name: str) -> Any:
-        """Creates attributes that an older saved state lacks."""
         if name not in ("waits", "activities"):
             raise AttributeError(name)
         self.__dict__[name] = {} if name == "waits" else []
@@ -327,7 +325,6 @@ class PerdureAutoScalingResponse(AutoScalingResponse):
         return cast(PerdureAutoScaling, self.autoscaling_backend)
 
     def call_action(self) -> Any:
-        """Processes what is due before it answers."""
         pump.catch_up(self.current_account, self.region)
         return super().call_action()
 
@@ -344,7 +341,6 @@ class PerdureAutoScalingResponse(AutoScalingResponse):
         return EmptyResult()
 
     def describe_scaling_activities(self) -> ActionResult:
-        """Returns everything on one page."""
         group, most = self._get_param("AutoScalingGroupName"), self._get_int_param("MaxRecords", 100)
         found = [each for each in self._ours.activities if group in (None, each["AutoScalingGroupName"])]
         return ActionResult({"Activities": found[:most]})

@@ -1,7 +1,6 @@
 """`python -m localcloud.aws.bench`: the emulator's cost, measured from outside with boto3.
 
-It starts an emulator, creates accounts, and makes the four EC2 calls of region initialisation in each of their regions.
-It prints times, the emulator's CPU per call, and the machine's load.
+It creates accounts, and makes the four EC2 calls of region initialisation in each of their regions.
 """
 
 from __future__ import annotations

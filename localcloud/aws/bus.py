@@ -1,13 +1,10 @@
 """The default event bus of each account and region: rules route services' events to queues.
 
-moto's services emit no events, its disabled rules still deliver, delivered events lack their account, one missing
-target fails the whole call, and queue policies are ignored. Here all events take one path:
-
     event ─► fault? ─► every enabled rule that matches ─► each target queue whose policy allows the rule,
                                                           else the target's dead-letter queue, else dropped
 
 A reordered event waits for the next one of its account and region, or for its delay. Targets other than queues are
-moto's.
+moto's, whose services emit no events and whose bus ignores disabled rules and queue policies.
 """
 
 from __future__ import annotations
@@ -87,7 +84,6 @@ def tell(happening: Happening) -> str:
 
 
 def recent() -> list[EventRecord]:
-    """Lists an event once per delivery."""
     return list(_recent)
 
 

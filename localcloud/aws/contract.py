@@ -61,8 +61,6 @@ Seconds = Annotated[float, Field(ge=0)]
 
 
 class Model(BaseModel):
-    """Rejects misspelt settings."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
@@ -341,7 +339,6 @@ class World(Model):
     endpoint_services: tuple[ResourceRecord, ...]
 
     def members(self) -> tuple[AccountRecord, ...]:
-        """Excludes the payer."""
         return tuple(a for a in self.accounts if a.id != PAYER_ACCOUNT_ID)
 
     def account(self, account_id: str) -> AccountRecord:

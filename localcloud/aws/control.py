@@ -92,12 +92,10 @@ class Emulator(DisturbableCloud):
         return self._send("POST", "notices", Notice.model_validate(said).model_dump(mode="json"), Told)
 
     def tell(self, account: str, region: str, source: str, detail_type: str, detail: Detail) -> Told:
-        """Puts a fabricated event on the bus."""
         told = Happening(account=account, region=region, source=source, detail_type=detail_type, detail=detail)
         return self._send("POST", "events", told.model_dump(mode="json"), Told)
 
     def events(self) -> list[EventRecord]:
-        """Returns events in order of delivery."""
         return [EventRecord.model_validate(each) for each in self.request("GET", "events").json()]
 
     def forget_events(self) -> None:

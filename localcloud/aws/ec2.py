@@ -6,8 +6,7 @@
   (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html). Image and type must exist in the region.
 - DescribeRegions omits regions that the account has not enabled, unless AllRegions is set.
 - DescribeSnapshots supports OwnerIds and the filter owner-alias.
-- Images are four of Red Hat's in every region, some of which clients must skip. moto's defaults cost a second and 1,300
-  foreign snapshots per account and region.
+- Images are four of Red Hat's in every region, some of which clients must skip.
 - Terminated instances disappear after an hour.
 - DescribeInstanceStatus takes at most a hundred ids
   (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html).
@@ -54,7 +53,6 @@ _OPT_IN_STATUS = {OptStatus.ENABLED_BY_DEFAULT: "opt-in-not-required", OptStatus
 
 
 def install() -> None:
-    """Requires that no backend exists yet."""
     ec2_backends.backend = PerdureEC2
     urls.url_paths = {"{0}/": PerdureEC2Response.dispatch}
     lives.install()

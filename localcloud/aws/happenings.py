@@ -152,18 +152,10 @@ def health_event(
     status: str,
     entity_status: str,
 ) -> Happening:
-    """One communication of a Health event of EC2.
+    """One communication of a Health event of EC2 about instances of one account and region; times in seconds since the
+    epoch.
 
-    Args:
-        subjects: instances of one account and region.
-        code: the event's type.
-        event: identifies the event in its ARN.
-        communication: identifies this message.
-        start: seconds since the epoch.
-        end: seconds since the epoch.
-        updated: when this message was sent.
-        status: upcoming, open or closed.
-        entity_status: of each instance.
+    `event` identifies the event in its ARN, `communication` this message.
     """
     first = subjects[0]
     arn = f"arn:aws:health:{first.region}::event/EC2/{code}/{code}_{event}"

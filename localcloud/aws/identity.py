@@ -3,8 +3,7 @@
 moto takes every unknown key for the payer's, so a clean-up with stale keys would act on the payer. Here:
 
 - `authenticate` refuses unknown, deleted or inactive keys, expired sessions, wrong session tokens, closed accounts and
-  disabled regions with the service's own error.
-- A session ends with its role.
+  disabled regions with the service's own error. A session ends with its role.
 - AssumeRole needs a role of an open account whose trust policy names the caller, else AccessDenied
   (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
 - DeleteUser is refused while the user has access keys
@@ -75,7 +74,6 @@ _policies: dict[str, dict[str, Any]] = {}
 
 
 def install() -> None:
-    """Requires that no backend exists yet."""
     every = json.loads(managed_policies_source.aws_managed_policies_data)
     _policies.update({name: every[name] for name in MANAGED_POLICIES})
     # moto's module keeps megabytes of policies that are not read any more.
@@ -175,7 +173,6 @@ class PerdureIAM(IAMBackend):
         super().attach_role_policy(policy_arn, role_name)
 
     def register_key(self, key: AccessKey) -> None:
-        """Indexes a key that was created elsewhere."""
         self.access_keys[key.access_key_id] = key
         _account_of_key[key.access_key_id] = self.account_id
 

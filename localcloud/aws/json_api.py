@@ -16,7 +16,6 @@ T = TypeVar("T")
 
 
 def parameters_of(body: str | bytes | None) -> dict[str, Any]:
-    """Returns nothing if the body is no JSON object."""
     parsed = json.loads(body or "{}")
     return parsed if isinstance(parsed, dict) else {}
 

@@ -2,10 +2,8 @@
 
     run, start ─► pending ─► running      stop ─► stopping ─► stopped      terminate ─► shutting-down ─► terminated
 
-Intermediate states last as long as the settings say (by default no time, with both events). An instance that is going
-down ignores further calls, and a terminated one cannot start (IncorrectInstanceState).
-
-Spot requests have the statuses of https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-request-status.html.
+An instance that is going down ignores further calls, and a terminated one cannot start (IncorrectInstanceState). Spot
+requests have the statuses of https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-request-status.html.
 DescribeInstanceStatus lists scheduled events until they are over, marked [Completed] or [Canceled].
 """
 
@@ -64,7 +62,6 @@ class SpotRequest(SpotInstanceRequest):
 
 class LivingEC2(EC2Backend):
     def all_reservations(self, filters: Any = None) -> list[Reservation]:
-        """Processes what is due before it answers."""
         pump.catch_up(self.account_id, self.region_name)
         return super().all_reservations(filters)
 

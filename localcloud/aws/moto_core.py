@@ -1,7 +1,7 @@
 """Patches of moto's core: the caller's account is given, and expensive work is skipped.
 
 For each call moto would search all accounts for the key and try two hundred URL patterns; it also keeps every model
-object for its dashboard, and makes an unused RSA key per symmetric KMS key.
+object for its dashboard.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from localcloud.aws import call, runtime
 
 
 def install() -> None:
-    """Requires that no backend exists yet."""
     _replace(BaseModel, "__new__", lambda _original: _untracked)
     _replace(core_responses, "method_names_from_class", cache)
     _replace(iam_models, "get_account_id_from", lambda _original: _account_of_key)

@@ -44,7 +44,6 @@ _T = TypeVar("_T")
 
 
 def install() -> None:
-    """Requires that no backend exists yet."""
     organizations_backends.backend = PerdureOrganizations
     urls.url_paths = {"{0}/$": PerdureOrganizationsResponse.dispatch}
 
@@ -66,7 +65,6 @@ def exists(account_id: str) -> bool:
 
 
 def is_closed(account_id: str) -> bool:
-    """Whether the account is closed, or closing."""
     account = of_payer().find_account(account_id)
     return account is not None and account.status != "ACTIVE"
 
@@ -156,7 +154,6 @@ class PerdureOrganizations(OrganizationsBackend):
         return self.by_id.get(account_id)
 
     def let_time_pass(self) -> None:
-        """Processes created accounts, failed requests, and finished closures."""
         if not self.in_progress and not self.closing:
             return
         now = runtime.clock.now()

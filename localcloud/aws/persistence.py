@@ -1,7 +1,7 @@
 """Durable state: moto's backends in a SQLite file, saved in chunks (an account and region) as they change.
 
-A thread writes changed chunks in one transaction, so a SIGKILL loses at most two seconds. Backends refer to each other,
-so they are pickled as names. An unreadable file is moved aside.
+A SIGKILL loses at most two seconds. Backends refer to each other, so they are pickled as names. An unreadable file is
+moved aside.
 """
 
 from __future__ import annotations
@@ -101,7 +101,6 @@ class StateFile:
         self._wake.set()
 
     def save(self) -> None:
-        """Writes in one transaction."""
         with self._write_lock:
             # Requests wait during pickling, so that the saved chunks are consistent.
             with runtime.MOTO:

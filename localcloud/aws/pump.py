@@ -1,7 +1,7 @@
 """Scheduled effects in the cloud: state changes of instances, timeouts of hooks, delayed events.
 
-A thread runs what is due by the emulator's clock; calls first catch up. Effects are stored as a name and plain
-arguments, since another process may run them.
+A thread runs what is due by the emulator's clock. Effects are stored as a name and plain arguments, since another
+process may run them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ def install() -> None:
 
 
 def deed(name: str, doing: Deed) -> None:
-    """Registers an effect's function."""
     _deeds[name] = doing
 
 
@@ -94,7 +93,6 @@ def _run(changed: Callable[[set[calls.Chunk]], None]) -> None:
 
 
 def _touched(account: str, region: str, pump: Pump) -> set[calls.Chunk]:
-    """Run what is due; returns the touched chunks."""
     hand = CallInHand("perdure", "pump", region, account=account)
     calls.set_current(hand)
     try:

@@ -2,8 +2,7 @@
 
     control path? ─► identify ─► latency ─► authenticate ─► fault? ─► moto (one call at a time) ─► ledger, state
 
-A lost answer closes the connection without a byte. Unlike moto's server, which closes each connection and lingers for
-10 ms, this one has keep-alive, one write per answer and no Nagle delay.
+A lost answer closes the connection without a byte.
 """
 
 from __future__ import annotations
@@ -115,8 +114,6 @@ class Emulator:
 
 
 class Handler(MotoRequestHandler):
-    """Writes each answer at once."""
-
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1

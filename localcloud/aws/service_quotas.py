@@ -78,7 +78,6 @@ QUOTAS = {
 
 
 def install() -> None:
-    """Requires that no backend exists yet."""
     servicequotas_backends.backend = PerdureServiceQuotas
     urls.url_paths = {"{0}/$": PerdureServiceQuotasResponse.dispatch}
 

@@ -1,8 +1,6 @@
 """SQS with concurrent long polls, and queues that stay fast with a backlog.
 
 In moto one long poll blocks all calls; here an empty poll releases the lock until a message arrives or becomes visible.
-moto scans all messages for each receive and delete; here they are indexed by receipt handle and visibility.
-
 Deleting with an outdated handle succeeds without effect
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html), and setting some
 attributes keeps the policy. FIFO queues are moto's, except for the wait.
@@ -33,7 +31,6 @@ _arrived = Condition(runtime.MOTO)
 
 
 def install() -> None:
-    """Requires that no backend exists yet."""
     sqs_backends.backend = PerdureSQS
     setattr(models, "Queue", PerdureQueue)  # noqa: B010 - mypy takes classes for constants
 
@@ -165,7 +162,6 @@ class PerdureQueue(Queue):
         self.ready.pop(message.id, None)
 
     def _expired(self, message: Message) -> bool:
-        """Drops the message if it has expired."""
         sent, kept_s = cast(int, message.sent_timestamp), self.message_retention_period
         if sent / 1000 + kept_s > time.time():
             return False

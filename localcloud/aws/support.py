@@ -27,7 +27,6 @@ _DEFAULT_PAGE = 100
 
 
 def install() -> None:
-    """Requires that no backend exists yet."""
     support_backends.backend = PerdureSupport
     urls.url_paths = {"{0}/$": PerdureSupportResponse.dispatch}
 
@@ -122,7 +121,6 @@ class PerdureSupport(SupportBackend):
         return self.our_cases[case_id]
 
     def find(self, parameters: dict[str, Any]) -> list[Case]:
-        """Sorts newest first."""
         ids = parameters.get("caseIdList") or []
         if len(ids) > _MAX_IDS:
             raise _refusal("ValidationException", f"caseIdList must have at most {_MAX_IDS} entries.")
@@ -186,7 +184,6 @@ class PerdureSupportResponse(SupportResponse):
 
 
 def all_cases() -> list[tuple[str, Case]]:
-    """Pairs cases with their accounts."""
     found: list[tuple[str, Case]] = []
     for account_id, regional in support_backends.items():
         for backend in dict.values(regional):

@@ -128,7 +128,6 @@ def protocol_of(service: str) -> str:
 
 
 def render_error(service: str, error: ErrorAnswer) -> tuple[bytes, list[tuple[str, str]]]:
-    """Returns body and headers in the service's protocol."""
     request_id = str(uuid4())
     protocol = protocol_of(service)
     code, message = escape(error.code), escape(error.message)
@@ -178,7 +177,6 @@ def denied(service: str, action: str, caller: str) -> ErrorAnswer:
 
 
 def unknown_key(service: str) -> ErrorAnswer:
-    """The error for keys that are missing, inactive, or not valid in that region."""
     if service == "ec2":
         return ErrorAnswer("AuthFailure", "AWS was not able to validate the provided access credentials", 401)
     if service == "s3":
@@ -231,7 +229,6 @@ def _read_body(environ: Environ) -> bytes:
 
 
 def signature_of(environ: Environ) -> tuple[str, str, str, str]:
-    """Returns access key, region, service and session token."""
     match = _SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))
     if match:
         key, region, service = match.groups()

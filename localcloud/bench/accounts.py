@@ -1,15 +1,12 @@
 """`perdure bench accounts`: the account area's figures.
 
-    d    a pool of ten from nothing to Ready, in a slow cloud
-    d2   ten concurrent claims on these accounts, and their release
-    e    an idle pool of twenty
-    f    ten accounts that wait for their support cases
-    i    one claim among a thousand idle Accounts
-    8e   two hundred Accounts and claims as the replaced operator left them (`accounts_left.py`)
-    8d   two hundred accounts with region opt-in and 255 quota increases each (`accounts_quotas.py`)
-
-d and d2 share a deployment. Upstream figures were measured on the replaced operator with manually created Accounts,
-since its pool creates none.
+d    a pool of ten from nothing to Ready, in a slow cloud
+d2   ten concurrent claims on these accounts, and their release
+e    an idle pool of twenty
+f    ten accounts that wait for their support cases
+i    one claim among a thousand idle Accounts
+8e   two hundred Accounts and claims as the replaced operator left them (`accounts_left.py`)
+8d   two hundred accounts with region opt-in and 255 quota increases each (`accounts_quotas.py`)
 """
 
 from __future__ import annotations
@@ -54,7 +51,6 @@ class Sizes(Model):
 
 
 async def ready_and_claimed(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Rows d and d2."""
     async with laboratory((Cloud.AWS,), *KINDS, **SLOW_CLOUD) as lab:
         found = await _fill(lab, sizes.pool)
         if "d2" not in rows:
@@ -224,7 +220,6 @@ async def _has_secret(lab: Laboratory, namespace: str) -> bool:
 
 
 async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row e."""
     async with laboratory((Cloud.AWS,), *KINDS) as lab:
         await lab.create_pool(ACCOUNT_POOL, sizes.idle_pool)
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -271,7 +266,6 @@ def _tasks(before: dict[str, History], after: dict[str, History]) -> dict[str, i
 
 
 async def pending(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row f."""
     async with laboratory((Cloud.AWS,), *KINDS, case_seconds=NEVER_SECONDS) as lab:
         await lab.create_pool(ACCOUNT_POOL, sizes.pending)
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -303,7 +297,6 @@ async def pending(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row i: the Accounts' status is written, so the claim gets no further than bound."""
     async with laboratory((Cloud.AWS,), *KINDS) as lab:
         began = time.monotonic()
         await lab.create_pool(ACCOUNT_POOL, 0)
@@ -361,7 +354,6 @@ async def make_idle_accounts(lab: Laboratory, count: int) -> None:
 
 
 async def settle(lab: Laboratory, count: int) -> None:
-    """Wait until every Account has a Ready workflow."""
     query = "OpKind = 'Account' AND OpPhase = 'Ready' AND ExecutionStatus = 'Running'"
     async with asyncio.timeout(PATIENCE_SECONDS):
         while (await lab.temporal.count_workflows(query)).count < count:  # noqa: ASYNC110 - visibility sends no events
@@ -372,7 +364,6 @@ async def settle(lab: Laboratory, count: int) -> None:
 
 
 async def raised(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row 8d."""
     return await accounts_quotas.raised(sizes.quota_accounts)
 
 
@@ -380,7 +371,6 @@ async def raised(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def left_behind(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row 8e."""
     return await accounts_left.taken_over(sizes.left_accounts)
 
 

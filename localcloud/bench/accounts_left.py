@@ -1,7 +1,7 @@
 """Row 8e: Accounts and claims as the aws-account-operator left them, taken over.
 
 The mix: Ready, claimed, and one each interrupted during creation (id not recorded), credentials, regions, and before
-its support case was recorded. All exist before worker and watcher start.
+its support case was recorded.
 """
 
 from __future__ import annotations
@@ -57,7 +57,6 @@ class LeftAccount(Model):
 
 
 async def taken_over(accounts: int) -> Found:
-    """Row 8e; every fourth Account has a claim."""
     async with laboratory((Cloud.AWS,), ACCOUNT, ACCOUNT_CLAIM) as lab:
         names = [account_name(suffix_of("left", str(number))) for number in range(accounts)]
         ids = await asyncio.to_thread(_create, lab, names)

@@ -1,7 +1,6 @@
-"""Row 8d: many accounts with region opt-in and quota increases.
+"""Row 8d: many accounts with region opt-in and quota increases, in AWS accounts that exist beforehand.
 
-The AWS accounts exist beforehand, so CreateAccount and its budget do not count. The emulator's clock runs a hundred
-times faster. Concurrency is computed from the emulator's records, not from the product's status.
+The emulator's clock runs a hundred times faster. Concurrency is computed from the emulator's records.
 """
 
 from __future__ import annotations
@@ -51,7 +50,6 @@ Interval = tuple[float, float]
 
 
 async def raised(accounts: int) -> Found:
-    """Row 8d."""
     emulated = {**SLOW_ANSWERS, "regions": PLAIN, "opt_in_regions": OPT_IN, "recent_calls": 0}
     async with laboratory((Cloud.AWS,), ACCOUNT, **emulated) as lab:
         names = await _prepare(lab, accounts)
@@ -95,7 +93,6 @@ def _shares(spent: dict[str, float], accounts: int) -> str:
 
 
 async def _prepare(lab: Laboratory, count: int) -> dict[str, str]:
-    """Returns the accounts' ids by name."""
     pools = {"default": {"default": True}}
     data = {"feature.opt_in_regions": "true", "opt-in-regions": ", ".join(OPT_IN), "accountpool": json.dumps(pools)}
     await lab.patch(CONFIG_MAP_KIND, OPERATOR_NAMESPACE, CONFIG_MAP, {"data": data})
@@ -130,7 +127,6 @@ async def _make(lab: Laboratory, name: str, account_id: str) -> None:
 
 
 async def _followed(lab: Laboratory, count: int) -> int:
-    """Returns the maximum in OptingInRegions at once."""
     most = 0
 
     def finished() -> bool:
@@ -193,6 +189,5 @@ def _most_regions(world: World) -> int:
 
 
 def _most_accounts(world: World) -> int:
-    """Accounts with pending regions, from first request to last end."""
     changes = _region_changes(world).values()
     return most_at_once((min(begin for begin, _ in each), max(end for _, end in each)) for each in changes)

@@ -1,11 +1,5 @@
 """Objects of all areas in one deployment, with what should have become of each: for `bench outages` and `bench day`.
 
-    claims          a ResourceClaim with a ConfigMap; a parameter changes
-    accounts        an AccountClaim in a namespace of its own; changed by a claim of the same legal entity in its place
-    instances       an EC2 instance with its Machine; stopped and started in turns; terminated at its end
-    products        a product of 3scale; a metric is renamed
-    balancers       a LoadBalancer whose machine's agent is simulated; a port is added
-
 Requests to Kubernetes are repeated until they are answered, since servers are away, so an object's order of changes
 stays as it was asked for.
 """
@@ -369,7 +363,6 @@ class Everything:
         return found
 
     async def verdict(self) -> list[str]:
-        """What the audits find, and lifecycles that failed."""
         found = []
         for name in dict.fromkeys(area.audit for area in self.areas.values()):
             found += [f"audit of {name}: {line}" for line in await self.lab.audit(name)]
@@ -387,7 +380,6 @@ class Everything:
 async def everything(
     names: Iterable[str], *, directory: Path | None = None, variables: Mapping[str, str] | None = None
 ) -> AsyncIterator[Everything]:
-    """A deployment with these areas, its state in `directory`, and these variables in its processes' environment."""
     wanted = tuple(names)
     clouds = tuple(dict.fromkeys(_CLOUDS[name] for name in wanted))
     step(f"a deployment with {', '.join(wanted)} is brought up")

@@ -49,7 +49,6 @@ POOL = "pool"
 
 
 async def served(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Rows a, b, c and d."""
     async with scene() as on:
         found = [
             told(await measure(on, sizes)) for row, measure in _SERVED if row in rows or (row == "c" and "a" in rows)

@@ -1,7 +1,7 @@
 """Row w of `perdure bench claims`: claims against the bare writes that create them.
 
-First Perdure creates claims; then this process alone repeats the same writes for as many others. The product's CPU is
-that of all services, that of the bare writes includes API server and etcd, both without the services' idle CPU.
+The product's CPU is that of all services, that of the bare writes includes API server and etcd, both without the
+services' idle CPU.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ _Objects = tuple[JsonObject, JsonObject, JsonObject]
 
 
 async def against_bare_writes(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row w."""
     async with scene() as on:
         idle = await idle_cpu(on.lab)
         cases = (("one after the other", sizes.counted, 1), ("at once", sizes.burst, _AT_ONCE))
@@ -115,7 +114,6 @@ async def _bare(on: Scene, objects: Sequence[_Objects], places: int, idle: Mappi
 
 
 async def _written(kube: KubeApi, whole: _Objects) -> None:
-    """The writes of one claim, in their order, as of a client that knows all bodies before."""
     final, handle, resource = whole
     name = f"{text(final, 'metadata', 'name')}-bare"
     there = await kube.create(RESOURCE_CLAIM, claim(name), USERS)
@@ -137,7 +135,6 @@ def _marks(obj: JsonObject) -> JsonObject:
 
 
 def _copied(obj: JsonObject) -> JsonObject:
-    """The metadata of a copy under another name."""
     return {**_marks(obj), "name": f"{text(obj, 'metadata', 'name')}-bare"}
 
 

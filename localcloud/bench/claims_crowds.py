@@ -1,7 +1,6 @@
 """Rows e, h, i, j and k of `perdure bench claims`: many settled claims.
 
-A restart's requests are counted from the signal until quiet, including a new claim's. Memory is the proportional set
-size of worker and watcher with all their processes.
+Memory is the proportional set size of worker and watcher with all their processes.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ _STANDING = ("watch ", "get leases", "patch leases", "update leases", "create le
 
 
 async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row e."""
     async with scene() as on:
         await make_settled(on, sizes.idle, "idle")
         quiet, tasks, requests = await _watched(on, sizes.idle_seconds)
@@ -57,7 +55,6 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def _watched(on: Scene, seconds: float) -> tuple[int, int, Counter[str]]:
-    """Requests without the constant ones, workflow tasks, all requests."""
     await on.lab.quiet()
     mark, before = on.lab.audit_mark(), await on.lab.workflow_tasks()
     await asyncio.sleep(seconds)
@@ -67,7 +64,6 @@ async def _watched(on: Scene, seconds: float) -> tuple[int, int, Counter[str]]:
 
 
 async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Rows h, i and k."""
     async with scene() as on:
         began = time.time()
         await make_settled(on, sizes.idle_claims, "idle")
@@ -142,7 +138,6 @@ def _started(pid: int | None) -> float:
 
 
 async def held(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row j."""
     async with scene() as on:
         began = time.time()
         await make_settled(on, sizes.held_claims, "held", lambda: _told(_memories(on)))

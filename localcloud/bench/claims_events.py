@@ -1,7 +1,6 @@
 """Rows f and g of `perdure bench claims`: expiries, and reactions to changes made by others.
 
-Expiries come ten per second. Lateness is measured when the last of claim, handle and resource is seen being deleted. f3
-stops the deployment before the expiries and starts it after them.
+Lateness is measured when the last of claim, handle and resource is seen being deleted.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ _MARK = "marked"
 
 
 async def ends(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row f."""
     found: list[Found] = []
     async with scene() as on:
         for part, measure in _ENDS:
@@ -119,7 +117,6 @@ async def _late(on: Scene, prefix: str, count: int, seconds: int) -> tuple[list[
 
 
 async def _late_after_downtime(on: Scene, count: int) -> tuple[list[float], float]:
-    """Returns delays after the restart, and its duration."""
     deployment = on.lab.deployment
     due = dict.fromkeys((f"down-{number}" for number in range(count)), int(time.time()) + _DOWN_LEAD_SECONDS)
     await _make_ending(on, due)
@@ -144,7 +141,6 @@ async def _make_ending(on: Scene, due: Mapping[str, float]) -> None:
 
 
 async def _deleted(on: Scene, names: Sequence[str] | Mapping[str, float]) -> dict[str, float]:
-    """When the last of claim, handle and resource was seen being deleted."""
     parts = {
         name: [
             (RESOURCE_CLAIM, path(name)),
@@ -165,7 +161,6 @@ async def _deleted(on: Scene, names: Sequence[str] | Mapping[str, float]) -> dic
 
 
 async def reactions(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row g."""
     async with scene() as on:
         found = {
             "approval granted → bound": await _each(on, sizes, "approval", _approve),
@@ -227,7 +222,6 @@ def _condition() -> str:
 
 
 async def _say(on: Scene, name: str, said: str, *words: str) -> float:
-    """The seconds until one of the words is true."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         await on.seen.until(lambda: bool(on.seen.things_of.get(path(name))))
     await asyncio.sleep(0.2)

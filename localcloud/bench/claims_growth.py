@@ -1,8 +1,4 @@
-"""Row x of `perdure bench claims`: how the cost of a claim grows with the number of claims at once.
-
-Each number (a hundred, a thousand, ... up to `--growth-claims`) has its own deployment. The services' idle CPU is
-subtracted.
-"""
+"""Row x of `perdure bench claims`: how the cost of a claim grows with the number of claims at once."""
 
 from __future__ import annotations
 
@@ -32,7 +28,6 @@ _GOALS = {1000: "≤ 35 s"}
 
 
 async def growth(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row x."""
     figures: list[Figure] = []
     breakdown: dict[str, dict[str, int]] = {}
     for count in numbers(sizes.growth_claims):
@@ -107,20 +102,17 @@ async def _at_once(on: Scene, count: int) -> Found:
 
 
 async def _events(client: Client, run: WorkflowExecution) -> Counter[str]:
-    """The events of a run by type."""
     events = client.get_workflow_handle(run.id, run_id=run.run_id).fetch_history_events()
     return Counter([event_of(each).type async for each in events])
 
 
 def _databases(on: Scene) -> dict[str, int]:
-    """Bytes of the files of each database."""
     state = on.lab.deployment.state
     names = [name for name in (TEMPORAL, POSTGRES, ETCD) if name in state.plan().services]
     return {name: sum(_size(file) for file in state.data(name).rglob("*")) for name in names}
 
 
 def _size(file: Path) -> int:
-    """0 for what has gone meanwhile."""
     try:
         return file.stat().st_size if file.is_file() else 0
     except FileNotFoundError:

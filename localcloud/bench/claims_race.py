@@ -1,8 +1,4 @@
-"""Row r of `perdure bench claims`: more concurrent claims than handles.
-
-A filled pool is set to zero, so bound handles are not replaced. When quiet, claims and handles must agree. Then the
-pool is set to the number of waiting claims.
-"""
+"""Row r of `perdure bench claims`: more concurrent claims than handles, from a filled pool that is set to zero."""
 
 from __future__ import annotations
 
@@ -23,7 +19,6 @@ _POOL = "race"
 
 
 async def race(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row r."""
     handles, claims = sizes.race_handles, sizes.race_claims
     async with scene() as on:
         await _filled(on, handles)
@@ -78,14 +73,12 @@ async def _bound(on: Scene, count: int) -> None:
 
 
 async def _pairs(on: Scene) -> dict[str, str]:
-    """The handle of each claim, as far as both sides agree."""
     claims = (await on.lab.kube.list(RESOURCE_CLAIM)).items
     handles = (await on.lab.kube.list(RESOURCE_HANDLE)).items
     return agreed(claims, handles)
 
 
 def agreed(claims: Iterable[JsonObject], handles: Iterable[JsonObject]) -> dict[str, str]:
-    """Excludes claims that two handles name."""
     held = [(text(each, "spec", "resourceClaim", "name"), text(each, "metadata", "name")) for each in handles]
     named = Counter(claim for claim, _ in held if claim)
     told_by_claims = {

@@ -1,7 +1,7 @@
 """When this process's watches saw what: the clock of `perdure bench claims`.
 
 Of each object only words are kept (`bound`, `ready`, ...), with the moment (seconds since the epoch) each was first
-true. A broken watch is reopened with a list.
+true.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ class Sightings:
         return self._first[kind.name, path].get(word)
 
     def ended(self, kind: Kind, path: str) -> float | None:
-        """The time at which it was deleted or gone."""
         seen = self._first[kind.name, path]
         return min((seen[word] for word in (DELETING, GONE) if word in seen), default=None)
 
@@ -63,7 +62,6 @@ class Sightings:
             await self._changed.wait_for(condition)
 
     async def moment(self, kind: Kind, path: str, word: str) -> float:
-        """Waits until the word is true."""
         await self.until(lambda: self.first(kind, path, word) is not None)
         return self._first[kind.name, path][word]
 
@@ -168,7 +166,6 @@ def _pool(obj: JsonObject) -> Iterable[str]:
 
 
 def _thing(marked: str, obj: JsonObject) -> Iterable[str]:
-    """Ignores objects without a handle."""
     return (BOUND,) if text(obj, "metadata", "annotations", marked) else ()
 
 

@@ -45,7 +45,6 @@ _BROKEN_OFF = {
 
 
 async def starved(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Rows s100, s20 and s5."""
     figures: list[Figure] = []
     breakdown: dict[str, dict[str, int]] = {}
     async with scene() as on:
@@ -143,7 +142,6 @@ async def _backlog(on: Scene) -> list[Backlog]:
 
 
 async def _ledger(on: Scene, names: list[str]) -> tuple[int, int]:
-    """Claims without their own handle and resource, and surplus ones."""
     claims = (await on.lab.kube.list(RESOURCE_CLAIM)).items
     handles = (await on.lab.kube.list(RESOURCE_HANDLE)).items
     things = (await on.lab.kube.list(CONFIG_MAP, THINGS)).items
@@ -156,7 +154,6 @@ async def _ledger(on: Scene, names: list[str]) -> tuple[int, int]:
 
 
 async def _broken_off(client: Client) -> Counter[str]:
-    """Counts repeated work in all histories."""
     found: Counter[str] = Counter()
     permits = asyncio.Semaphore(_READ_AT_ONCE)
 
@@ -177,7 +174,6 @@ def _restarts(on: Scene) -> Counter[str]:
 
 
 async def _terms(on: Scene) -> int:
-    """Counts changes of the watcher's leader."""
     settings = Settings()
     lease = await on.lab.kube.get(LEASE, settings.watch_lease_namespace, settings.watch_lease_name)
     turns = at(lease, "spec", "leaseTransitions")

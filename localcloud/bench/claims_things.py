@@ -86,7 +86,6 @@ async def create_providers(lab: Laboratory) -> None:
 
 
 async def make(scene: Scene, names: Iterable[str], provider: str = AT_ONCE, **spec: object) -> dict[str, float]:
-    """Returns when each request was sent."""
     permits = asyncio.Semaphore(POSTS_AT_ONCE)
     sent: dict[str, float] = {}
 
@@ -100,7 +99,6 @@ async def make(scene: Scene, names: Iterable[str], provider: str = AT_ONCE, **sp
 
 
 async def make_settled(scene: Scene, count: int, prefix: str, told: Callable[[], str] = str) -> None:
-    """Creates batches, each ready before the next."""
     names = [f"{prefix}-{number}" for number in range(count)]
     for start in range(0, count, BATCH):
         batch = names[start : start + BATCH]
@@ -111,12 +109,10 @@ async def make_settled(scene: Scene, count: int, prefix: str, told: Callable[[],
 
 
 async def all_ready(scene: Scene, names: Sequence[str]) -> float:
-    """Returns when the last one was ready."""
     return max([await moment(scene, name, READY) for name in names])
 
 
 async def moment(scene: Scene, name: str, word: str) -> float:
-    """Waits for the word."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         return await scene.seen.moment(RESOURCE_CLAIM, path(name), word)
 
@@ -124,8 +120,7 @@ async def moment(scene: Scene, name: str, word: str) -> float:
 async def settled(scene: Scene) -> None:
     """Wait until each claim's own workflow has had its first task, and nothing is left to do.
 
-    Each workflow is described for that, about a millisecond of Temporal's CPU: on a busy machine an idle worker alone
-    may wait for Temporal.
+    On a busy machine an idle worker alone may wait for Temporal.
     """
     await scene.lab.quiet()
     for each in (await scene.lab.kube.list(RESOURCE_CLAIM)).items:
@@ -150,7 +145,6 @@ async def _had_its_task(temporal: Client, workflow_id: str) -> bool:
 
 
 async def delete(scene: Scene, names: Iterable[str]) -> None:
-    """Waits until they and their objects are gone."""
     wanted = list(names)
     handles = [
         f"{OPERATOR}/{scene.seen.handle_of[path(name)]}" for name in wanted if path(name) in scene.seen.handle_of
@@ -191,7 +185,6 @@ def end(seconds: float) -> dict[str, str]:
 
 
 def thing(scene: Scene, name: str) -> tuple[str, str]:
-    """Returns namespace and name."""
     namespace, _, thing = scene.seen.things_of[path(name)][0].partition("/")
     return namespace, thing
 

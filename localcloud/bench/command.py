@@ -1,7 +1,6 @@
 """The command `perdure bench NAME`.
 
-Each measurement starts a deployment in a temporary directory; the global `--state` has no effect. Exit code 1 means
-that a measurement failed, after which earlier results are printed; a missed goal is no error.
+Exit code 1 means that a measurement failed, after which earlier results are printed; a missed goal is no error.
 """
 
 from __future__ import annotations
@@ -136,7 +135,6 @@ def bench(
 
 
 def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
-    """Returns results, and reasons of failures."""
     from engine.errors import ApiError
     from localcloud.cpu_share import NoQuota
 
@@ -175,5 +173,4 @@ def _rows(text: str, rows: Iterable[frozenset[str]], on_request: frozenset[str])
 
 
 def _parts(row: str, known: frozenset[str]) -> set[str]:
-    """Returns f1, f2 and f3 for f."""
     return {each for each in known if each.rstrip("0123456789") == row}

@@ -34,7 +34,6 @@ class Sizes(Model):
 
 
 async def day(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """The rows are the areas."""
     seconds = 60 * sizes.minutes
     dice = random.Random(7)  # noqa: S311 - repeatable on purpose
     async with everything([name for name in _COUNTS if name in rows]) as on:

@@ -32,7 +32,6 @@ class Sizes(Model):
 
 
 async def passes(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row m."""
     lifecycles = sizes.lifecycles
     async with laboratory((Cloud.AWS,), ACCOUNT, ACCOUNT_POOL) as lab:
         began = time.monotonic()
@@ -83,7 +82,6 @@ _OBSERVED = "activity_task_completed"
 
 
 async def _wake_all(lab: Laboratory, keys: list[Key]) -> tuple[float, dict[str, float], int]:
-    """Seconds of sending, CPU until quiet, and the audit mark before."""
     permits = asyncio.Semaphore(WAKERS)
 
     async def one(key: Key) -> None:

@@ -89,12 +89,10 @@ def _waited_seconds() -> float | None:
 
 
 def _cpu_seconds() -> dict[str, float]:
-    """Excludes idle time."""
     return {name: seconds for name, seconds in psutil.cpu_times()._asdict().items() if name not in ("idle", "iowait")}
 
 
 def _stolen(before: Mapping[str, float], after: Mapping[str, float]) -> float:
-    """0 if the system does not report it."""
     spent = {name: after[name] - before[name] for name in after}
     return round(spent.get("steal", 0.0) / max(sum(spent.values()), 0.01), 2)
 

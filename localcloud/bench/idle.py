@@ -106,7 +106,6 @@ async def _in_one(on: Everything) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 def _cpu(pid: int) -> float:
-    """Of the process and its children."""
     process = psutil.Process(pid)
     times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
     return sum(float(each.user + each.system) for each in times)

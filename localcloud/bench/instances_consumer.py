@@ -66,7 +66,6 @@ class Sizes(Model):
 
 
 async def alone(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Rows a and d."""
     command = [sys.executable, "-m", "starters.events.consumer_benchmark"]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
@@ -101,7 +100,6 @@ async def alone(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def end_to_end(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row b."""
     async with scene() as on:
         step(f"{sizes.end_to_end} instances")
         instances = await on.make(sizes.end_to_end)
@@ -115,7 +113,6 @@ async def end_to_end(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def _burst(on: Scene, instances: Sequence[str]) -> list[Figure]:
-    """Sends all events at once."""
     until = now()
     lives = [life(each, (State.PENDING, State.RUNNING, State.STOPPING, State.STOPPED), until) for each in instances]
     bodies = [body for bodies in zip(*lives, strict=True) for body in bodies]
@@ -146,7 +143,6 @@ async def _burst(on: Scene, instances: Sequence[str]) -> list[Figure]:
 
 
 async def _paced(on: Scene, instances: Sequence[str]) -> list[Figure]:
-    """Sends ten events per second."""
     on.labels.forget()
     at = now() + timedelta(seconds=1)
     sent = await on.send([state_change(each, State.STOPPING, at) for each in instances], per_second=_PACED_PER_SECOND)
@@ -173,7 +169,6 @@ async def _labelled(on: Scene, instances: Sequence[str], state: State) -> float:
 
 
 async def broken(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row c."""
     dice = random.Random(7)  # noqa: S311 - repeatable on purpose
     states = _LIFE
     count = max(2, sizes.event_count // len(states))
@@ -252,7 +247,6 @@ async def _settled(on: Scene, last: Mapping[str, State]) -> dict[str, str]:
 
 
 async def storm(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row e."""
     count = sizes.storm_instances
     async with scene() as on:
         step(f"{count} instances")
@@ -291,7 +285,6 @@ async def storm(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def urgent(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row g: the consumer waits until all messages are queued, notices last."""
     count = max(2, sizes.event_count // len(_LIFE))
     async with scene() as on:
         step(f"{count} instances")
@@ -366,12 +359,10 @@ async def outage(row: str, service: str, sizes: Sizes, rows: frozenset[str]) -> 
 
 
 async def hooks(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row h."""
     return await held(sizes.held_seconds)
 
 
 async def everything(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row i."""
     return await hour(sizes.fleet, sizes.storm_minutes)
 
 

@@ -1,11 +1,9 @@
 """`perdure bench instances`, row h: a lifecycle hook held by heartbeats, rescheduled maintenance, restarts.
 
-    a group shrinks ──► its hook holds the instance ──► the Machine is deleted, and kept by its finalizer
-                            ├─ heartbeats, while worker, Temporal and consumer are killed
-                            └─ the Machine goes ──► the action is completed, once ──► the instance ends
-    three retirements announced ──► one moved by ten days, then withdrawn; one moved to tomorrow; one unchanged
-
-The hook's timeout is two minutes, and it is held for more than twice that; tests with time-skipping cover longer times.
+a group shrinks ──► its hook holds the instance ──► the Machine is deleted, and kept by its finalizer
+                        ├─ heartbeats, while worker, Temporal and consumer are killed
+                        └─ the Machine goes ──► the action is completed, once ──► the instance ends
+three retirements announced ──► one moved by ten days, then withdrawn; one moved to tomorrow; one unchanged
 """
 
 from __future__ import annotations
@@ -37,7 +35,6 @@ _MONTH = timedelta(days=30)
 
 
 async def held(held_seconds: float) -> Found:
-    """Row h."""
     async with scene(PERDURE_INSTANCES_REACTIONS=_REACTIONS) as on:
         await on.until(lambda: _told_by_rules(on))
         scaling = on.client("autoscaling")
@@ -93,14 +90,12 @@ async def _held(on: Scene, scaling: Any, instance: str, held_seconds: float) -> 
 
 
 async def _let_go(scaling: Any, instance: str, began: float) -> float:
-    """Returns for how long the hook held the instance."""
     while await asyncio.to_thread(_lifecycle, scaling, instance) == _WAITING:  # noqa: ASYNC110 - nobody is told
         await asyncio.sleep(2)
     return time.monotonic() - began
 
 
 async def _moved(on: Scene, planned: list[str], meanwhile: Coroutine[None, None, list[Figure]]) -> list[Figure]:
-    """While the hook holds its instance and processes are killed."""
     withdrawn, tomorrow, left = planned
     start = datetime.now(UTC).replace(microsecond=0) + _MONTH
     names = {each: _announce(on, each, start) for each in planned}
@@ -131,7 +126,6 @@ async def _moved(on: Scene, planned: list[str], meanwhile: Coroutine[None, None,
 
 
 def _announce(on: Scene, instance: str, start: datetime, event: str = "", *, over: bool = False) -> str:
-    """New, rescheduled, or over; returns the event's name."""
     ended = {"status": "closed", "entity_status": "RESOLVED"} if over else {}
     said = {"event": event, "start": start.timestamp(), **ended}
     return on.lab.emulator.announce("health", PLACE.account, PLACE.region, instance, **said).event
@@ -142,7 +136,6 @@ async def _labelled(on: Scene, instances: Sequence[str], label: str, value: str)
 
 
 async def _until(on: Scene, kind: Kind, name: str, holds: Callable[[JsonObject], bool]) -> None:
-    """Also ends if the object is gone."""
     deadline = time.monotonic() + 120
     while not await _is(on, kind, name, holds):
         if time.monotonic() > deadline:
@@ -170,7 +163,6 @@ def _date(machine: JsonObject) -> datetime | None:
 
 
 def _grouped(on: Scene) -> str:
-    """Returns the instance of a group of one."""
     group = make_hooked_group(
         on.client,
         _GROUP,

@@ -1,13 +1,13 @@
-"""`perdure bench instances`, row i: everything that AWS does to instances, at once, in three clusters and two accounts.
+"""`perdure bench instances`, row i: everything that AWS does to instances, at once, in three clusters and two
+accounts.
 
     storm-a  the payer's account      spot, ending: delete-machine, two of a node group at once; stopped: cordon
     storm-b  the payer's account      spot: drain; ending: cordon, any number at once; stopped: label
     storm-c  another account          spot: cordon; ending: delete-machine, one of a node group at once
 
-Spot interruptions, retirements, stops, ends, recommendations and terminating hooks are spread over the storm, each with
-an instance of its own. EventBridge doubles, delays and swaps a part of the events. Forged messages tell the same about
-instances that stay untouched. The benchmark acts as Cluster API: it deletes Machines whose instances have stopped or
-ended, as a MachineHealthCheck does, ends the instance of a deleted Machine, and makes another one, with a ready Node.
+EventBridge doubles, delays and swaps a part of the events. Forged messages tell the same about instances that stay
+untouched. The benchmark acts as Cluster API: it deletes Machines whose instances have stopped or ended, ends the
+instance of a deleted Machine, and makes another one, with a ready Node.
 """
 
 from __future__ import annotations
@@ -88,8 +88,6 @@ _LEFT: dict[str, tuple[bool, bool, bool | None]] = {
 
 @dataclass
 class Member:
-    """An instance with its objects."""
-
     instance: str
     cluster: str
     account: str
@@ -108,8 +106,6 @@ class Member:
 
 
 class Seen:
-    """What this process's watches saw of Nodes and Machines, with times."""
-
     def __init__(self, lab: Laboratory) -> None:
         self._lab = lab
         self.cordoned: dict[str, list[float]] = defaultdict(list)
@@ -166,7 +162,6 @@ class Storm:
         return session.client(service, **where)
 
     def heard(self, account: str) -> bool:
-        """Whether the place's rules deliver to its queue."""
         arn = topology(account, REGION).queue.arn
         rules = self.client("events", account).list_rule_names_by_target(TargetArn=arn)["RuleNames"]
         return len(rules) == len(topology(account, REGION).rules)
@@ -225,7 +220,6 @@ class Storm:
         self.members[name] = member
 
     async def replace(self) -> None:
-        """Act as Cluster API and its provider on deleted Machines, until cancelled."""
         begun: set[str] = set()
         failed: set[str] = set()
         async with asyncio.TaskGroup() as group:
@@ -242,7 +236,6 @@ class Storm:
                 await asyncio.sleep(0.2)
 
     async def _remedy(self, member: Member) -> None:
-        """As a MachineHealthCheck does, after a while."""
         await asyncio.sleep(_UNHEALTHY_SECONDS)
         with suppress(Absent):
             await self.lab.kube.delete(MACHINE, member.cluster, member.instance)
@@ -272,7 +265,6 @@ class Storm:
         return not text(found, "metadata", "deletionTimestamp")
 
     async def until(self, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> bool:
-        """Whether a condition came to hold in time."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             with suppress(Exception):  # a queue that is not there yet
@@ -283,7 +275,6 @@ class Storm:
 
 
 async def hour(instances: int, minutes: float) -> Found:
-    """Row i."""
     dice = random.Random(7)  # noqa: S311 - repeatable on purpose
     async with _storm() as on:
         step(f"{instances} instances in three clusters and two accounts")
@@ -359,12 +350,10 @@ async def _clusters(on: Storm) -> None:
 
 
 def _kubeconfig(on: Storm) -> str:
-    """As a Secret holds it."""
     return base64.b64encode(Path(on.lab.deployment.env()["KUBECONFIG"]).read_bytes()).decode()
 
 
 def _account(on: Storm) -> str:
-    """An account of the payer's organization."""
     organizations = on.client("organizations", PAYER_ACCOUNT_ID)
     asked = organizations.create_account(Email="storm@example.com", AccountName="storm")["CreateAccountStatus"]["Id"]
     while True:
@@ -376,7 +365,6 @@ def _account(on: Storm) -> str:
 
 
 async def _fleet(on: Storm, count: int) -> None:
-    """The instances with their objects; a quarter and more of them of Spot."""
     permits, waiting = asyncio.Semaphore(8), list[Member]()
     for number, (cluster, account) in enumerate(on.accounts.items()):
         wanted = count // 3 + (number < count % 3) - _HOOKS
@@ -413,7 +401,6 @@ def _hooked(on: Storm, cluster: str, account: str, name: str) -> Member:
 
 
 def _shuffled(on: Storm, dice: random.Random) -> tuple[list[Member], list[Member]]:
-    """Who meets what, in which order; and who is lied about."""
     told_of, untouched = list[Member](), list[Member]()
     for cluster in _POLICIES:
         own = [each for each in on.members.values() if each.cluster == cluster]
@@ -525,7 +512,6 @@ def _unsettled(on: Storm, told_of: Sequence[Member]) -> list[str]:
 
 
 def _first_label(on: Storm, member: Member) -> float | None:
-    """When the label that tells of its cause was first seen."""
     match member.cause:
         case "spot":
             return on.labels.first(member.instance, c.INTERRUPTION_LABEL, "spot-terminate")
@@ -609,7 +595,6 @@ async def _figures(on: Storm, told_of: Sequence[Member], lies: Sequence[Member],
 
 
 async def _wrong(on: Storm, told_of: Sequence[Member], requests: Counter[tuple[str, str, str]]) -> list[str]:
-    """Reactions that are missing, too many, or against policy."""
     found = []
     for each in told_of:
         deleted, cordoned, emptied = _LEFT[each.reaction]
@@ -652,7 +637,6 @@ def _most_at_once(on: Storm, told_of: Sequence[Member], cluster: str) -> int:
 
 
 def _requests_by_name(lab: Laboratory, mark: int) -> Counter[tuple[str, str, str]]:
-    """Perdure's own requests by verb, resource and name."""
     found: Counter[tuple[str, str, str]] = Counter()
     with lab.deployment.log("audit").open("rb") as log:
         log.seek(mark)

@@ -93,7 +93,6 @@ class Scene:
     # Instances.
 
     async def make(self, count: int) -> list[str]:
-        """Creates running instances with AWSMachines and Machines."""
         made: list[str] = []
         image = await asyncio.to_thread(image_of, self.ec2)
         while len(made) < count:
@@ -113,7 +112,6 @@ class Scene:
         return made
 
     async def adopt(self, instance: str) -> None:
-        """Like Cluster API, with finalizers that keep deleted objects visible."""
         provider_id = f"aws:///{REGION}a/{instance}"
         labels = {c.CLUSTER_LABEL: CLUSTER}
         machine = await self.lab.kube.create(
@@ -170,7 +168,6 @@ class Scene:
         assert not answer.get("Failed"), answer
 
     async def send(self, bodies: Sequence[str], *, per_second: float = 0.0) -> list[float]:
-        """When each was sent; without pause by default."""
         began, sent = time.monotonic(), list[float]()
         batch = max(1, min(_BATCH, int(per_second / 5))) if per_second else _BATCH
         for first in range(0, len(bodies), batch):
@@ -182,7 +179,6 @@ class Scene:
         return sent
 
     def left(self, name: str = PLACE.queue) -> int:
-        """Counts visible and invisible messages."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         found = self.sqs.get_queue_attributes(QueueUrl=self.url(name), AttributeNames=names)["Attributes"]
         return sum(int(number) for number in found.values())
@@ -224,7 +220,6 @@ async def scene(**settings: str) -> AsyncIterator[Scene]:
 
 
 def served(**settings: str) -> dict[str, str]:
-    """The settings of a deployment that serves the instances of `PLACE`."""
     return {INSTANCES_QUEUES: f"{PLACE.account}/{PLACE.region}", **settings}
 
 
@@ -296,5 +291,4 @@ def life(instance: str, states: Iterable[InstanceState], until: datetime) -> lis
 
 
 def now() -> datetime:
-    """Returns whole seconds."""
     return datetime.now(UTC).replace(microsecond=0)

@@ -89,7 +89,6 @@ class Laboratory:
         return self.deployment.log("audit").stat().st_size
 
     def requests_since(self, mark: int) -> Counter[str]:
-        """Counts by verb and resource, without the ends of watches."""
         found: Counter[str] = Counter()
         with self.deployment.log("audit").open("rb") as log:
             log.seek(mark)
@@ -122,7 +121,6 @@ class Laboratory:
         return {service: self._cpu_seconds(service) for service in services}
 
     async def quiet(self) -> None:
-        """Waits until the worker was idle for a second."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             before = self._cpu_seconds(WORKER)
             while True:
@@ -133,7 +131,6 @@ class Laboratory:
                 before = after
 
     def _cpu_seconds(self, service: str) -> float:
-        """For PostgreSQL with its sessions, each a process of its own."""
         pid = self.deployment.service(service).pid
         if pid is None:
             return 0.0
@@ -150,7 +147,6 @@ class Laboratory:
         return used
 
     async def workflow_tasks(self) -> int:
-        """How many were completed for the open workflows."""
         return sum(each.types["workflow_task_completed"] for each in (await self.histories()).values())
 
     @asynccontextmanager
@@ -183,7 +179,6 @@ class Laboratory:
             )
 
     async def audit(self, area: str) -> list[str]:
-        """What `perdure audit AREA` finds."""
         command = (sys.executable, "-m", "starters.cli.main", "audit", area)
         running = await asyncio.create_subprocess_exec(
             *command, env=self.deployment.program_env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT

@@ -10,8 +10,7 @@
     h    lost and refused calls: duplicates and leftovers
     i    twenty of yawol's, taken over (`loadbalancers_crowds.py`)
 
-Calls exclude preparation and machine host, Kubernetes requests exclude agents. Upstream figures are counted from the
-replaced system's code and measured on the same kind of machine.
+Calls exclude preparation and machine host, Kubernetes requests exclude agents.
 """
 
 from __future__ import annotations
@@ -62,7 +61,6 @@ FAULTS = tuple(
 
 
 async def calls(_: Sizes, rows: frozenset[str]) -> Found:
-    """Rows a, b and d."""
     figures: list[Figure] = []
     breakdown: dict[str, dict[str, int]] = {}
     async with scene() as on:
@@ -157,7 +155,6 @@ async def _to_bytes(on: Scene) -> Found:
 
 
 async def silent(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row g: no machine reports; everything is killed during the first boot."""
     with _shortened():
         return await _silent()
 
@@ -210,7 +207,6 @@ async def _silent() -> Found:
 
 
 async def _everything_killed(on: Scene) -> None:
-    """Kills everything at once."""
     deployment = on.lab.deployment
     killed = {name: await asyncio.to_thread(deployment.kill, name) for name in EVERYTHING}
     for name, pid in killed.items():
@@ -218,7 +214,6 @@ async def _everything_killed(on: Scene) -> None:
 
 
 async def disturbed(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row h, with one kind of call."""
     doubled, left, slowest = 0, 0, 0.0
     odd: dict[str, int] = {}
     async with scene() as on:
@@ -263,7 +258,6 @@ async def _patched(on: Scene, name: str, spec: JsonObject, done: Callable[[], ob
 
 @contextmanager
 def _shortened() -> Iterator[None]:
-    """Sets this environment, which the deployment inherits."""
     with environment.kept():
         os.environ["PERDURE_LOADBALANCERS_BOOT_TIMEOUT"] = f"{BOOT_TIMEOUT_SECONDS:g}"
         os.environ["PERDURE_LOADBALANCERS_DELETION_GRACE"] = f"{GRACE_SECONDS:g}"

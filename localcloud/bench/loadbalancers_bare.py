@@ -6,10 +6,7 @@ It runs in OpenStack's environment, which has openstacksdk. Names are yawol's. R
                 a machine's port and a server, in parallel per the APIs' threads. Answers when all servers run
     networks    Neutron's objects for hundreds, created in bulk
     servers     machines for hundreds, ports in bulk. One server is built, the others are copies in Nova's database,
-                since building them would take half an hour; the API lists them like real ones
-
-A copy needs its mapping to a cell in the API's database, its flavor (`instance_extra`), its addresses
-(`instance_info_caches`, here the first one's) and its image (`instance_system_metadata`).
+                since building them would take half an hour
 """
 
 from __future__ import annotations
@@ -105,7 +102,6 @@ def servers(cloud: Any, asked: Asked) -> Json:
 
 
 def bulk(cloud: Any, path: str, plural: str, wanted: Sequence[Json]) -> list[Json]:
-    """Keeps the order of `wanted`."""
     made: list[Json] = []
     for some in in_parts(wanted):
         answer = cloud.network.post(f"/{path}", json={plural: some})
@@ -116,7 +112,6 @@ def bulk(cloud: Any, path: str, plural: str, wanted: Sequence[Json]) -> list[Jso
 
 
 def made_ports(cloud: Any, wanted: Sequence[Json]) -> list[Any]:
-    """Keeps the order of `wanted`."""
     found = {port.name: port for some in in_parts(wanted) for port in cloud.network.create_ports(some)}
     return [found[each["name"]] for each in wanted]
 
@@ -153,7 +148,6 @@ def await_active(cloud: Any, wanted: set[str]) -> None:
 
 
 def rules(group: str, path: str) -> list[Json]:
-    """Excludes a group's two default ones."""
     found: list[Json] = []
     for ethertype, icmp, anywhere in (("IPv4", "icmp", "0.0.0.0/0"), ("IPv6", "ipv6-icmp", "::/0")):
         both: Json = {

@@ -1,10 +1,10 @@
 """Many load balancers: taken over from yawol, created at once, and settled.
 
-    i    those that a bare script created as yawol would, taken over by a starting worker and watcher
+    i    those that a bare script (`loadbalancers_bare.py`) created as yawol would, taken over by a starting product
     e    as many at once, compared with the script's time for the same cloud objects in the same deployment
     c    two hundred with two machines each, taken over, then idle: their calls to the cloud in five minutes
 
-No machine boots: the agents' reports are simulated (`loadbalancers_reports.py`). The script is `loadbalancers_bare.py`.
+No machine boots: the agents' reports are simulated (`loadbalancers_reports.py`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ class Bare(Model):
 
 
 async def at_once(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Rows e and i."""
     async with _reported() as on:
         await _warm(on)
         names = [f"bare-{number}" for number in range(sizes.at_once)]
@@ -143,7 +142,6 @@ async def _taken_over(on: Scene, bare: Bare) -> Found:
 
 
 async def settled(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row c; a shorter time shortens the sweep's interval, too."""
     with environment.kept():
         interval = min(sizes.idle_seconds, SWEEP_INTERVAL.total_seconds())
         os.environ["PERDURE_SWEEP"] = f"{interval:g}"
@@ -179,7 +177,6 @@ async def _settled(sizes: Sizes, span: str) -> Found:
 
 
 async def _fill(on: Scene, count: int) -> None:
-    """Two machines each, left by yawol and taken over."""
     began = time.monotonic()
     async with on.lab.nobody_at_work(ready_seconds=_READY_SECONDS):
         made = (await _bare(on, "networks", names=[f"settled-{number}" for number in range(count)])).made
@@ -225,7 +222,6 @@ async def _left_renamed(on: Scene, made: Made) -> None:
 
 
 async def _together(work: Iterable[Awaitable[T]]) -> list[T]:
-    """Runs some at a time; keeps the order of results."""
     permits = asyncio.Semaphore(_WRITES_AT_ONCE)
 
     async def one(each: Awaitable[T]) -> T:
@@ -255,14 +251,12 @@ async def _looked_at(on: Scene, wanted: int) -> None:
 
 
 async def _phases(on: Scene) -> dict[str, int]:
-    """Counts lifecycles by kind and phase."""
     running = on.lab.temporal.list_workflows("ExecutionStatus = 'Running'")
     found = [(each.id.partition("/")[0], each.typed_search_attributes.get(OP_PHASE)) async for each in running]
     return {f"{kind} {phase}": count for (kind, phase), count in Counter(found).items()}
 
 
 async def _warm(on: Scene) -> None:
-    """A process's first load balancer costs more."""
     await _create(on, "warm")
     await all_ready(on, "warm", 1)
     await delete(on, "warm")
@@ -314,7 +308,6 @@ async def _bare(on: Scene, what: str, **more: object) -> Bare:
 
 
 async def _told(on: Scene) -> dict[str, int]:
-    """Counts Events by reason and message."""
     events = (await on.lab.kube.list(EVENT, NAMESPACE_NAME)).items
     return dict(Counter(f"{text(each, 'reason')}: {text(each, 'message')}" for each in events).most_common())
 
@@ -334,7 +327,6 @@ def _used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, 
 
 @asynccontextmanager
 async def _reported() -> AsyncIterator[Scene]:
-    """The scene has no machines and quotas."""
     async with scene(only=WITHOUT_MACHINES) as on, reported(on):
         yield on
 

@@ -116,7 +116,6 @@ async def _leave_set(kube: KubeApi, balancer: JsonObject, read: LoadBalancer) ->
 
 
 async def leave_machine(kube: KubeApi, machine_set: JsonObject, number: int, made: MadeMachine) -> None:
-    """The first one holds the address."""
     namespace, name = text(machine_set, "metadata", "namespace"), machine_name(machine_set, number)
     path = f"{namespace}/{name}"
     body = {

@@ -1,7 +1,6 @@
 """Simulates the agents' reports of many machines, which would need a computer of their own.
 
-A machine reports once Nova runs its server and then every half minute; the first of each set holds its address. The
-user agent differs from the product's.
+A machine reports once Nova runs its server and then every half minute; the first of each set holds its address.
 """
 
 from __future__ import annotations
@@ -89,7 +88,6 @@ class Reporter:
 
 
 def first_of_each(machines: Sequence[JsonObject]) -> frozenset[str]:
-    """The first by name hold their set's address."""
     first: dict[str, JsonObject] = {}
     for machine in sorted(machines, key=lambda each: text(each, "metadata", "name")):
         first.setdefault(owner_of(machine), machine)

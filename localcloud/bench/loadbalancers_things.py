@@ -110,7 +110,6 @@ async def scene_in(lab: Laboratory) -> AsyncIterator[Scene]:
 
 
 async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
-    """Counts until quiet, but times the work only."""
     on.cloud.reset_ledger()
     mark, began = on.lab.audit_mark(), time.monotonic()
     await work()
@@ -231,7 +230,6 @@ def _address(service: JsonObject) -> str:
 
 
 def lift_quotas(on: Scene) -> None:
-    """Removes the quotas, which by default suffice for ten load balancers."""
     administrator, project_id = project_session(on.lab.deployment, ADMIN_CLOUD), on.project.get_project_id()
     for service, route, body in (
         ("compute", f"/os-quota-sets/{project_id}", {"quota_set": dict.fromkeys(_NOVA_LIMITS, -1)}),

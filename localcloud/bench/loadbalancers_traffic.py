@@ -4,9 +4,8 @@
     f2   a rollout: a new set of machines takes over, the old one is deleted
     j    the API server away, all agents killed, then the Envoy of a standby machine
 
-Fifty requests start each second, half of them on new and half on kept-alive connections; a kept connection that was
-closed is retried once, as HTTP allows. Requests in progress at a machine's power loss are reported separately. A
-rollout takes more than two minutes, since old machines stay until a new one has held the address for so long.
+Half of the requests start on new and half on kept-alive connections; a kept connection that was closed is retried once,
+as HTTP allows. Requests in progress at a machine's power loss are reported separately.
 """
 
 from __future__ import annotations
@@ -146,7 +145,6 @@ class Stage:
         await _until(served)
 
     async def roll_out(self) -> None:
-        """Waits until the old machines are gone."""
         former = {text(each, "metadata", "uid") for each in self.on.of_machines()}
         zone: JsonObject = {"infrastructure": {"availabilityZone": "nova"}}
         await self.on.lab.patch(LOAD_BALANCER, NAMESPACE_NAME, NAME, {"spec": zone})
@@ -185,7 +183,6 @@ class Stage:
         await asyncio.to_thread(deployment.wait_service, API_SERVER, other_than_pid=pid)
 
     async def cut_power(self) -> float:
-        """Kills the machine that holds the address; returns when that was."""
         dead = await self.master()
         await asyncio.to_thread(self.on.machines.fare, Fare(server=f"^{dead.name}$", boots=False))
         while dead.envoy_pid is not None and psutil.pid_exists(dead.envoy_pid):  # noqa: ASYNC110
@@ -227,7 +224,6 @@ class Suffered:
 
 
 async def disturbances(rows: frozenset[str]) -> list[Suffered]:
-    """Runs in sequence, on one load balancer."""
     suffered: list[Suffered] = []
     async with scene() as on, node(NODE_PORT):
         await on.lab.kube.create(LOAD_BALANCER, _busy(on), NAMESPACE_NAME)
@@ -263,7 +259,6 @@ async def _suffer(stage: Stage, row: str, what: str, strike: Disturbance) -> Suf
 
 
 async def traffic(_: object, rows: frozenset[str]) -> Found:
-    """Rows f and j."""
     suffered = await disturbances(rows)
     figures = tuple(
         Figure(

@@ -4,11 +4,10 @@
     api       the Kubernetes API server stands still
     postgres  the database of a production Temporal is killed every ten seconds, and starts again
     disk      the file system that holds every server's data and every log is full (a tmpfs, so root is needed)
-    clock     the clocks of worker, watcher and event consumer are an hour ahead, and then right again; those of
-              Kubernetes, Temporal and the clouds stay (libfaketime, from Debian)
+    clock     the clocks of our own processes are an hour ahead, and then right again (libfaketime, from Debian)
 
-Before it, two thirds of the objects are settled. Meanwhile one third is changed, one is ended, one is created, each
-spread over the outage; requests that get no answer are repeated. Then everything must become what was asked for.
+Before it, two thirds of the objects are settled. Meanwhile one third is changed, one is ended, one is created. Then
+everything must become what was asked for.
 """
 
 from __future__ import annotations
@@ -59,8 +58,6 @@ async def stopped(row: str, service: str, sizes: Sizes, rows: frozenset[str]) ->
 
 
 async def database(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row postgres."""
-
     async def killing(on: Everything) -> None:
         while True:
             with suppress(DeploymentError):  # it is just being started again
@@ -81,7 +78,6 @@ async def database(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def disk(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row disk."""
     with _small_disk() as directory:
 
         @asynccontextmanager
@@ -153,7 +149,6 @@ Request = Callable[[], Awaitable[None]]
 
 
 def plan(on: Everything) -> tuple[list[Request], list[Request]]:
-    """What is asked for before the outage and during it."""
     before: list[Request] = []
     of_areas = []
     for name, area in on.areas.items():
@@ -192,7 +187,6 @@ def _small_disk() -> Iterator[Path]:
 
 
 async def _fill(filler: Path) -> None:
-    """Takes all space, also what becomes free meanwhile."""
     with filler.open("ab", buffering=0) as file:
         size = 2**20
         while True:

@@ -48,7 +48,6 @@ WAITED_SECONDS = 30.0
 
 
 async def one_product(_: Sizes, rows: frozenset[str]) -> Found:
-    """Rows a, b, c, f and i."""
     async with scene() as on:
         await on.tenant(SHOP)
         await on.create([backend("first"), backend("second")], SHOP)

@@ -156,7 +156,6 @@ ADMIN_PASSWORD, MASTER_TOKEN, TENANT_TOKEN = "admin-password", "master", "tenant
 
 
 def all_kinds(master: TenantRecord, organization: str) -> list[tuple[Kind, JsonObject]]:
-    """Includes the Secrets that they reference."""
     secrets = {
         **SECRETS,
         ADMIN_PASSWORD: {"admin_password": "secret123"},
@@ -174,7 +173,6 @@ def _object(kind: Kind, name: str, **more: object) -> JsonObject:
 
 
 def tenant_spec(master: TenantRecord, organization: str) -> JsonObject:
-    """Its token goes to a Secret with the organization's name."""
     return {
         "username": "branch",
         "email": "branch@example.com",

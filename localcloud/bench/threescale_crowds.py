@@ -35,7 +35,6 @@ _PRODUCTS = "GET /admin/api/services"
 
 
 async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Rows d, e and l."""
     async with scene() as on:
         await on.tenant(SHOP)
         count = await _settled_crowd(on, sizes.products)
@@ -108,7 +107,6 @@ async def _restart(on: Scene, count: int) -> Found:
 
 
 async def _idle(on: Scene, sizes: Sizes) -> Found:
-    """An idle hour, then a metric renamed in each product."""
     step(f"nothing is done for {sizes.idle_seconds:g} s")
     idle = await counted(on, lambda: asyncio.sleep(sizes.idle_seconds))
     routes = idle.ledger.by_route()
@@ -151,7 +149,6 @@ async def _idle(on: Scene, sizes: Sizes) -> Found:
 
 
 async def apart(sizes: Sizes, _: frozenset[str]) -> Found:
-    """Row j, with a healthy and a hanging tenth tenant."""
     well, well_cpu = await _nine_tenants(sizes.crowd, hanging=False)
     beside, beside_cpu = await _nine_tenants(sizes.crowd, hanging=True)
     figures = (
@@ -175,7 +172,6 @@ async def apart(sizes: Sizes, _: frozenset[str]) -> Found:
 
 
 async def _nine_tenants(products: int, *, hanging: bool) -> tuple[float, str]:
-    """Seconds until settled, and CPU seconds by service."""
     async with scene() as on:
         names = [f"tenant-{n}" for n in range(TENANTS)]
         for name in names:

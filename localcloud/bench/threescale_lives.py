@@ -29,7 +29,6 @@ FAULTS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 async def shuffled(sizes: Sizes, _: frozenset[str]) -> Found:
-    """Row g: every reference is missing at first."""
     slowest, ends = 0.0, Counter[str]()
     async with scene() as on:
         master = on.threescale.tenant("master")
@@ -59,7 +58,6 @@ async def shuffled(sizes: Sizes, _: frozenset[str]) -> Found:
 
 
 def _end_state(on: Scene, name: str) -> str:
-    """Ignores what differs between equal tenants."""
     world = holds(on.threescale.world(name))
     said = sorted(f"{kind.name}: {stands(each)}" for kind in CUSTOM_KINDS for each in on.lab.objects.of(kind, name))
     counts = ", ".join(f"{len(rows)} {table}" for table, rows in world.items())
@@ -67,7 +65,6 @@ def _end_state(on: Scene, name: str) -> str:
 
 
 async def disturbed(_: Sizes, __: frozenset[str]) -> Found:
-    """Row h: compared with an undisturbed run."""
     async with scene() as on:
         expected = await _life(on, "calm", None)
         began = time.monotonic()
@@ -95,7 +92,6 @@ async def disturbed(_: Sizes, __: frozenset[str]) -> Found:
 
 
 async def _life(on: Scene, name: str, fault: tuple[str, str, dict[str, Any]] | None) -> str:
-    """Returns the state when quiet."""
     await on.tenant(name)
     if fault is not None:
         method, kind, more = fault

@@ -56,7 +56,6 @@ RULES: dict[str, list[JsonObject]] = {
 
 
 async def namespaces(sizes: Sizes, _: frozenset[str]) -> Found:
-    """Row k."""
     step(f"a deployment with {sizes.namespaces} namespaces is brought up")
     async with laboratory_with(SERVERS, (), BACKEND) as lab:
         names = [f"tenant-{number:04}" for number in range(sizes.namespaces)]
@@ -120,7 +119,6 @@ def _backend(name: str) -> JsonObject:
 
 
 async def _service_account(lab: Laboratory) -> Path:
-    """Its kubeconfig; it has all rights except to Secrets."""
     await lab.kube.create(SERVICE_ACCOUNT, {"metadata": {"name": ACCOUNT}}, HOME)
     for role, rules in RULES.items():
         await lab.kube.create(CLUSTER_ROLE, {"metadata": {"name": role}, "rules": rules})
@@ -245,7 +243,6 @@ async def _longer(lab: Laboratory, obj: JsonObject, than: int) -> None:
 
 
 async def _events(lab: Laboratory, obj: JsonObject) -> int:
-    """Returns the history's length; 0 if there is none."""
     handle = lab.temporal.get_workflow_handle(key_of(BACKEND, obj).workflow_id)
     try:
         return (await handle.describe()).history_length

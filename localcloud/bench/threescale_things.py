@@ -54,7 +54,6 @@ class Scene(NamedTuple):
                 await asyncio.sleep(look)
 
     async def tenant(self, name: str, *namespaces: str) -> TenantRecord:
-        """Also creates namespaces for its objects."""
         made = await asyncio.to_thread(self.threescale.add_tenant, name)
         for namespace in namespaces or (name,):
             await self.lab.kube.create(NAMESPACE, {"metadata": {"name": namespace}})
@@ -66,7 +65,6 @@ class Scene(NamedTuple):
         return made
 
     async def create(self, objects: Iterable[tuple[Kind, JsonObject]], namespace: str) -> None:
-        """Creates some at a time."""
         permits = asyncio.Semaphore(_CREATED_AT_ONCE)
 
         async def one(kind: Kind, body: JsonObject) -> None:
@@ -102,7 +100,6 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
-    """Counts until quiet, but times the work only."""
     await asyncio.to_thread(on.threescale.reset_ledger)
     began = time.monotonic()
     await work()
@@ -112,7 +109,6 @@ async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
 
 
 def done(obj: JsonObject) -> bool:
-    """Whether its status says so."""
     observed = at(obj, "status", "observedGeneration")  # some kinds lack it
     if observed is not None and observed != at(obj, "metadata", "generation"):
         return False
@@ -200,7 +196,6 @@ def rule(pattern: str, counts: str) -> JsonObject:
 
 
 def developer(name: str) -> list[tuple[Kind, JsonObject]]:
-    """Includes the admin and its password."""
     user: JsonObject = {
         "username": name,
         "email": f"{name}@example.com",

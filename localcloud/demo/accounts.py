@@ -1,12 +1,10 @@
 """`perdure demo accounts`: an account from creation to its second tenant.
 
-    pool of three:  Creating -> InitializingRegions -> PendingVerification -> Ready
-    claim:          bound, moved to its OU, Secret in the claim's namespace
-    its tenant:     leaves an instance, a volume and a bucket with an object, created with the claim's key
-    released:       the key is revoked, the account cleaned, the Secret deleted
-    claimed again:  the same legal entity gets the same account, with a new key
-
-Results are checked in the emulator's world, and by calling AWS with the keys. A second run reuses pool and account.
+pool of three:  Creating -> InitializingRegions -> PendingVerification -> Ready
+claim:          bound, moved to its OU, Secret in the claim's namespace
+its tenant:     leaves an instance, a volume and a bucket with an object, created with the claim's key
+released:       the key is revoked, the account cleaned, the Secret deleted
+claimed again:  the same legal entity gets the same account, with a new key
 """
 
 from __future__ import annotations
@@ -62,7 +60,6 @@ async def play(stage: Stage) -> None:
 
 
 async def _forget_the_last_run(stage: Stage) -> None:
-    """The account is free for the same tenant."""
     left = stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM)
     if left is None:
         return
@@ -214,7 +211,6 @@ def _who_is(stage: Stage, key: AwsKey) -> str:
 
 
 def _leave_things_behind(stage: Stage, key: AwsKey) -> None:
-    """An instance with a volume that outlives it, a bucket with an object."""
     session, endpoint = _session(key), stage.emulator.endpoint
     ec2, s3 = session.client("ec2", endpoint_url=endpoint), session.client("s3", endpoint_url=endpoint)
     image = ec2.describe_images()["Images"][0]["ImageId"]

@@ -1,13 +1,11 @@
 """`perdure demo api`: an API comes to 3scale in the worst order, in which each object waits for another.
 
-    application, product:  applied first; they wait, without calls to 3scale
-    backend:               the product continues at once
-    developer, its admin:  created together; the application continues at once
-    the application's key: generated, in 3scale and in the Secret
-    promotion:             the gateway's configuration is in production
-    a friendly name:       one call and one deployment
-
-Calls are counted by the simulator's ledger. An earlier run's objects are deleted first.
+application, product:  applied first; they wait, without calls to 3scale
+backend:               the product continues at once
+developer, its admin:  created together; the application continues at once
+the application's key: generated, in 3scale and in the Secret
+promotion:             the gateway's configuration is in production
+a friendly name:       one call and one deployment
 """
 
 from __future__ import annotations
@@ -161,7 +159,6 @@ async def _rename(stage: Stage, threescale: ThreescaleControl) -> None:
 
 
 async def _get(tenant: TenantRecord, path: str) -> JsonObject:
-    """Bypasses the ledger."""
     async with httpx.AsyncClient(auth=("", tenant.token), headers={"Perdure-Unseen": "1"}, trust_env=False) as http:
         answer = await http.get(f"{tenant.url}/admin/api/{path}.json")
     found = answer.json() if answer.is_success else {}
@@ -172,7 +169,6 @@ async def _get(tenant: TenantRecord, path: str) -> JsonObject:
 
 
 def failure(obj: JsonObject) -> str:
-    """Waiting, also for deletion, is no failure."""
     if _has(obj, "Orphan") or _has(obj, "Waiting") or text(obj, "metadata", "deletionTimestamp"):
         return ""
     wrong = next((each for each in ("Invalid", "Failed") if _has(obj, each)), "")

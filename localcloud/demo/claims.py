@@ -1,14 +1,12 @@
 """`perdure demo claims`: resource claims with ConfigMaps as resources.
 
-    pool of three:   handles are created, their labs become ready
-    monday:          a default lab from the pool, bound at once; the pool is replenished
-    large:           exceeds every free handle, so one is created for it; resized while it runs
-    notebooks:       two explicit resources; the first one's template selects their provider
-    exam:            waits for its approval, is started by another client, and expires when it is over
-    trial:           lives for eight seconds
-    monday, deleted: its handle and resources are deleted, too
-
-An earlier run's claims are deleted first; its pool is already full.
+pool of three:   handles are created, their labs become ready
+monday:          a default lab from the pool, bound at once; the pool is replenished
+large:           exceeds every free handle, so one is created for it; resized while it runs
+notebooks:       two explicit resources; the first one's template selects their provider
+exam:            waits for its approval, is started by another client, and expires when it is over
+trial:           lives for eight seconds
+monday, deleted: its handle and resources are deleted, too
 """
 
 from __future__ import annotations
@@ -47,7 +45,6 @@ async def play(stage: Stage) -> None:
 
 
 async def forget_the_last_run(stage: Stage, claims: tuple[str, ...] = CLAIMS) -> None:
-    """Waits until their handles are gone, too."""
     left = [name for name in claims if stage.objects.one(RESOURCE_CLAIM, TEAM, name) is not None]
     if not left:
         return

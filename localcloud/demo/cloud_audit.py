@@ -75,7 +75,6 @@ def compare(thing: str, recorded: Recorded, held: Held) -> list[Comparison]:
 
 
 async def audit(kube: KubeApi, deployment: Deployment, emulator: Emulator) -> list[Comparison]:
-    """Only reads."""
     accounts = [Account.model_validate(obj) for obj in (await kube.list(ACCOUNT)).items]
     ours = [each for each in accounts if not each.spec.byoc and not each.spec.manual_sts_mode]
     return [
@@ -99,7 +98,6 @@ async def audit(kube: KubeApi, deployment: Deployment, emulator: Emulator) -> li
 
 
 async def _keys_in_secrets(kube: KubeApi, accounts: Iterable[Account]) -> dict[str, str]:
-    """Returns access key ids by Account."""
     found = {}
     for account in accounts:
         name = account.metadata.name

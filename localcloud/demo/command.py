@@ -5,7 +5,7 @@
                                            no progress any more -> the reason, exit code 1
 
 A deployment that was up before stays up. The emulated cloud is slow enough to watch, unless `--exit` or `--fast` is
-given; its settings are restored at the end. The demo refuses to run in observe mode.
+given. The demo refuses to run in observe mode.
 """
 
 from __future__ import annotations
@@ -134,7 +134,6 @@ def _up(deployment: Deployment, name: str, temporal: str | None) -> Running:
 
 
 def play(deployment: Deployment, name: str, *, fast: bool, timeout: float | None = None) -> int:
-    """Returns the exit code."""
     enter(deployment)
     try:
         asyncio.run(_played(deployment, name, fast=fast, timeout_seconds=timeout))
@@ -210,7 +209,6 @@ def extend(limit: asyncio.Timeout) -> None:
 
 @contextmanager
 def _paced(emulator: Emulator, delays: Mapping[str, float], *, fast: bool) -> Iterator[None]:
-    """Restores the cloud's delays afterwards."""
     before = emulator.config()
     emulator.config(**{setting: 0 if fast else delay for setting, delay in delays.items()})
     try:

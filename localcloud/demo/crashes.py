@@ -29,8 +29,6 @@ class Killed:
 
 
 async def kill(stage: Stage, *names: str) -> Killed:
-    """Sends SIGKILL; waits for services that are starting."""
-
     async def all_run() -> bool:
         return all(stage.deployment.service(name).settled for name in names)
 

@@ -26,7 +26,6 @@ class Fleet:
         self._groups: dict[str, str] = {}
 
     def is_heard(self) -> bool:
-        """Whether rules deliver to the place's queue."""
         rules = self._client("events").list_rule_names_by_target(
             TargetArn=topology(self._place.account, self._place.region, self._place.queue).queue.arn
         )
@@ -73,7 +72,6 @@ class Fleet:
         return self._emulator.announce(kind, self._place.account, self._place.region, instance, **more)
 
     def end(self, group: str) -> None:
-        """Removes what an earlier demo left, including its group."""
         groups = self._client("autoscaling")
         if groups.describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]:
             groups.delete_auto_scaling_group(AutoScalingGroupName=group, ForceDelete=True)

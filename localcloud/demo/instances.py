@@ -7,8 +7,7 @@
     spot-0 is reclaimed:     its Machine is deleted at Spot's notice, and drained before the instance ends
     the group shrinks:       Auto Scaling's hook holds the instance; when its Machine is drained, Perdure completes it
 
-The demo acts as Cluster API and its AWS provider: it writes Machines and AWSMachines, drains deleted Machines, and
-terminates their instances.
+The demo acts as Cluster API and its AWS provider.
 """
 
 from __future__ import annotations
@@ -73,7 +72,6 @@ async def _forget_the_last_run(stage: Stage, fleet: Fleet) -> None:
 
 
 async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
-    """Returns instances by their machines' names."""
     await stage.apply("machines.yaml")
     await stage.apply("pool.yaml")
     stage.tell("Applied machines.yaml and pool.yaml: three machines, one of them a Spot instance, and a group of one")
@@ -90,7 +88,6 @@ async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
 
 
 async def _provide(stage: Stage, fleet: Fleet, name: str, instance: str) -> None:
-    """Act as the provider, which deletes the AWSMachine last."""
     machine = await stage.kube.get(MACHINE, NAMESPACE, name)
     owner = {
         "apiVersion": f"{CLUSTER_GROUP}/{CLUSTER_VERSION}",
@@ -175,7 +172,6 @@ async def _until_given_up(stage: Stage, name: str) -> None:
 
 
 async def _drain(stage: Stage, name: str) -> None:
-    """Act as Cluster API, slowly enough to watch."""
     await stage.breathe()
     done = {"metadata": {"finalizers": None}}
     await stage.kube.patch(MACHINE, NAMESPACE, name, done, field_manager=FIELD_MANAGER)
@@ -183,7 +179,6 @@ async def _drain(stage: Stage, name: str) -> None:
 
 
 async def _until_ended(stage: Stage, name: str) -> None:
-    """At the end the provider releases its AWSMachine."""
     await stage.until(f"{name} is labelled terminated", lambda: _state(stage, name) == "terminated")
     done = {"metadata": {"finalizers": None}}
     await stage.kube.patch(AWS_MACHINE, NAMESPACE, name, done, field_manager=FIELD_MANAGER)

@@ -1,12 +1,10 @@
 """`perdure demo loadbalancer`: a Service from its creation to its clients' bytes, and through a machine's death.
 
-    Service:          a LoadBalancer, a floating IP, a port, a security group, two servers in a real OpenStack
-    machines:         Envoy and agent of each boot from the user data, and report
-    requests:         answered by both nodes, through the machine that holds the address
-    its power is cut: the other machine takes the address and answers
-    it is deleted:    it is replaced
-
-A process simulates the nodes at their addresses and the Service's node port.
+Service:          a LoadBalancer, a floating IP, a port, a security group, two servers in a real OpenStack
+machines:         Envoy and agent of each boot from the user data, and report
+requests:         answered by both nodes, through the machine that holds the address
+its power is cut: the other machine takes the address and answers
+it is deleted:    it is replaced
 """
 
 from __future__ import annotations
@@ -61,7 +59,6 @@ async def play(stage: Stage) -> None:
 
 
 async def forget_the_last_run(stage: Stage) -> None:
-    """Wait until its load balancer is gone, too."""
     if _service(stage) is None:
         return
     stage.tell("A Service is left from an earlier run: it is deleted first")
@@ -105,7 +102,6 @@ async def _ask_until_answered(stage: Stage, address: str, began: float) -> None:
 
 
 async def until_complete(stage: Stage, machines: MachineHost, began: float) -> None:
-    """Waits until all machines are ready and one holds the address."""
     await stage.until("its machines are ready", lambda: _ready(stage) == REPLICAS)
     await _one_master(stage, machines, lambda _: True)
     stage.tell(f"{REPLICAS} machines are ready after {time.monotonic() - began:.1f} s")
@@ -124,7 +120,6 @@ async def ask(stage: Stage, address: str) -> None:
 
 
 async def _cut_the_power(stage: Stage, machines: MachineHost, address: str) -> MachineView:
-    """Kill the machine that holds the address; counts failed requests."""
     master = await _one_master(stage, machines, lambda _: True)
     began = time.monotonic()
     await asyncio.to_thread(machines.fare, Fare(server=f"^{master.name}$", boots=False))
@@ -177,7 +172,6 @@ def failure(_: JsonObject) -> str:
 
 
 def ours(obj: JsonObject) -> bool:
-    """Excludes the cluster's own Service."""
     return text(obj, "metadata", "namespace") in (NAMESPACE, LOAD_BALANCER_NAMESPACE)
 
 

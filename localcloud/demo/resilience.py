@@ -4,7 +4,7 @@
     claim:          its resource is created, and becomes ready meanwhile --> watcher killed
     load balancer:  Nova received a request for a machine's server       --> Temporal, worker and watcher killed
 
-The clouds delay their answers until the processes are dead. Finally the clouds are audited (`cloud_audit.py`).
+Finally the clouds are audited (`cloud_audit.py`).
 """
 
 from __future__ import annotations
@@ -188,7 +188,6 @@ def look(obj: JsonObject) -> Waiting:
 
 
 def ours(obj: JsonObject) -> bool:
-    """Excludes the cluster's own Services."""
     return text(obj, "metadata", "namespace") in _NAMESPACES
 
 

@@ -1,12 +1,8 @@
 """What a demo can observe and do: apply files, wait for objects' states, report.
 
-The stage watches the objects, so short states are not missed, and asks Temporal once a second for blockers. A scenario
-is a function that uses it:
-
-    apply -> until(...) -> do something -> until(...) -> ...
-
-`until` raises `UnsettledError` with the reason if an object has failed (`Scenario.failure`) or there was no progress
-for minutes. The demo has its own field manager, since the watcher ignores the product's writes.
+The stage watches the objects, so short states are not missed, and asks Temporal once a second for blockers. `until`
+raises `UnsettledError` with the reason if an object has failed (`Scenario.failure`) or there was no progress for
+minutes. The demo has its own field manager, since the watcher ignores the product's writes.
 """
 
 from __future__ import annotations
@@ -127,13 +123,9 @@ class Stage:
         self._spectator.present(columns, rows)
 
     async def apply(self, file: str, of: str = "") -> None:
-        """Create or update a manifest's objects, like `kubectl apply -f`.
+        """Create or update a manifest's objects, like `kubectl apply -f`, under the configured OPERATOR_DOMAIN.
 
-        Manifests are written for the default OPERATOR_DOMAIN, and are applied under the configured one.
-
-        Args:
-            file: the manifest's name in the demo's folder.
-            of: another demo whose folder contains it.
+        `of` is another demo whose folder contains the file.
         """
         folder = self._manifests.parent / of if of else self._manifests
         manifest = (folder / file).read_text().replace(operator_domain.DEFAULT, self.kube.operator_domain)
@@ -160,25 +152,21 @@ class Stage:
             raise UnsettledError(reason)
 
     async def looking(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
-        """Waits for conditions outside of the objects."""
         self._await(what)
         while not await holds():  # noqa: ASYNC110 - a client gets no event
             await asyncio.sleep(LOOK_SECONDS)
 
     def shown(self) -> dict[str, JsonObject]:
-        """Returns objects by workflow id."""
         return {id_: obj for id_, obj in self.objects.by_workflow.items() if self._scenario.shows(obj)}
 
     # What the command asks.
 
     async def reason(self) -> str:
-        """The current wait, and each unsettled lifecycle's explanation."""
         told = all_kinds()
         asked = await asyncio.gather(*(self._why(id_) for id_ in self.shown() if id_.split("/", maxsplit=1)[0] in told))
         return "\n  ".join([f"waited for: {self._awaited}", *filter(None, asked)])
 
     async def follow_lifecycles(self) -> None:
-        """Runs forever."""
         while True:
             with contextlib.suppress(RPCError):  # retried at once; the table shows the previous state
                 found = [row async for row in self._temporal.list_workflows("ExecutionStatus = 'Running'")]

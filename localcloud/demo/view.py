@@ -62,8 +62,6 @@ class Lines:
 
 
 class LiveTable:
-    """Shows a table below the printed lines."""
-
     def __init__(self, console: Console) -> None:
         self._console = console
         self._began = time.monotonic()
@@ -81,7 +79,6 @@ class LiveTable:
         self._live.stop()
 
     def tell(self, line: str) -> None:
-        """Print it above the table."""
         seconds = time.monotonic() - self._began
         self._live.console.print(f"[dim]{seconds:6.1f} s[/]  ", Text(line), highlight=False, sep="")
 
@@ -89,7 +86,6 @@ class LiveTable:
         self._rows = rows
 
     def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Print it in columns above the table, unwrapped."""
         header, *lines = _aligned([columns, *rows])
         self._live.console.print(Text(header, style="bold"), highlight=False, soft_wrap=True)
         for line in lines:
@@ -127,7 +123,6 @@ def phase(word: str) -> Text:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
@@ -140,7 +135,6 @@ def _until(moment: datetime | None, now: datetime) -> str:
 
 
 def _span(duration: timedelta) -> str:
-    """Minutes and seconds, hours and minutes, or days and hours."""
     minutes, seconds = divmod(max(0, int(duration.total_seconds())), 60)
     if minutes >= 48 * 60:
         return f"{minutes // 1440}d{minutes % 1440 // 60}h"

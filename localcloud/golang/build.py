@@ -1,10 +1,9 @@
 """Compile servers from their Go modules, once per computer.
 
 A `Recipe` names a directory with go.mod and go.sum, which hold every module to a version and a hash, and the packages
-of the programs. A build happens in a directory of its own inside the cache and is renamed into place when all programs
-are there; a lock lets one process build while others wait for it. Whatever is interrupted leaves nothing that would be
-found later, and the next build resumes from Go's own cache of compiled packages. The compiler is tied to this process
-and ends with it.
+of the programs. A build happens in a directory of its own inside the cache and is renamed into place when complete; a
+lock lets one process build while others wait for it. The compiler ends with this process; the next build resumes from
+Go's own cache.
 """
 
 from __future__ import annotations
@@ -36,8 +35,6 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is compiled, and how."""
-
     what: str
     """The programs and their versions, for people."""
     name: str
@@ -57,7 +54,6 @@ class Recipe:
     left_out: LeftOut | None = None
 
     def home(self, cache: Path) -> Path:
-        """Where the result is, or will be."""
         digest = hashlib.sha256()
         for file in ("go.mod", "go.sum", *(f"{directory}/main.go" for directory in self.sources)):
             digest.update((self.module / file).read_bytes())
@@ -67,7 +63,6 @@ class Recipe:
 
 
 def cached(recipe: Recipe, cache: Path) -> Path | None:
-    """The directory of an earlier build by exactly this recipe."""
     home = recipe.home(cache)
     return home if home.is_dir() else None
 

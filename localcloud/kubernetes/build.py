@@ -1,7 +1,7 @@
 """Compiles the API server, the controller manager and etcd, once per computer, if they cannot be downloaded.
 
-About 2,150 packages take four minutes on two cores. `go.mod` pins the versions, `go.sum` the hashes. The controller
-manager has only the controllers that the local deployment runs. `docs/development.md` compares the costs of other ways.
+The controller manager has only the controllers that the local deployment runs. `docs/development.md` compares the costs
+of other ways.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ DISK_GB = 3
 
 
 def versions() -> tuple[str, str]:
-    """Reads go.mod."""
     text = (MODULE / "go.mod").read_text()
     found = [re.search(rf"^\s*{re.escape(name)} (v\S+)", text, re.MULTILINE) for name in _REQUIRED]
     assert all(found)

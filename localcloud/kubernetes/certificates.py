@@ -1,7 +1,6 @@
 """The cluster's authority, keys and kubeconfigs, created at a state directory's first `up`.
 
-Clients are the administrator in `system:masters` and the controller manager under RBAC's bootstrap name. Files are
-private; after ten years, or if one is missing, all are recreated, which only invalidates old tokens.
+Files are private; after ten years, or if one is missing, all are recreated, which only invalidates old tokens.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ class Certificates(CertificateFiles):
         return self.directory / "service-account.key"
 
     def ensure(self) -> None:
-        """Create what is missing or about to expire."""
         if self.service_account_key.is_file() and self.are_usable("server", *CLIENTS):
             return
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,7 +1,6 @@
 """The command lines of etcd, the API server and the controller manager.
 
-There is a single API server (no endpoint reconciler, no leader election) without nodes and pods, so only the garbage
-collector and the namespace and token controllers run. Requests are audited at Metadata level.
+There are no nodes and pods, so only the garbage collector and the namespace and token controllers run.
 """
 
 from __future__ import annotations

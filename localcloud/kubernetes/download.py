@@ -2,10 +2,8 @@
 
 API server and etcd come from controller-tools' archive for test environments, checked against the SHA-512 below. The
 controller manager comes from Kubernetes' download site (Linux only), checked against the SHA-256 published beside it,
-which only proves a complete transfer.
-
-Interrupted downloads stay as `NAME.part` and are resumed. `PERDURE_DOWNLOADS` is a base URL that replaces both hosts;
-`off` disables downloads.
+which only proves a complete transfer. Interrupted downloads stay as `NAME.part` and are resumed. `PERDURE_DOWNLOADS` is
+a base URL that replaces both hosts; `off` disables downloads.
 """
 
 from __future__ import annotations
@@ -71,8 +69,6 @@ class WrongHashError(DownloadError):
 
 @dataclass(frozen=True)
 class Target:
-    """Uses Go's names."""
-
     system: str
     machine: str
 

@@ -1,8 +1,7 @@
 """Finds the control plane's programs: configured, on PATH, cached, downloaded, or compiled.
 
 A configured place needs all three programs: envtest's assets lack a controller manager, and one newer than its API
-server is unsupported (Kubernetes' version skew policy). If only that cannot be downloaded (macOS), only that is
-compiled.
+server is unsupported (Kubernetes' version skew policy).
 """
 
 from __future__ import annotations

@@ -4,11 +4,8 @@
     Neutron's router ─► ground/floatingips/ID.json ─┼─► host ────┼─► keepalived: the election           (vrrp.py)
     fares: faults of machines ──────────────────────┘ (host.py)  └─► router: clients' bytes to the master (router.py)
 
-Envoy and agent are real; hypervisor, cloud-init (`user_data.py`), init system, keepalived and router are simulated.
-
-Addresses are loopback ones (`openstack.loopback`). A machine's Envoy listens on the machine's fixed address. The router
-owns virtual and floating addresses: it opens the ports that the master's Envoy accepted, and forwards connections under
-the client's address, so that source ranges work.
-
-The host's processes die with it (`tether`), and its successor starts them again.
+Envoy and agent are real; hypervisor, cloud-init (`user_data.py`), init system, keepalived and router are simulated. A
+machine's Envoy listens on the machine's fixed loopback address. The router owns virtual and floating addresses, and
+forwards connections under the client's address, so that source ranges work. The host's processes die with it
+(`tether`), and its successor starts them again.
 """

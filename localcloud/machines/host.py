@@ -155,7 +155,6 @@ class Host:
                 machine.turn(master=server_id == master)
 
     async def _lead(self) -> None:
-        """Leads virtual addresses and their floating IPs."""
         self._led = {address: address for address in self._masters} | {
             each.address: each.fixed_address
             for each in self._asked("floatingips", FloatingIp)

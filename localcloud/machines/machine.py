@@ -33,8 +33,6 @@ _CHECK_TIMEOUT = aiohttp.ClientTimeout(total=2)
 
 
 class Machine:
-    """One boot of a load balancer's server."""
-
     def __init__(
         self,
         server: Server,
@@ -67,12 +65,10 @@ class Machine:
 
     @property
     def address(self) -> str:
-        """The address of the first port."""
         return self.server.addresses[0]
 
     @property
     def virtual_address(self) -> str:
-        """The address that machines share."""
         return self._birth.vrrp.virtual_address
 
     @property
@@ -144,7 +140,6 @@ class Machine:
                     await self._fare_changed.wait()
 
     async def _snapshots(self) -> None:
-        """Copies the agent's file."""
         seen = 0
         while True:
             with contextlib.suppress(FileNotFoundError):
@@ -156,7 +151,6 @@ class Machine:
             await asyncio.sleep(_SNAPSHOT_SECONDS)
 
     async def _checks(self) -> None:
-        """Checks like keepalived."""
         refused = 0
         async with aiohttp.ClientSession(timeout=_CHECK_TIMEOUT) as client:
             while True:
@@ -173,7 +167,6 @@ class Machine:
         return Program(f"{self.name}'s {name}", command, environment, log_file, self._on_change)
 
     def _write_disk(self) -> None:
-        """Writes cloud-init's files and the image's."""
         for each in self._birth.files:
             path = self._mapped(each.path)
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,8 +22,6 @@ log = logging.getLogger("machines")
 
 
 class Program:
-    """A process that is restarted when it dies."""
-
     def __init__(
         self,
         name: str,

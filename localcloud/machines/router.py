@@ -4,8 +4,8 @@
                                   ├─► the master's Envoy, on the machine's own address, same port
     client ──► virtual address ───┘
 
-A connection stays with its machine, and is reset when the machine dies. Forwarding uses the client's loopback address.
-A refused connection is retried for three seconds, like a kernel's retransmissions; UDP is lost.
+A connection stays with its machine, and is reset when the machine dies. A refused connection is retried for three
+seconds, like a kernel's retransmissions; UDP is lost.
 """
 
 from __future__ import annotations
@@ -73,7 +73,6 @@ class _TcpPort:
         self._server = await asyncio.start_server(self._lead, *self._where, backlog=_BACKLOG)
 
     async def close(self) -> None:
-        """Existing connections continue."""
         if self._server is not None:
             self._server.close()
 

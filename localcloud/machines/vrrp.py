@@ -3,8 +3,6 @@
 A machine's priority is its configured one, plus a weight while its Envoy runs, plus another while its agent is ready. A
 master keeps the address against an equal; among newcomers the higher address wins (RFC 9568, section 6.4.3). A dead
 master is noticed at once, for which keepalived needs twelve seconds.
-
-keepalived writes its statistics on SIGUSR2, which the image sends every 20 seconds.
 """
 
 from __future__ import annotations

@@ -6,11 +6,7 @@
               ├── neutron    │
               └── nova ──────┘
 
-The services are unchanged releases in an environment that `build` creates once per computer. There is no message broker
-(Nova's services share a process), no agents (small plugins bind ports and activate floating IPs), and no hypervisor
-(Nova's fake driver). `inside/perdure_openstack` runs in that environment: it must not import our packages, nor be
-imported.
-
-`front` precedes each API: it counts and disturbs clients' calls, and serves a control API, of which `control` is the
-client and `contract` the shapes.
+The services are unchanged releases. There is no message broker (Nova's services share a process), no agents (small
+plugins bind ports and activate floating IPs), and no hypervisor (Nova's fake driver). `inside/perdure_openstack` runs
+in their environment: it must not import our packages, nor be imported. `front` precedes each API.
 """

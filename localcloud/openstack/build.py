@@ -1,8 +1,5 @@
 """Builds OpenStack's environment and empty schemas, once per computer: `find_programs` is the entry point.
 
-The environment has the packages of `openstack.lock` (170, 600 MB; one and a half minutes on two cores). The schemas are
-migrated here (half a minute), so that no deployment has to.
-
 A step's directory counts once its stamp exists; an interrupted step is repeated. A lock admits one process. The cache
 directory's name contains a digest of all inputs.
 """

@@ -6,8 +6,7 @@
     HOME/faults/        the active faults, one file per service
     HOME/keys, images, locks, neutron, nova
 
-In Nova 34 a compute is down when its heartbeat is a minute old, so after a long pause every server would be refused for
-ten seconds; the weigher for failed builds would send all servers to the one host without injected failures; without a
+In Nova 34 the weigher for failed builds would send all servers to the one host without injected failures; without a
 service token Nova may not delete its ports, and servers hang in `deleting`.
 """
 
@@ -79,7 +78,6 @@ def clouds(layout: Layout) -> dict[str, dict[str, object]]:
 
 
 def environment(layout: Layout, caller: Mapping[str, str]) -> dict[str, str]:
-    """Drops the caller's clouds and Python paths."""
     foreign = ("OS_", "PYTHON", "VIRTUAL_ENV")
     inherited = {name: value for name, value in caller.items() if not name.startswith(foreign)}
     return {

@@ -51,7 +51,6 @@ class OpenStackControl(Closing):
         return [Fault.model_validate(fault) for fault in self._request(service, "GET", "faults")]
 
     def clear(self) -> None:
-        """Includes faults of boots."""
         for name in self._services:
             self._request(name, "DELETE", "faults")
         self._request("nova", "PUT", "boots", BootFaults().model_dump(mode="json"))

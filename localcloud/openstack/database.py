@@ -1,10 +1,8 @@
 """MariaDB for OpenStack: the system's, else Debian's packages unpacked into the cache, without root.
 
-`apt-get download` and `dpkg-deb -x` fetch the server and missing libraries; nothing is installed. The server listens
-only on a Unix socket in a private directory, without passwords.
-
-`python -m localcloud.openstack.database --schemas DIR --data DIR COMMAND...` gives a new deployment a copy of `build`'s
-schemas and becomes the server.
+The server listens only on a Unix socket in a private directory, without passwords. `python -m
+localcloud.openstack.database --schemas DIR --data DIR COMMAND...` gives a new deployment a copy of `build`'s schemas
+and becomes the server.
 """
 
 from __future__ import annotations
@@ -45,7 +43,6 @@ def find_mariadb(cache: Path, narrator: Narrator) -> MariaDB:
 
 
 def environment(mariadb: MariaDB) -> dict[str, str]:
-    """Adds fetched libraries."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("MYSQL", "MARIADB"))}
     if mariadb.libraries is not None:
         variables["LD_LIBRARY_PATH"] = str(mariadb.libraries)
@@ -109,7 +106,6 @@ def _described(program: Path, libraries: Path | None) -> MariaDB:
 
 
 def _ensure_data(schemas: Path, data: Path) -> None:
-    """Refuses data from other schemas."""
     origin = data.with_name("made-from")
     if data.is_dir():
         if origin.read_text() != schemas.parent.name:

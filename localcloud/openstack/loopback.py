@@ -1,7 +1,6 @@
 """A deployment's loopback networks: 127.64.0.0/16 and 127.65.0.0/16, or the next free pair.
 
-Two deployments on one computer need different ones, so Neutron's process reserves the pair by an abstract socket name,
-which no crash leaves behind. A chosen pair is kept, since its networks exist.
+Neutron's process reserves the pair by an abstract socket name, which no crash leaves behind.
 """
 
 from __future__ import annotations
@@ -31,12 +30,10 @@ class Networks:
 
     @property
     def external(self) -> str:
-        """The network of floating IPs."""
         return f"127.{self.first + 1}.0.0/16"
 
     @property
     def claim(self) -> str:
-        """An abstract socket name."""
         return f"\0perdure-loopback-{self.first}"
 
     def is_free(self) -> bool:

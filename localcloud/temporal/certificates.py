@@ -1,7 +1,6 @@
 """Temporal's certificates and the key of its payloads, made at the first `up` of a state directory.
 
-One authority signs two certificates: the servers', with which they also reach each other, and Perdure's. Everything
-stays in the state directory, readable by its owner only.
+One authority signs the servers' certificate and Perdure's.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ class Certificates(CertificateFiles):
 
     @property
     def client(self) -> tuple[Path, Path]:
-        """Certificate and key of Perdure's processes and the web UI."""
         return self.certificate("client"), self.key("client")
 
     @property
@@ -39,7 +37,6 @@ class Certificates(CertificateFiles):
         return self.directory / "payload-keys"
 
     def ensure(self) -> None:
-        """Create what is missing or about to expire; the payloads' key is never replaced."""
         self.payload_keys.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not any(self.payload_keys.iterdir()):
             key = base64.b64encode(secrets.token_bytes(KEY_BYTES))

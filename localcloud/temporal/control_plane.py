@@ -43,7 +43,6 @@ def certificates(state: StateDirectory) -> Certificates:
 
 
 def database(temporal: ProductionTemporal, state: StateDirectory, ports: Mapping[str, int]) -> Database:
-    """The user's server, or the deployment's own."""
     if temporal.url:
         return database_of(temporal.url)
     password = postgres.password(_password_file(state))
@@ -51,7 +50,6 @@ def database(temporal: ProductionTemporal, state: StateDirectory, ports: Mapping
 
 
 def prepare(state: StateDirectory, ports: Mapping[str, int], temporal: ProductionTemporal) -> None:
-    """Write what the servers read when they start."""
     certificates(state).ensure()
     home = state.data("temporal-production")
     server = server_configuration(database(temporal, state, ports), certificates(state), ports)
@@ -60,7 +58,6 @@ def prepare(state: StateDirectory, ports: Mapping[str, int], temporal: Productio
 
 
 def postgres_server(temporal: ProductionTemporal, state: StateDirectory, port: int, *, fsync: bool) -> list[str]:
-    """The database server, on data that is made when missing."""
     assert temporal.postgres is not None
     data = state.data("postgres") / "cluster"
     return [
@@ -71,7 +68,6 @@ def postgres_server(temporal: ProductionTemporal, state: StateDirectory, port: i
 
 
 def schema(temporal: ProductionTemporal, state: StateDirectory) -> list[str]:
-    """What makes the databases, and brings them to the server's version."""
     command = [sys.executable, "-m", "localcloud.temporal.schema", str(temporal.sql_tool)]
     return command if temporal.url else [*command, "--own", str(state.data("postgres") / "schema-made")]
 
@@ -102,7 +98,6 @@ def ui(temporal: ProductionTemporal, state: StateDirectory) -> list[str]:
 
 
 def server_configuration(wanted: Database, proofs: Certificates, ports: Mapping[str, int]) -> dict[str, Any]:
-    """The server's configuration file."""
     certificate, key = map(str, proofs.server)
     authority = [str(proofs.authority)]
     listening = {"certFile": certificate, "keyFile": key, "requireClientAuth": True, "clientCaFiles": authority}
@@ -181,7 +176,6 @@ def ui_configuration(proofs: Certificates, ports: Mapping[str, int]) -> dict[str
 
 
 def ui_url(ports: Mapping[str, int]) -> str:
-    """Where people find the web UI."""
     return f"http://{LOOPBACK}:{ports['temporal-ui']}"
 
 

@@ -1,10 +1,8 @@
 """PostgreSQL for Temporal: the system's, else Debian's packages unpacked into the cache, which needs no root.
 
-The server listens on loopback and asks for a password that the first start makes up. It refuses to run as root, so
-root starts it as `nobody`, with the one capability to pass through directories that only root may enter.
-
-Run as `python -m localcloud.temporal.postgres --data DIR --password FILE COMMAND...` it makes a new
-deployment's data directory, by rename, so that half of one is never used, and becomes the server.
+The server refuses to run as root, so root starts it as `nobody`, with the one capability to pass through directories
+that only root may enter. Run as `python -m localcloud.temporal.postgres --data DIR --password FILE COMMAND...` it makes
+a new deployment's data directory, by rename, and becomes the server.
 """
 
 from __future__ import annotations
@@ -83,7 +81,6 @@ def server(found: Postgres, data: Path, port: int, *, fsync: bool) -> list[str]:
 
 
 def password(file: Path) -> str:
-    """The password of the deployment's own server, made when missing."""
     if not file.is_file():
         write_private(file, secrets.token_urlsafe(24).encode())
     return file.read_text()
@@ -139,7 +136,6 @@ def drop_stale_lock(data: Path) -> None:
 
 
 def main() -> None:
-    """Make the data directory when missing, and become the server."""
     parser = argparse.ArgumentParser(description="Run PostgreSQL for Temporal.")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--password", type=Path, required=True)

@@ -79,7 +79,6 @@ def find_programs(narrator: Narrator, cache: Path | None = None) -> tuple[Path, 
 
 
 def recipe() -> Recipe:
-    """How the programs are compiled."""
     server, ui = versions()
     return Recipe(
         what=f"Temporal {server} and its web UI {ui}",
@@ -94,7 +93,6 @@ def recipe() -> Recipe:
 
 
 def versions() -> tuple[str, str]:
-    """Of the server and its web UI, as go.mod requires them."""
     text = (MODULE / "go.mod").read_text()
     found = [
         re.search(rf"^\s*{re.escape(name)} (v\S+)", text, re.MULTILINE)

@@ -1,9 +1,8 @@
 """Make Temporal's two databases and bring their schemas to the server's version, by Temporal's own SQL tool.
 
-Run as `python -m localcloud.temporal.schema TOOL [--own FILE]`; the tool's variables (`SQL_HOST`, ...) say where.
-The tool passes over what an interrupted run has made, tables and columns, but not rows that it has inserted. The
-deployment's own databases (`--own`) are therefore made anew until FILE says that they were finished once; no server has
-used them before. A user's databases are never dropped.
+Run as `python -m localcloud.temporal.schema TOOL [--own FILE]`; the tool's variables (`SQL_HOST`, ...) say where. The
+tool cannot resume after rows that an interrupted run has inserted: the deployment's own databases (`--own`) are made
+again until FILE says that they were finished once. A user's databases are never dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ SCHEMAS = "postgresql/v12"
 
 
 def steps(database: str, *, anew: bool) -> list[list[str]]:
-    """The tool's arguments, in order."""
     found: list[list[str]] = []
     for name, schema in ((database, "temporal"), (f"{database}_visibility", "visibility")):
         of_database = ["--database", name]
@@ -33,7 +31,6 @@ def steps(database: str, *, anew: bool) -> list[list[str]]:
 
 
 def main() -> None:
-    """Carry out the steps; exit as the first that fails."""
     parser = argparse.ArgumentParser(description="Make Temporal's databases.")
     parser.add_argument("tool", type=Path)
     parser.add_argument("--own", type=Path)

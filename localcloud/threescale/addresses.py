@@ -17,7 +17,6 @@ def is_acceptable(address: str, schemes: Iterable[str], *, localhost: bool = Fal
 
 
 def with_port(address: str) -> str:
-    """Adds the scheme's default port."""
     parts = _parts(address)
     if parts is None or parts.port is not None or parts.scheme not in PORTS:
         return address

@@ -40,7 +40,6 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
     def rendered(self, wanted: Format) -> tuple[str, bytes]:
-        """Returns content type and bytes."""
         if self.text is not None:
             return self.content_type, self.text.encode()
         if self.body is None:
@@ -78,7 +77,6 @@ def item(name: str, fields: JsonObject, *, created: bool = False) -> Answer:
 
 
 def collection(plural: str, name: str, each: Sequence[JsonObject], page: Page | None = None) -> Answer:
-    """Has page numbers if there is more than one page."""
     body: JsonObject = {plural: [{name: fields} for fields in each]}
     if page is not None and page.count > 1:
         body["metadata"] = page.metadata

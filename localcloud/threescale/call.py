@@ -55,7 +55,6 @@ class Call:
         return self.store.page(table, self.wanted_page(), self._born_before(), **where)
 
     def all(self, table: str, order: str = "id", /, **where: JsonValue) -> list[Record]:
-        """Lists without pages."""
         latest = self._born_before()
         return [
             record
@@ -113,7 +112,6 @@ class Routes:
 
 
 def shown(call: Call, record: Record, path: str, fields: JsonObject, **links: str) -> JsonObject:
-    """Adds the fields that all objects end in."""
     return {
         **fields,
         "created_at": record.text("created_at"),

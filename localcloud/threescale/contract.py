@@ -27,8 +27,6 @@ Seconds = Annotated[float, Field(ge=0)]
 
 
 class Model(BaseModel):
-    """Rejects misspelt settings."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 

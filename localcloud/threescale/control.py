@@ -68,7 +68,6 @@ class ThreescaleControl(DisturbableCloud):
         raise ControlRefusedError(f"no tenant {name}")
 
     def add_tenant(self, name: str) -> TenantRecord:
-        """Adds a token for everything."""
         return self._send("POST", "tenants", {"name": name}, TenantRecord)
 
     def suspend(self, name: str) -> None:

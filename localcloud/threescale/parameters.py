@@ -55,17 +55,14 @@ class Parameters:
         return as_flag(self.values.get(name))
 
     def required(self, name: str) -> str:
-        """Refuses the call if missing."""
         if not self.text(name):
             raise refusals.missing(name)
         return self.text(name)
 
     def texts(self, names: Iterable[str]) -> dict[str, JsonValue]:
-        """Returns only those that were sent."""
         return {name: as_text(self.values[name]) for name in names if name in self.values}
 
     def flags(self, names: Iterable[str]) -> dict[str, JsonValue]:
-        """Returns only those that were sent."""
         return {name: as_flag(self.values[name]) for name in names if name in self.values}
 
     def annotations(self, known: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -110,20 +107,17 @@ def as_text(value: JsonValue) -> str | None:
 
 
 def as_flag(value: JsonValue) -> bool:
-    """Accepts text and numbers."""
     if isinstance(value, str):
         return value.strip().lower() not in _FALSE
     return bool(value)
 
 
 def as_integer(value: JsonValue) -> int | None:
-    """Accepts text, too."""
     number = as_decimal(value)
     return int(number) if number is not None and number == number.to_integral_value() else None
 
 
 def as_decimal(value: JsonValue) -> Decimal | None:
-    """Accepts text, too."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

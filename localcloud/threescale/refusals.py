@@ -65,14 +65,12 @@ class Complaints:
 
 
 def invalid(errors: Mapping[str, list[str]]) -> Refused:
-    """For POST, PUT and PATCH."""
     return Refused(
         Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"errors": {field: [*each] for field, each in errors.items()}})
     )
 
 
 def undeletable(message: str) -> Refused:
-    """For DELETE."""
     return Refused(Answer(HTTPStatus.FORBIDDEN, {"errors": {"base": [message]}}))
 
 
@@ -99,7 +97,6 @@ def access_denied() -> Refused:
 
 
 def unauthorized() -> Refused:
-    """For the master API."""
     return Refused(Answer(HTTPStatus.UNAUTHORIZED, text="unauthorized"))
 
 

@@ -114,7 +114,6 @@ class Server:
         return outcome.response
 
     async def _delayed(self, request: Request) -> Fault | None:
-        """Returns the fault after its delays before any effect."""
         world, http = self.world, request.http
         if world.config.latency_ms:
             await asyncio.sleep(world.config.latency_ms / 1000)

@@ -45,7 +45,6 @@ class Record:
         return "" if value is None else str(value)
 
     def number(self, name: str) -> int:
-        """Returns 0 if unset."""
         value = self.values.get(name)
         return int(value) if isinstance(value, int | float | str) else 0
 
@@ -144,7 +143,6 @@ class Store:
     def page(
         self, table: str, page: Page, born_before: float | None = None, **where: JsonValue
     ) -> tuple[list[Record], Page]:
-        """Returns the page with the whole list's length."""
         condition, arguments = self._condition(table, where)
         if born_before is not None:
             condition, arguments = f"{condition} AND born <= ?", [*arguments, born_before]
@@ -159,7 +157,6 @@ class Store:
         return int(row[0])
 
     def shift(self, table: str, owner: Mapping[str, JsonValue], first: int, last: int | None, by: int) -> None:
-        """Includes `first` and `last`."""
         condition, arguments = self._condition(table, owner)
         end, bounds = ("", [first]) if last is None else (" AND position <= ?", [first, last])
         self._connection.execute(

@@ -1,8 +1,7 @@
 """The tables: relations, unique, counted and ordered fields are columns, all others are in `attributes` as JSON.
 
 Every table also has `id`, `born` (seconds, for delayed lists), `created_at` and `updated_at`. Ids start at different
-numbers per table, so that confusing two kinds' ids finds nothing. Foreign keys delete owned rows; resources check
-before what 3scale refuses to delete.
+numbers per table, so that confusing two kinds' ids finds nothing.
 """
 
 from __future__ import annotations

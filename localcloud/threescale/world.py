@@ -68,12 +68,10 @@ class World:
         return next((tenant for tenant in self.tenants if tenant["port"] == port), None)
 
     def refresh(self) -> list[Record]:
-        """Includes new ones."""
         self.tenants = self._read_tenants()
         return self.tenants
 
     def add_tenant(self, name: str) -> TenantRecord:
-        """Creates a token for everything."""
         with self.store.transaction():
             made = tenants.establish(self.store, self.tenant(tenants.MASTER), {"org_name": name})
             admin = {"username": "admin", "email": f"admin@{made['name']}.example.com", "password": "unkept"}
@@ -132,7 +130,6 @@ class World:
         )
 
     def contents(self, tenant: Record) -> TenantWorld:
-        """Returns rows by table, without those being deleted."""
         store = self.store
         services = store.all(tables.SERVICES, tenant_id=tenant.id, deleted=None)
         backends = store.all(tables.BACKENDS, tenant_id=tenant.id, deleted=None)

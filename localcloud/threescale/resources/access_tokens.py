@@ -42,7 +42,6 @@ def show(token: Record, *, with_value: bool = False) -> JsonObject:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """Lists those of the caller's user."""
     found = call.store.all(tables.TOKENS, user_id=call.token["user_id"])
     return answers.collection("access_tokens", "access_token", [show(each) for each in found])
 

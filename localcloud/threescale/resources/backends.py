@@ -39,7 +39,6 @@ def show(call: Call, backend: Record) -> JsonObject:
 
 
 def users_of(store: Store, backend: Record) -> list[Record]:
-    """Excludes those being deleted."""
     usages = store.all(tables.BACKEND_USAGES, backend_id=backend.id)
     services = [store.get(tables.SERVICES, usage.number("service_id")) for usage in usages]
     return [service for service in services if service["deleted"] is None]

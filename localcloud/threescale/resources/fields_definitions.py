@@ -49,7 +49,6 @@ def establish(store: Store, tenant: Record) -> None:
 
 
 def names_of(store: Store, tenant_id: int, target: str) -> tuple[str, ...]:
-    """Returns only those that the tenant added."""
     found = store.all(tables.FIELDS_DEFINITIONS, tenant_id=tenant_id, target=target)
     return tuple(each.text("name") for each in found if (target, each.text("name")) not in _BUILT_IN)
 

@@ -178,7 +178,6 @@ def is_pattern(pattern: str) -> bool:
 
 
 def _position(sent: Parameters, end: int) -> int:
-    """Returns at most the end of the list."""
     wanted = sent.integer("position")
     return end if wanted is None else max(0, min(wanted, end))
 

@@ -1,8 +1,8 @@
 """Metrics and methods of products and backends.
 
-A method is a metric under `hits`, and appears in both lists. System and friendly names are unique within the owner,
-over metrics and methods. A backend's system names end in its id (`hits.42`), whatever was sent. `hits` cannot be
-deleted, nor a metric counted in the gateway's latest configuration.
+A method is a metric under `hits`. System and friendly names are unique within the owner, over metrics and methods. A
+backend's system names end in its id (`hits.42`), whatever was sent. `hits` cannot be deleted, nor a metric counted in
+the gateway's latest configuration.
 """
 
 from __future__ import annotations

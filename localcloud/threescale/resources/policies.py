@@ -168,7 +168,6 @@ def _chain(sent: JsonValue) -> list[JsonValue]:
 
 
 def _parsed(sent: JsonValue) -> JsonValue:
-    """Accepts text, too."""
     if not isinstance(sent, str):
         return sent
     try:

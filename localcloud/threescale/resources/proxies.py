@@ -141,7 +141,6 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("POST", f"{_PATH}/deploy")
 def deploy(call: Call) -> Answer:
-    """Creates a version if anything differs; impossible without a backend."""
     service, proxy = of(call)
     proxy = proxy_configs.deploy(call.store, service, proxy)
     return Answer(HTTPStatus.CREATED, {"proxy": show(call, service, proxy)})

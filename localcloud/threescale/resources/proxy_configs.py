@@ -77,7 +77,6 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_OF_SERVICE}/{{version}}", json_only=True)
 def read(call: Call) -> Answer:
-    """Reads one version, or `latest`."""
     return answers.item("proxy_config", show(call, _of(call)))
 
 
@@ -145,7 +144,6 @@ def _of(call: Call) -> Record:
 
 
 def _rendered(store: Store, service: Record, proxy: Record) -> tuple[JsonObject, list[JsonValue]]:
-    """Excludes volatile values; also returns the metrics that the rules count."""
     rules = _rules(store, service.id, None, "")
     metrics = _listed(store, tables.METRICS, service_id=service.id)
     plans = _listed(store, tables.PLANS, service_id=service.id, kind="application")

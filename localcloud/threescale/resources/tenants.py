@@ -33,7 +33,6 @@ _GRACE = timedelta(days=15)
 
 
 def establish(store: Store, master: Record, values: JsonObject) -> Record:
-    """Creates its default objects, except users."""
     name = free_name(store, str(values["org_name"]))
     tenant = store.insert(
         tables.ACCOUNTS,

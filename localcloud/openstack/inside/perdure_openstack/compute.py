@@ -37,8 +37,6 @@ _running: list[Any] = []
 
 
 class Driver(fake.FakeDriver):
-    """Adds stable UUIDs of nodes, and faults."""
-
     def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
         """FakeDriver's UUIDs change with each process, which Placement refuses."""
         return {_node_id(name): name for name in self.get_available_nodes()}

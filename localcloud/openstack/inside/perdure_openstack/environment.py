@@ -11,7 +11,6 @@ HOME = os.environ["PERDURE_OPENSTACK_HOME"]
 
 
 def urls() -> dict[str, str]:
-    """Parses `keystone=http://...,nova=...`."""
     return dict(pair.split("=", 1) for pair in os.environ["PERDURE_OPENSTACK_URLS"].split(","))
 
 

@@ -1,8 +1,7 @@
 """Faults of one API: refused, lost or late calls; and how servers boot.
 
-A fault matches by method, path, project and text. It applies to the first `count` matches after `skip`, each with its
-probability, drawn from the fault's own seed so that a run is repeatable. The first applicable fault wins. Refusals have
-the service's own shape.
+A fault applies to the first `count` matches after `skip`, each with its probability, drawn from the fault's own seed so
+that a run is repeatable. The first applicable fault wins. Refusals have the service's own shape.
 """
 
 from __future__ import annotations
@@ -137,7 +136,6 @@ class FaultBoard:
         return bool(self._armed)
 
     def report(self) -> list[Fault]:
-        """Includes used-up faults."""
         with self._lock:
             return [armed.report() for armed in self._armed]
 
@@ -159,7 +157,6 @@ class FaultBoard:
 
 
 def refusal(service: str, fault: Fault) -> tuple[int, str, list[tuple[str, str]], bytes]:
-    """Status, reason, headers and body, in the service's own shape."""
     status = fault.status
     reason = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Fault"
     body: dict[str, Any] = {"error": {"code": status, "title": reason, "message": fault.message}}

@@ -1,8 +1,7 @@
 """Input for the machine host: the servers that should run, and the destination of each floating IP.
 
-Nova's driver and Neutron's router write one file per object and call the machine host (`localcloud.machines`). The
-files are authoritative: the machine host reads them all when it starts, so a lost call does no harm. They contain
-tokens, so the directory is private.
+The files are authoritative: the machine host (`localcloud.machines`) reads them all when it starts, so a lost call does
+no harm. They contain tokens, so the directory is private.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ _writing = threading.Lock()
 
 
 def write(directory: Path, name: str, document: dict[str, Any]) -> None:
-    """Writes atomically."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     text = json.dumps(document)
     with _writing:

@@ -1,8 +1,4 @@
-"""Prepares Keystone before its first answer: the catalog, and the user's project.
-
-Each start updates the APIs' endpoints, whose ports may have changed; a project with one member, for the lifecycles; and
-the role by which services act for a user. The rest comes with the schemas (`build`).
-"""
+"""Prepares Keystone before its first answer: the catalog, whose ports may have changed, and the user's project."""
 
 from __future__ import annotations
 
@@ -35,7 +31,6 @@ _INTERFACES = ("public", "internal")
 
 
 def ensure() -> None:
-    """Can be repeated."""
     for name, url in environment.urls().items():
         kind, path = _TYPES[name]
         _ensure_endpoints(_ensure_service(name, kind), url + path)

@@ -54,7 +54,6 @@ class Ledger:
         self._since = time.time()
 
     def enter(self, call: Call, token: str) -> None:
-        """Remembers the token's project."""
         with self._lock:
             entry = self._counts.setdefault((call.method, call.route, call.project, call.mutating), _Count())
             entry.count += 1

@@ -1,8 +1,7 @@
 """Creates what a load balancer's project needs: an image, flavors, networks. Runs once at every `up`.
 
 Networks have loopback addresses (Neutron accepts them without DHCP), so processes can listen on floating IPs. Existing
-objects, found by name, stay. The settings for Services of type LoadBalancer are written to a file, since only Neutron
-knows its networks' ids.
+objects, found by name, stay.
 """
 
 from __future__ import annotations

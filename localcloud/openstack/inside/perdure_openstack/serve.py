@@ -1,7 +1,7 @@
 """One OpenStack API under waitress: `python -m perdure_openstack.serve SERVICE PORT THREADS`.
 
-It is the service's own WSGI application behind `front`. The port opens after the service's preparation: Keystone's
-`identity`, and Nova's other services (`compute`) in this process, for in-memory messaging.
+The port opens after the service's preparation: Keystone's `identity`, and Nova's other services (`compute`) in this
+process.
 """
 
 from __future__ import annotations
