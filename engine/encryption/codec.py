@@ -15,10 +15,10 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from google.protobuf.message import DecodeError
 from temporalio.api.common.v1 import Payload
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter, DefaultFailureConverterWithEncodedAttributes, PayloadCodec
 
 from engine.encryption.keys import KeyRing
+from engine.payload_converter import unencrypted
 from engine.settings import Settings
 
 ENCODING = b"binary/encrypted"
@@ -69,9 +69,9 @@ def data_converter(settings: Settings) -> DataConverter:
         KeysUnreadable: the settings name a directory that holds no usable keys.
     """
     if not settings.temporal_keys:
-        return pydantic_data_converter
+        return unencrypted
     return dataclasses.replace(
-        pydantic_data_converter,
+        unencrypted,
         payload_codec=EncryptionCodec(KeyRing(Path(settings.temporal_keys))),
         failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
     )

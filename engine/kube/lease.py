@@ -1,7 +1,11 @@
 """Leases: electing one of several processes, and detecting whether another operator leads.
 
-The holder renews a Lease of 11 s every third of that. The others take it when it has not changed for 11 s of their own
-monotonic clock, so a killed leader is replaced within 12 s. A late holder loses it only to another process.
+The holder renews its Lease every third of the Lease's duration. The others take it when it has not been renewed for
+that duration by their own monotonic clock. A late holder loses it only to another process.
+
+A Lease lasts a minute while no other process waits for it, so an installation with one process makes three requests a
+minute. One that waits for such a Lease says so in an annotation: the holder then renews a Lease of 11 s for the next
+ten minutes, and is replaced within 12 s if it is killed.
 
 The replaced operators hold a Lease, the annotation `control-plane.alpha.kubernetes.io/leader` on a ConfigMap, or
 operator-sdk's leader-for-life, a ConfigMap owned by the leader's Pod. Since this compares clocks of machines, a lock
@@ -27,7 +31,13 @@ from engine.kube.json import JsonObject, at, mapping, sequence, text
 LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
 CLOCK_TOLERANCE = timedelta(minutes=1)
 
+# The Lease's annotation: a process that waits for it.
+STANDBY = "perdure.dev/standby"
+
 LEASE_DURATION = timedelta(seconds=11)
+LONE_LEASE_DURATION = timedelta(minutes=1)
+# How long a holder assumes that a process which has announced itself still waits.
+STANDBY_FOR = timedelta(minutes=10)
 # The duration of a Lease that names none: client-go's default.
 _DEFAULT_LEASE = timedelta(seconds=15)
 _RELEASE_WITHIN = timedelta(seconds=5)
@@ -57,14 +67,19 @@ class LeaderElection:
         identity: str,
         *,
         lease: timedelta = LEASE_DURATION,
+        lone: timedelta = LONE_LEASE_DURATION,
         retry: timedelta = timedelta(seconds=1),
     ) -> None:
+        """`lease` is the Lease's duration at first and while others wait, `lone` the one while none does."""
         self._api = api
         self._namespace = namespace
         self._name = name
         self._identity = identity
         self._lease = lease
+        self._lone = lone
         self._retry = retry
+        self._written = lease  # the duration of the Lease that was written last
+        self._contended_until = 0.0
         self._annotations: Annotations = dict
         self._seen: JsonObject = {}
         self._seen_at = 0.0
@@ -88,9 +103,11 @@ class LeaderElection:
     async def hold(self, annotations: Annotations = dict) -> None:
         """Renew the Lease for ever; LeadershipLost once another process holds it."""
         self._annotations = annotations
-        renewed = True
+        renewed, before = True, self._lease
         while True:
-            await asyncio.sleep((self._lease / 3 if renewed else self._retry).total_seconds())
+            # Processes that wait announce themselves right after the first long Lease.
+            pause, before = min(before, self._written) / 3, self._written
+            await asyncio.sleep((pause if renewed else self._retry).total_seconds())
             try:
                 # A renewal whose answer is lost is sent again before the Lease runs out.
                 async with asyncio.timeout((self._lease / 3).total_seconds()):
@@ -118,12 +135,24 @@ class LeaderElection:
     def _holder(self) -> str:
         return text(self._seen, "spec", "holderIdentity")
 
+    @property
+    def _duration(self) -> timedelta:
+        """Of the Lease as the holder renews it now."""
+        return self._lease if time.monotonic() < self._contended_until else self._lone
+
+    @property
+    def _unannounced(self) -> bool:
+        """Whether the holder renews a long Lease because it knows of no process that waits."""
+        return lease_duration(self._seen) > self._lease and not self.annotation(STANDBY)
+
     async def _taken(self) -> bool:
         """False if it is held, or the API server does not answer."""
         try:
             self._observe(await self._read())
             self.trouble = ""
             if not self._free():
+                if self._unannounced:
+                    self._observe(await self._announced())
                 return False
             self._observe(await self._write(self._seen, self._identity, self._lease))
         except Conflict:  # another process was quicker
@@ -136,7 +165,7 @@ class LeaderElection:
         return True
 
     async def _freed(self) -> None:
-        """Wait until the Lease may be free because it was released or not renewed; waits at least a moment."""
+        """Wait until the Lease may be free, as it was released or not renewed, or until its holder knows of nobody."""
         try:
             async with asyncio.timeout(max(self._expires_in(), self._retry.total_seconds())) as limit:
                 async with aclosing(self._changes()) as changes:
@@ -145,7 +174,7 @@ class LeaderElection:
                             continue
                         self.trouble = ""
                         self._observe(change.object if change.type != "DELETED" else {})
-                        if self._free():
+                        if self._free() or self._unannounced:
                             return
                         limit.reschedule(asyncio.get_running_loop().time() + self._expires_in())
         except TimeoutError:
@@ -166,7 +195,7 @@ class LeaderElection:
         """Renew the Lease over the known version; False if the API server did not; LeadershipLost as for `hold`."""
         try:
             try:
-                renewed = await self._write(self._seen, self._identity, self._lease)
+                renewed = await self._write(self._seen, self._identity, self._duration)
             except (Absent, Conflict):
                 # Another client wrote or deleted it, or the answer to our last renewal was lost.
                 self._observe(await self._read())
@@ -174,7 +203,9 @@ class LeaderElection:
                     raise LeadershipLost(
                         f"the lease {self._namespace}/{self._name} is held by {self._holder}"
                     ) from None
-                renewed = await self._write(self._seen, self._identity, self._lease)
+                if self.annotation(STANDBY):
+                    self._contended_until = time.monotonic() + STANDBY_FOR.total_seconds()
+                renewed = await self._write(self._seen, self._identity, self._duration)
             self._observe(renewed)
         except ApiError as error:
             log.warning("the lease cannot be renewed: %s", error)
@@ -192,7 +223,8 @@ class LeaderElection:
             return {}
 
     def _observe(self, lease: JsonObject) -> None:
-        if at(lease, "metadata", "resourceVersion") != at(self._seen, "metadata", "resourceVersion"):
+        # An announcement is no renewal.
+        if at(lease, "spec") != at(self._seen, "spec"):
             self._seen_at = time.monotonic()
         self._seen = lease
 
@@ -203,9 +235,16 @@ class LeaderElection:
         """Seconds until another's Lease has been unchanged for its duration."""
         return self._seen_at + lease_duration(self._seen).total_seconds() - time.monotonic()
 
+    async def _announced(self) -> JsonObject:
+        """The holder notices that its Lease has another version when it renews it."""
+        annotations = {**mapping(self._seen, "metadata", "annotations"), STANDBY: self._identity}
+        metadata = {**mapping(self._seen, "metadata"), "annotations": annotations}
+        return await self._api.replace(LEASE, self._namespace, self._name, {**self._seen, "metadata": metadata})
+
     async def _write(self, current: JsonObject, holder: str, lease: timedelta) -> JsonObject:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         same = text(current, "spec", "holderIdentity") == holder
+        self._written = lease
         turns = at(current, "spec", "leaseTransitions")
         spec: JsonObject = {
             "holderIdentity": holder,
@@ -215,10 +254,11 @@ class LeaderElection:
             "leaseTransitions": (turns if isinstance(turns, int) else 0)
             + (1 if current and holder and not same else 0),
         }
+        kept = {name: value for name, value in mapping(current, "metadata", "annotations").items() if name != STANDBY}
         metadata: JsonObject = {
             "name": self._name,
             "namespace": self._namespace,
-            "annotations": {**mapping(current, "metadata", "annotations"), **self._annotations()},
+            "annotations": {**kept, **self._annotations()},
         }
         if not current:
             return await self._api.create(LEASE, {"metadata": metadata, "spec": spec}, self._namespace)

@@ -40,7 +40,7 @@ async def day(sizes: Sizes, rows: frozenset[str]) -> Found:
         mark, began = on.lab.audit_mark(), time.monotonic()
         memory: list[tuple[float, float]] = []
         lives = [
-            asyncio.create_task(_life(area, f"{name}-{number}", seconds, dice))
+            asyncio.create_task(_life(area, f"{name}-{number:03}", seconds, dice))
             for name, area in on.areas.items()
             for number in range(max(1, round(_COUNTS[name] * sizes.scale)))
         ]

@@ -1,8 +1,10 @@
-"""When a leader has lost its Lease: another one holds it. Being late is not enough."""
+"""When a leader has lost its Lease (another process holds it), and how long its Lease lasts."""
 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import cast
 
@@ -11,7 +13,9 @@ import pytest
 from domain.identity import Kind
 from engine.errors import Conflict, Unavailable
 from engine.kube import KubeApi, LeaderElection, LeadershipLost
-from engine.kube.json import JsonObject
+from engine.kube.api import WatchEvent
+from engine.kube.json import JsonObject, at, text
+from engine.kube.lease import STANDBY
 
 
 class LeaseServer:
@@ -19,6 +23,7 @@ class LeaseServer:
 
     def __init__(self) -> None:
         self.lease: JsonObject = {}
+        self.durations: list[object] = []  # seconds, of each renewal
         self.unanswered = 0
         self.renewals = 0
         self.renewed = asyncio.Event()
@@ -33,8 +38,13 @@ class LeaseServer:
         if obj["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:  # type: ignore[index,call-overload]
             raise Conflict("it was changed")
         self.renewals += 1
+        self.durations.append(at(obj, "spec", "leaseDurationSeconds"))
         self.renewed.set()
         return self.written(obj)
+
+    async def watch(self, kind: Kind, namespace: str, **asked: str) -> AsyncIterator[WatchEvent]:
+        raise Unavailable("no watch")
+        yield
 
     async def create(self, kind: Kind, obj: JsonObject, namespace: str) -> JsonObject:
         return self.written(obj)
@@ -45,9 +55,23 @@ class LeaseServer:
         return self.lease
 
 
-def election(server: LeaseServer) -> LeaderElection:
-    moment = timedelta(seconds=0.003)
-    return LeaderElection(cast("KubeApi", server), "perdure", "lock", "me", lease=moment, retry=moment)
+def election(server: LeaseServer, name: str = "me", lease: float = 0.003, lone: float = 60) -> LeaderElection:
+    return LeaderElection(
+        cast("KubeApi", server),
+        "perdure",
+        "lock",
+        name,
+        lease=timedelta(seconds=lease),
+        lone=timedelta(seconds=lone),
+        retry=timedelta(seconds=0.003),
+    )
+
+
+async def until(server: LeaseServer, renewals: int) -> None:
+    async with asyncio.timeout(10):
+        while server.renewals < renewals:
+            server.renewed.clear()
+            await server.renewed.wait()
 
 
 async def test_a_leader_that_nobody_has_followed_goes_on_after_an_outage() -> None:
@@ -70,3 +94,40 @@ async def test_a_leader_that_another_one_has_followed_is_told() -> None:
     server.lease = {"metadata": {"resourceVersion": "next"}, "spec": {"holderIdentity": "another"}}
     with pytest.raises(LeadershipLost):
         await asyncio.wait_for(me.hold(), 10)
+
+
+async def test_a_lease_lasts_longer_while_no_other_process_waits_for_it() -> None:
+    server = LeaseServer()
+    me = election(server)
+    await me.acquire()
+    assert at(server.lease, "spec", "leaseDurationSeconds") == 1
+    holding = asyncio.create_task(me.hold())
+    await until(server, 2)
+    await asyncio.sleep(0.05)  # many times the short Lease
+    assert server.durations == [60, 60]
+    holding.cancel()
+
+
+async def test_a_process_that_waits_for_a_long_lease_makes_the_holder_renew_a_short_one() -> None:
+    server = LeaseServer()
+    me, next_one = (election(server, name, lease=1, lone=2) for name in ("me", "next"))
+    await me.acquire()
+    holding = asyncio.create_task(me.hold())
+    await until(server, 1)
+    waiting = asyncio.create_task(next_one.acquire())
+    await until(server, 5)
+    assert server.durations == [2, 2, 1, 1, 1]  # the second is the announcement
+    assert text(server.lease, "spec", "holderIdentity") == "me"
+    assert text(server.lease, "metadata", "annotations", STANDBY) == ""
+    holding.cancel()
+    waiting.cancel()
+
+
+async def test_an_announcement_is_made_once_and_does_not_prolong_the_lease_of_a_dead_holder() -> None:
+    server = LeaseServer()
+    spec: JsonObject = {"holderIdentity": "dead", "leaseDurationSeconds": 2}
+    server.lease = {"metadata": {"resourceVersion": "1"}, "spec": spec}
+    began = time.monotonic()
+    await asyncio.wait_for(election(server).acquire(), 10)
+    assert 2 <= time.monotonic() - began < 3
+    assert server.renewals == 2  # the announcement, and taking it

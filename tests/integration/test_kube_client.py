@@ -433,7 +433,11 @@ async def test_a_lease_is_renewed_by_one_request_and_followed_without_any(
     await leader.acquire()
     holding, waiting = asyncio.create_task(leader.hold()), asyncio.create_task(standby.acquire())
     try:
-        await eventually(lambda: lease_requests(deployment, namespace)["watch"] > 0, "the standby watches")
+        # A longer Lease, the standby's announcement, a renewal that misses it, the shorter Lease.
+        await eventually(
+            lambda: lease_requests(deployment, namespace)["update"] >= 4, "the holder knows of the standby"
+        )
+        assert at(await kube.get(LEASE, namespace, "lock"), "spec", "leaseDurationSeconds") == 3
         before = lease_requests(deployment, namespace)
         await eventually(
             lambda: lease_requests(deployment, namespace)["update"] >= before["update"] + 4, "four renewals"

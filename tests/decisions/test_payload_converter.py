@@ -1,0 +1,30 @@
+"""Runs of workflows convert payloads by type adapters that they share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema
+
+from domain.model import Model
+from engine.encryption import data_converter
+from engine.settings import Settings
+
+
+class Counted(Model):
+    builds: ClassVar[list[str]] = []
+    number: int = 0
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        cls.builds.append(str(source))
+        return handler(source)
+
+
+def test_a_type_is_built_once_for_all_runs_of_workflows() -> None:
+    made = data_converter(Settings()).payload_converter_class
+    payload = made().to_payload({"number": 3})  # an instance would complete the class
+    Counted.builds.clear()
+    assert [made().from_payload(payload, Counted).number for _run in range(5)] == [3] * 5
+    assert len(Counted.builds) <= 1
