@@ -182,10 +182,7 @@ class HandOver(Activities):
         await wake(self._client, self._read.key(account))
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
-        """Mark it uncleaned and Failed before removing its claim, so no other claim can get it in between.
-
-        A person's request counts for this attempt only, so the annotation goes; an Account being deleted keeps it.
-        """
+        """Mark it uncleaned and Failed before removing its claim, so no other claim can get it in between."""
         await self._remove_key(action, account)
         why = release_reason(account) or "released without a clean-up"
         account = await self._read.write(account, {"metadata": {"annotations": {UNCLEANED: why}}})

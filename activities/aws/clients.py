@@ -38,11 +38,7 @@ _CALLER: ContextVar[ReadOnlyCredentials] = ContextVar("aws_caller")
 
 @contextmanager
 def held(lock: threading.Lock, what: str) -> Iterator[None]:
-    """Hold a lock under which another thread may be calling, but wait no longer than a call may last.
-
-    Raises:
-        Unavailable: the thread with the lock gets no answer, so this one would not either.
-    """
+    """Hold a lock under which another thread may be calling; `Unavailable` if that gets no answer."""
     if not lock.acquire(timeout=READ_TIMEOUT_SECONDS):
         raise Unavailable(f"{what}: another request has had no answer for {READ_TIMEOUT_SECONDS} s", code="Busy")
     try:

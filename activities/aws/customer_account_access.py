@@ -17,10 +17,7 @@ from domain.resource import SecretReference
 
 
 def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = timedelta()) -> Member:
-    """Enter an action's account as the action says. Raises as `Sessions.member`.
-
-    Refusals by a customer's role or key are reported at once; a role of our own may be new.
-    """
+    """Enter an action's account as the action says. Raises as `Sessions.member`. A role of our own may be new."""
     access, account_id, partition = action.access, action.account_id, action.partition
     if access is None:
         return sessions.member(account_id, partition, settle=settle)

@@ -54,11 +54,8 @@ class EventTopology:
         self._events = cast(_Events, caller.client("events", place.region))
 
     def changes(self) -> Iterator[Change]:
-        """Differences, one after another: each is looked for after the ones before it were corrected or skipped.
-
-        Raises:
-            ApiError: AWS refuses a read.
-            ValueError: names would be longer than AWS allows.
+        """Differences, each looked for after the ones before it were corrected or skipped; `ValueError` if names are
+        too long.
         """
         should = wanted(self._place, self._rules_of_queue(), self._group_prefix)
         for queue in should.queues:

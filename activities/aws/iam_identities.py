@@ -135,10 +135,7 @@ def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, us
 def _put_only_key(
     iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str, *, known_to_be_new: bool
 ) -> None:
-    """Delete every key, create one and write it, so that no key exists that is not in the Secret.
-
-    A new user has no key and hardly ever a Secret, so both are created before anything is read.
-    """
+    """Delete every key, create one and write it, so that no key exists that is not in the Secret."""
     key = _new_key(iam, user) if known_to_be_new else None
     if key is not None and _put_first(kube, action, key):
         return
@@ -292,10 +289,7 @@ def strip_role(iam: IAMClient, role: str) -> None:
 
 @contextmanager
 def settling(*, young: bool = True) -> Iterator[None]:
-    """Treat refusals as temporary while the action is young, as IAM is eventually consistent for minutes.
-
-    With a customer's key (`young` False) they are reported at once.
-    """
+    """Treat refusals as temporary while the action is young, as IAM is eventually consistent; unless not `young`."""
     try:
         yield
     except (Denied, Absent) as error:

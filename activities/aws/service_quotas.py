@@ -62,10 +62,7 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
 
 
 def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
-    """Request this many vCPUs of running instances, unless there are as many; True if a request is open.
-
-    The answer is not awaited, and a failed request stops no initialisation (the replaced operator then waits for ever).
-    """
+    """Request this many vCPUs, unless there are as many; True if a request is open. A failed request stops nothing."""
     try:
         service = SERVICE_OF[VCPUS]
         value = client.get_service_quota(ServiceCode=service, QuotaCode=VCPUS)["Quota"]["Value"]

@@ -80,10 +80,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=ReadClaim.activity)
     async def read_claim(self, action: ReadClaim) -> ClaimRead:
-        """The claim from the API server, if it ends with the handle by what the cache says of the handle.
-
-        Irreversible steps are so decided on the current state, with one read less per end.
-        """
+        """The claim from the API server, if it ends with the handle by what the cache says of the handle."""
         claim = await self._fresh(action.key)
         if claim is None or is_deleting(claim) or self._tools.hold(claim):
             return ClaimRead()
@@ -120,9 +117,8 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=EndHandles.activity)
     async def end_handles(self, action: EndHandles) -> None:
-        """End the handles that name the claim.
-
-        An ignored or paused one is only marked for deletion, so that no later claim of the same name gets it.
+        """End the handles that name the claim; an ignored or paused one is only marked, so that no later claim gets
+        it.
         """
         cache, holder = self._cache, name_of(action.claim)
         names = {text_at(handle, "metadata", "name") for handle in cache.handles_of_claim(*holder)}

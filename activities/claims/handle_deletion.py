@@ -45,14 +45,7 @@ class Releasing:
         claim: JsonObject | None = None,
         states: Sequence[JsonObject | None] = (),
     ) -> Ended:
-        """End the handle, its resources and its claim.
-
-        With `as_seen` only if the handle has not changed since it was read. `claim` and `states`, if read already, are
-        deleted by their uids.
-
-        Raises:
-            Conflict: the handle has changed.
-        """
+        """End the handle, its resources and its claim; with `as_seen` only if it has not changed since (`Conflict`)."""
         marked = await self._writer.delete(RESOURCE_HANDLE, handle, as_seen=as_seen)
         refused = await self._managed.delete_all(marked, states)
         ended = await self._end_claim(marked, claim)
@@ -62,10 +55,7 @@ class Releasing:
         return Ended(tuple(refused), ended)
 
     async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:
-        """Delete the claim that the handle is bound to.
-
-        A claim that is detached, names another handle, or was recreated after the handle's end, stays.
-        """
+        """Delete the claim that the handle is bound to, unless it is detached, names another handle, or is younger."""
         holder = object_at(handle, "spec", "resourceClaim")
         if not holder:
             return None

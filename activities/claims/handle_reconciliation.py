@@ -107,9 +107,8 @@ class Reconciliation(Activities):
         *,
         cached: bool = True,
     ) -> tuple[Passed[H], ObjectWorld]:
-        """Make a pass of a lifecycle; also returns the result for its workflow.
-
-        `observe(True)` reads from the API server, at first only if the pass is not `cached`.
+        """Make a pass of a lifecycle; also returns the result for its workflow. `observe(True)` reads from the API
+        server.
         """
         passed = await Inline(decide, self.effects, observe, cached=cached).carry_out(look, look.memory)
         world, known = passed.world, look.memory

@@ -81,10 +81,7 @@ class Managed:
     async def unknown_kinds(
         self, handle: JsonObject, states: Sequence[JsonObject | None]
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Indexes of resources whose kind the API server serves in no version, and in another version only.
-
-        Only missing objects are checked; a resource is in neither if the API server does not answer or refuses.
-        """
+        """Indexes of missing resources whose kind the API server serves in no version, and in another version only."""
         unserved: list[int] = []
         outdated: list[int] = []
         for index, state in enumerate(states):
@@ -149,10 +146,7 @@ class Managed:
         return _seen(answer)
 
     async def delete_all(self, handle: JsonObject, states: Sequence[JsonObject | None] = ()) -> list[ApiError]:
-        """Request the deletion of the handle's resources, newest first; returns the errors.
-
-        `states` are live objects that were just read; those that are None or left out are read here.
-        """
+        """Request the deletion of the handle's resources, newest first; returns the errors."""
         refused: list[ApiError] = []
         for index in reversed(range(resource_count(handle))):
             reference = recorded_reference(handle, index)
@@ -164,10 +158,7 @@ class Managed:
         return refused
 
     async def take_back(self, handle: JsonObject, definitions: Sequence[JsonObject]) -> bool:
-        """Delete objects made from these definitions if the handle has ended meanwhile; returns whether it has.
-
-        A handle is marked as deleted before its resources are deleted: no other pass sees objects made after that.
-        """
+        """Delete objects made from these definitions if the handle has ended meanwhile: no other pass sees them."""
         if not definitions:
             return False
         there = await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, text_at(handle, "metadata", "name"))

@@ -73,10 +73,8 @@ class PoolActivities(Activities):
         return passed.as_world(PoolWorld, known=known, rest=rest(len(passed.world.handles)))
 
     async def _observe(self, key: Key, fresh: bool) -> Pool:
-        """The pool with its handles and scalings.
-
-        For a deleted pool all handles are listed from the API server: one that is missed then would stay for ever, even
-        if another worker has just made it.
+        """The pool with its handles and scalings; of a deleted pool all handles are listed, since a missed one would
+        stay.
         """
         cache, settings = self._cache, self._tools.settings
         pool = await cache.own(RESOURCE_POOL, key, fresh=fresh)

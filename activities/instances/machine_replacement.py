@@ -141,7 +141,7 @@ class MachineActivities(Activities):
         return on_each((machine,), warning, "InstanceTaken", said)
 
     async def _taken_earlier(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
-        """What an earlier attempt could not report, which may have died before it lowered the replicas."""
+        """What an earlier attempt, which may have died before it lowered the replicas, could not report."""
         notices = [*self._taken(deletion)]
         if deletion.deployment:
             async with self._locks[deletion.namespace, deletion.deployment]:
@@ -220,7 +220,7 @@ class MachineActivities(Activities):
             raise
 
     async def _lowered(self, which: EndReplacement | DeleteOwner, notices: list[Notice], *, kept: bool = False) -> bool:
-        """Lower the replicas and remove the mark, unless that is done; returns whether the replacement is ready."""
+        """Lower the replicas and remove the mark; returns whether the replacement is ready."""
         for again in range(_ATTEMPTS):
             deployment = await self._deployment(which.namespace, which.deployment)
             before = _readable(deployment)
@@ -251,7 +251,7 @@ class MachineActivities(Activities):
         raise Unavailable(f"MachineDeployment {which.namespace}/{which.deployment} is written by others all the time")
 
     async def _spare(self, which: EndReplacement | DeleteOwner, mark: Mark, members: tuple[Machine, ...]) -> None:
-        """Have a replacement that is not needed any more be deleted first, the same one in each attempt."""
+        """Have an unneeded replacement deleted first, the same one in each attempt."""
         value = surplus_of(which.uid)
         told = (each for each in members if each.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == value)
         spare = next(told, None) or next(reversed(newcomers(mark, members)), None)
@@ -264,7 +264,6 @@ class MachineActivities(Activities):
                 await self._kube.delete(MACHINE, meta.namespace, meta.name, uid=meta.uid)
 
     async def _annotate(self, machine: Machine, value: str | None) -> None:
-        """Set Cluster API's annotation unless it is set, or remove ours; a Machine that is gone needs none."""
         meta = machine.metadata
         if value is not None and DELETE_FIRST_ANNOTATION in meta.annotations:
             return

@@ -40,7 +40,6 @@ class Outcome(StrEnum):
 
 
 def reacted(reaction: str, because: Because | None, outcome: Outcome = Outcome.DONE, *, timed: bool = True) -> None:
-    """Count a reaction, and measure the time since its event was received unless it still waits."""
     cause = because.sort if because else ""
     REACTIONS.labels(reaction, cause, outcome).inc()
     if timed and because and outcome not in (Outcome.WAITS, Outcome.REFUSED):

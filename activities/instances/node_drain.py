@@ -95,7 +95,6 @@ class NodeActivities(Activities):
 
     @activity.defn(name=CordonNode.activity)
     async def cordon(self, node: CordonNode) -> Taking:
-        """Cordon or taint it once it is its turn; one that is gone or already cordoned needs nothing."""
         machine = await self._machine(node) if node.namespace else await self._own(node)
         turn = Turn(at=now())
         if machine and node.reaction is not Reaction.TAINT:
@@ -115,7 +114,7 @@ class NodeActivities(Activities):
 
     @activity.defn(name=EmptyNode.activity)
     async def drain(self, node: EmptyNode) -> Emptied:
-        """Evict until no Pod is left to evict, the time is over, or something delays it that is not reported yet."""
+        """Evict until no Pod is left, the time is over, or something delays it that is not reported yet."""
         begun = node.begun or Emptying(node=node.node, cause=node.cause, since=_since(node))
         logged, until, evicted = set(begun.reported), _end_of(node, begun.since), False
         async with self._workload(node.namespace, node.cluster) as api:
@@ -171,7 +170,7 @@ class NodeActivities(Activities):
         await self._disruptions.end(node.key.name)
 
     async def _machine(self, node: CordonNode) -> Machine | None:
-        """The Machine of a Node; a group's instance may have none, and Auto Scaling manages its group."""
+        """The Machine of a Node; a group's instance may have none."""
         if not node.machine:
             return None
         try:
@@ -180,7 +179,7 @@ class NodeActivities(Activities):
             return None
 
     async def _own(self, node: CordonNode) -> Node | None:
-        """A Node of Perdure's own cluster; None if it is gone, or if its name belongs to another instance by now."""
+        """None if it is gone, or if its name belongs to another instance by now."""
         found = await _node_of_instance(self._kube, node)
         return Node.model_validate(found) if found else None
 
@@ -192,7 +191,7 @@ class NodeActivities(Activities):
 
 
 def instance_of(node: JsonObject) -> str:
-    """The EC2 instance that a Node runs on; empty if it is another cloud's, or its providerID is unusable."""
+    """The EC2 instance that a Node runs on; empty if its providerID names none."""
     return instance_of_node(text(node, "spec", "providerID"))
 
 
@@ -201,7 +200,6 @@ def _known(node: JsonObject) -> KnownNode:
 
 
 async def _node_of_instance(api: KubeApi, node: CordonNode | EmptyNode | FindNode | ReleaseNode) -> JsonObject | None:
-    """The Node; None if it is gone, or if its name belongs to another instance by now."""
     try:
         found = await api.get(NODE, "", node.node)
     except Absent:
@@ -210,7 +208,7 @@ async def _node_of_instance(api: KubeApi, node: CordonNode | EmptyNode | FindNod
 
 
 async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callable[[JsonObject], JsonObject]) -> bool:
-    """Patch a Node with the result of `change`, again after a conflict; returns False if there is nothing to patch."""
+    """Patch a Node with the result of `change`, again after a conflict; False if there is nothing to patch."""
     for left in reversed(range(_ATTEMPTS)):
         found = await _node_of_instance(api, node)
         patch = change(found) if found else {}
@@ -249,7 +247,7 @@ def _on_each(
 
 
 def _marking(found: JsonObject, node: CordonNode) -> JsonObject:
-    """The patch that cordons and taints a Node, empty if it is so already; annotations record what is ours."""
+    """The patch that cordons and taints a Node; annotations record what is ours."""
     marks: JsonObject = {}
     spec: JsonObject = {}
     if node.reaction is not Reaction.TAINT and not mapping(found, "spec").get("unschedulable"):
@@ -303,13 +301,12 @@ def evictable(pod: Mapping[str, object]) -> bool:
 
 
 def spared(pod: Mapping[str, object]) -> bool:
-    """True for a Pod that is not to be evicted before the time is over."""
     annotations = mapping(pod, "metadata", "annotations")
     return any(annotations.get(name) == "true" for name in DO_NOT_DISRUPT)
 
 
 async def _evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Request the eviction once; returns why it is refused. Terminating Pods and those under a budget are retried."""
+    """Request the eviction once; returns why it is refused."""
     if text(pod, "metadata", "deletionTimestamp"):
         return ""
     if how.budgets is Budgets.IGNORE:

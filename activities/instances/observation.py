@@ -104,7 +104,6 @@ class LookActivities(Activities):
         )
 
     def _pool(self, look: LookAtInstance) -> AWSMachinePool | None:
-        """The instance's pool; while the provider has not listed a new one yet, that of its group."""
         key = InstanceKey.of(look.key)
         groups = (GroupKey(account=key.account, region=key.region, group=hook.group) for hook in look.record.open_hooks)
         holding = (pool for group in groups for pool in self._cache.pools_of(group))

@@ -42,8 +42,6 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Expected:
-    """A state that was written, with the engine's and this machine's time of that, and when it is checked."""
-
     state: InstanceState
     written_at: datetime
     noted: float
@@ -78,7 +76,7 @@ class Checks:
             self._task.cancel()
 
     def expect(self, key: InstanceKey, state: InstanceState, at: datetime) -> None:
-        """Check in half a minute whether the instance is in this state; a later change replaces the check."""
+        """A later change replaces the check."""
         noted = time.monotonic()
         self._expected.pop(key, None)
         if len(self._expected) < MOST_REMEMBERED:

@@ -39,7 +39,7 @@ class TerminationActivities(Activities):
 
         Raises:
             Absent: the Node is gone.
-            Invalid: the Node is another one by now, uncordoned, paused, or being deleted; or the instance is elsewhere.
+            Invalid: Node or instance is another one by now, or the Node is uncordoned, paused or being deleted.
         """
         key = InstanceKey.of(termination.key)
         node = Node.model_validate(await self._kube.get(NODE, "", termination.node))

@@ -37,10 +37,7 @@ class Looked(Model):
 
 
 class TopologyActivities(Activities):
-    """The activity over an account and region's queues and rules.
-
-    Only events of Auto Scaling groups whose name begins with `group_prefix` are wanted.
-    """
+    """Only events of Auto Scaling groups whose name begins with `group_prefix` are wanted."""
 
     def __init__(
         self, places: Sequence[Place], caller: Callable[[Place], Services], *, group_prefix: str, observing: bool

@@ -39,7 +39,6 @@ class LoadBalancerCache(InformerCache):
         super().__init__(api, [store.follow(Followed(kind), {_LABEL: _labels}) for kind in CUSTOM_KINDS if store])
 
     async def view(self, seen: Mapping[str, str], *, fresh: bool) -> View:
-        """The reads of a pass that these versions have woken; `fresh`: from the API server."""
         return View(self, fresh=fresh or not await reached(self.mirrors.values(), seen))
 
     def mirror(self, kind: Kind) -> Mirror | None:

@@ -93,7 +93,7 @@ class PassContext:
     async def patch(
         self, kind: Kind, namespace: str, name: str, patch: JsonPatch, *, status: bool = False, version: str = ""
     ) -> JsonObject | None:
-        """Merge-patch another object of the area in this version; returns the result, None if it is gone."""
+        """Merge-patch another object of the area in this version; None if it is gone."""
         subresource = "status" if status else ""
         try:
             answer = await self.kube.patch(
@@ -106,7 +106,7 @@ class PassContext:
         return answer
 
     async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
-        """None if the name exists already; `Conflict` if it was refused for another reason, as by a changed quota."""
+        """None if the name exists already; `Conflict` if it was refused for another reason."""
         try:
             made = await self.kube.create(kind, body, namespace)
         except Conflict as error:
@@ -118,7 +118,7 @@ class PassContext:
         return made
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """Request a deletion; returns the object with its deletion mark, None if it is gone."""
+        """Request a deletion; returns the object, None if it is gone."""
         try:
             left = await self.kube.delete(kind, namespace, name)
         except Absent:

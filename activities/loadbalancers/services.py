@@ -47,8 +47,6 @@ log = logging.getLogger(__name__)
 
 
 class ServiceActivities(Activities):
-    """`served` has the Services and nodes, `kube` the LoadBalancers; without an `installation` no Service is served."""
-
     def __init__(
         self,
         kube: KubeApi,
@@ -88,7 +86,6 @@ class ServiceActivities(Activities):
     # --- observing ---
 
     async def _observe(self, look: PassService) -> ServiceWorld:
-        """The Service of the key (not one recreated under its name), its LoadBalancer, and the nodes."""
         installation, key = self._installation, look.key
         if installation is None:
             return ServiceWorld(key=key, hold=NOT_SERVED)
@@ -126,12 +123,7 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=CreateBalancer.activity)
     async def create_load_balancer(self, create: CreateBalancer) -> FoundBalancer:
-        """Create a LoadBalancer.
-
-        Raises:
-            Conflict: its name exists.
-            Invalid: it is refused, or its namespace does not exist.
-        """
+        """`Conflict` if its name exists; `Invalid` if it is refused, or its namespace does not exist."""
         try:
             made = await self._kube.create(LOAD_BALANCER, create.document, create.namespace)
         except Absent as error:

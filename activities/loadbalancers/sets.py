@@ -84,11 +84,7 @@ class SetActivities(Activities):
 
     @activity.defn(name=PatchMachine.activity)
     async def patch_machine(self, change: PatchMachine) -> FoundMachine:
-        """Patch a machine's mark or revision.
-
-        Raises:
-            Conflict: the agent has written its status meanwhile.
-        """
+        """`Conflict` if the agent has written its status meanwhile."""
         of = (LOAD_BALANCER_MACHINE, change.machine_set.metadata.namespace, change.name)
         version, found = change.version, None
         for patch, status in ((change.patch, False), (change.status, True)):

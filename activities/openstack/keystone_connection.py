@@ -56,11 +56,7 @@ class Connected:
         self._pool.close()
 
     def service(self, call: Call, service_type: str, access: AccessInfo) -> Service:
-        """The adapter of a service, at the address in the token's catalog.
-
-        Raises:
-            Invalid: the catalog has none.
-        """
+        """The adapter of a service, at the address in the token's catalog; `Invalid` if the catalog has none."""
         endpoint = self._endpoint(call, service_type, access)
         with self._lock:
             if (service_type, endpoint) not in self._services:

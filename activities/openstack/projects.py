@@ -50,12 +50,7 @@ class Projects:
         self._guards: dict[tuple[str, ...], Guard] = {}
 
     def project(self, reference: ProjectReference) -> Project:
-        """The project that a LoadBalancer's infrastructure names.
-
-        Raises:
-            Denied: its Secret does not exist.
-            Invalid: its Secret is incomplete.
-        """
+        """`Denied` if its Secret does not exist, `Invalid` if the Secret is incomplete."""
         key = (reference.namespace, reference.secret)
         with self._lock:
             known = self._known.get(key)

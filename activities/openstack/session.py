@@ -80,9 +80,8 @@ class Project:
         return self._object(self._call(api, kind, operation, what), "GET", path, query=query, version=version)
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:
-        """All objects of a list, counted as one call.
-
-        Neutron would list every project's for an administrator, so only the token's project is asked for.
+        """All objects of a list, counted as one call. Neutron lists every project's for an administrator, hence the
+        filter.
         """
         call = self._call(api, kind, "list", ", ".join(f"{name}={value}" for name, value in query)[:200])
         found: list[JsonObject] = []

@@ -102,7 +102,7 @@ def await_server(project: Project, server_id: str) -> Server | None:
 
 
 def _made_before(found: Iterable[M], description: str) -> M | None:
-    """What an earlier attempt made: the one of these with the mark in the description."""
+    """What an earlier attempt made, by the mark in its description."""
     return select(found, Owner(uid=marked_for(description)), lambda each: marked_for(each.description)).kept
 
 
@@ -342,7 +342,7 @@ def _server_body(project: Project, step: steps.CreateServer, user_data: str) -> 
 
 
 def _delete_server(project: Project, step: steps.DeleteServer) -> Brought:
-    """Request the deletion, then check until it is gone; request it again if Nova has given up."""
+    """Request the deletion until it is gone; again if Nova has given up."""
     path = f"/servers/{step.id}"
     if step.asked or attempt.repeated():
         found = observation.get_raw_server(project, step.id)

@@ -44,12 +44,8 @@ class ThreescaleCache(InformerCache):
             mirror.listen(self._forget)
 
     async def reached(self, seen: Mapping[str, str]) -> None:
-        """Wait until every kind is listed, or known not to be installed, and these versions are reached.
-
-        If a stream hangs, the kinds are listed from the API server.
-
-        Raises:
-            Unavailable: a kind cannot be listed.
+        """Wait until every kind is listed, or known not to be installed, and these versions are reached; `Unavailable`
+        if a kind cannot be listed. If a stream hangs, the kinds are listed from the API server.
         """
         try:
             async with asyncio.timeout(LISTED):

@@ -32,11 +32,7 @@ class Tenant:
         self._guard = guard
 
     async def read(self, read: Read) -> object:
-        """Read an object or all pages of a list; None if no object has that id.
-
-        Raises:
-            Absent: the list's parent is gone.
-        """
+        """An object or all pages of a list; None if no object has that id, `Absent` if the list's parent is gone."""
         try:
             if read.paged:
                 return await self._pages(read.path, read.query)
@@ -145,10 +141,7 @@ class Connections:
 
 
 def _may_be_absent(read: Read) -> bool:
-    """True for an object by id or name, or a newest version.
-
-    A missing list differs from an empty one: its parent is gone.
-    """
+    """True for an object by id or name, or a newest version; a missing list means that its parent is gone."""
     return bool(read.of and read.path.endswith(f"/{read.of}")) or read.path.endswith(("/find", "/latest"))
 
 
@@ -166,10 +159,7 @@ def _last_page(answer: object, number: int) -> int:
 
 
 def _is_made_by(write: Write, entry: JsonObject) -> bool:
-    """Whether a previous attempt may have made the entry: it has our mark, and belongs to no other object.
-
-    3scale refuses a creation under a name that another party uses.
-    """
+    """Whether a previous attempt may have made the entry: it has our mark, and belongs to no other object."""
     sent, there = write.fields.get("annotations"), entry.get("annotations")
     marked = not isinstance(sent, dict) or (isinstance(there, dict) and sent.items() <= there.items())
     return marked and entry.get("id") not in write.others

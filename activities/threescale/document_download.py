@@ -70,10 +70,8 @@ async def _read(answer: httpx.Response, url: str) -> str:
 
 
 async def private(url: str) -> bool:
-    """Whether the host is inside the network; an unknown name is not, since a proxy may know it.
-
-    Raises:
-        ApiError: the address is not allowed.
+    """Whether the host is inside the network; an unknown name is not, since a proxy may know it. `Denied` if the
+    address is not allowed.
     """
     parts = _split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:

@@ -49,9 +49,8 @@ class Sources:
 
 
 async def understood(text: str) -> None:
-    """Parse an OpenAPI's document on a thread, so that a long one does not block other passes.
-
-    Decisions then find it parsed (`read_api` remembers).
+    """Parse an OpenAPI's document on a thread, so that a long one does not block other passes (`read_api` remembers
+    it).
     """
     with contextlib.suppress(Unreadable):
         await asyncio.to_thread(read_api, text)

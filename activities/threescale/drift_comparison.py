@@ -26,11 +26,7 @@ class Comparison:
         self._metrics: dict[str, object] = {}  # of backends, by path: their products need them as well
 
     async def differs(self, resource: CustomResource) -> bool:
-        """Whether its pass would write to 3scale; False for an object that is not in sync, which has a pass ahead.
-
-        Raises:
-            ApiError: something could not be read.
-        """
+        """Whether its pass would write to 3scale; False for an object that is not in sync, which has a pass ahead."""
         secrets = self._context.secrets()
         world = await self._context.subject(resource, secrets).observed()
         decision, provider = world.decide(now()), world.provider

@@ -101,7 +101,6 @@ class SweepActivities(Activities):
         return _world(look, "; ".join((why, *troubles)), moment + interval, sweeps=look.memory.sweeps + 1)
 
     async def _tenants(self, objects: Iterable[CustomResource], secrets: Secrets, unread: set[str]) -> list[Members]:
-        """Tenants with their objects; several Secrets may lead to one tenant, an unreadable one to none."""
         accounts = {
             (each.metadata.namespace, each.metadata.name): each
             for each in objects
@@ -180,7 +179,7 @@ class SweepActivities(Activities):
         return found, unread
 
     async def _answer(self, tenant: Members, read: Read, secrets: Secrets) -> object:
-        """Read with the first of the tenant's tokens that is allowed to; some may be revoked or have fewer rights."""
+        """Read with the first of the tenant's tokens that is allowed to."""
         *others, last = tenant.accounts
         for account in others:
             with suppress(Denied):

@@ -254,7 +254,6 @@ class Effects(Activities):
 
     @contextmanager
     def _calling(self) -> Iterator[None]:
-        """After a call that the tenant does not answer, the pass's further calls fail like it."""
         with self._noting():
             try:
                 yield
@@ -263,11 +262,7 @@ class Effects(Activities):
                 raise
 
     async def _seated(self) -> Calls:
-        """The tenant's calls, on the pass's seat.
-
-        Raises:
-            ApiError: no seat is free, or the tenant does not answer.
-        """
+        """The tenant's calls, on the pass's seat; an ApiError if none is free, or the tenant does not answer."""
         if self._silent is not None:
             raise self._silent
         if self._calls is None:

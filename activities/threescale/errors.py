@@ -68,11 +68,7 @@ def unreadable(call: Call, text: str) -> Unavailable:
 
 @contextmanager
 def of_known_shape(call: Call) -> Iterator[None]:
-    """Read an answer within the block; one of an undocumented shape counts as none.
-
-    Raises:
-        Unavailable: it has another shape.
-    """
+    """Read an answer within the block; one of an undocumented shape counts as none (`Unavailable`)."""
     try:
         yield
     except (UnexpectedAnswerError, ValidationError) as error:

@@ -17,5 +17,4 @@ class Predecessor:
         self._namespace = namespace
 
     async def leads(self, namespace: str) -> str:
-        """Why objects of a namespace must be left alone now; empty if it does not lead."""
         return await self._leaders.leads("the 3scale operator", self._namespace or namespace, LEADER_LEASE)

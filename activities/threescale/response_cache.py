@@ -27,7 +27,7 @@ class ResponseCache:
         self._known: OrderedDict[str, tuple[_Standing, object]] = OrderedDict()
 
     def recall(self, world: Observed) -> object:
-        """Take out what the last pass stored; None if it stored nothing, or that is no longer valid."""
+        """Take out what the last pass stored; None if that is no longer valid."""
         meta = world.resource.metadata
         before, known = self._known.pop(meta.uid, (("", None), None))
         return None if before != _standing(world) or meta.deleting else known

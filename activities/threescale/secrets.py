@@ -89,11 +89,7 @@ class Secrets:
         self._read.pop((namespace, name), None)
 
     async def may_put(self, namespace: str, name: str, keys: Iterable[str]) -> None:
-        """Check by a dry run that such a Secret could be created, or an existing one could get these keys.
-
-        Raises:
-            ApiError: it could not: the name is invalid, the namespace does not exist, or the right is missing.
-        """
+        """Check by a dry run that such a Secret could be created, or an existing one could get these keys."""
         secret = {"metadata": {"name": name, "namespace": namespace}, "stringData": dict.fromkeys(keys, "")}
         await self._kube.applied(SECRET, secret, namespace)
 
@@ -107,7 +103,6 @@ class Secrets:
         return found
 
     async def home(self, resource: CustomResource, reference: LocalReference | None) -> str:
-        """The address of another object's tenant, at most some seconds old; empty if it has none."""
         return self._homes.get(_place(resource, reference)) or (await self.account(resource, reference)).url
 
     async def _account(self, namespace: str, named: str) -> ProviderAccount | NoAccount:

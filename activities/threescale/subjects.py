@@ -46,7 +46,7 @@ class Subject(ABC, Generic[R]):
         return {"key": self.resource.key, "resource": self.resource, "provider": provider, "tenants": tenants}
 
     async def find_tenant(self) -> None:
-        """Find its tenant, and those of siblings whose status shows none: one may be creating the entry now."""
+        """Find its tenant, and those of siblings whose status shows none."""
         self.provider = await self.secrets.account(self.resource, _reference(self.resource))
         if isinstance(self.provider, NoAccount):
             return
@@ -77,14 +77,9 @@ class Subject(ABC, Generic[R]):
         return known_at(self.provider.url, _host(resource), remembered_id(resource))
 
     async def prepare(self, write: Write) -> None:
-        """Ensure before a write that the required part of its answer can be stored.
-
-        Raises:
-            ApiError: it could not be stored; the write is not made.
-        """
+        """Ensure before a write that the required part of its answer can be stored; else an ApiError, and no write."""
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
-        """Store the part of an answer that must not be lost; returns changed fields of the world."""
         return {}
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
@@ -96,11 +91,7 @@ class Subject(ABC, Generic[R]):
         raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
-        """Write an object of the cluster that this object owns; returns changed fields of the world.
-
-        Raises:
-            ApiError: the API server refuses, or gives no answer.
-        """
+        """Write an object of the cluster that this object owns; returns changed fields of the world."""
         raise NotImplementedError(f"{type(self).__name__} writes no {write.slot}")
 
     @property

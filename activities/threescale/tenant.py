@@ -44,7 +44,6 @@ class TenantSubject(Subject[Tenant]):
         return await self.secrets.view(reference.namespace or self.namespace, reference.name)
 
     def _siblings(self) -> tuple[ObjectMeta, ...]:
-        """Other Tenants of the organisation and master, or with the same Secret for the token."""
         tenant, spec = self.resource, self.resource.spec
         normalized = [*self._of_organization()]
         named = self.cache.referring(Tenant, _secret_of(tenant)) if spec.tenant_secret_ref.name else ()
@@ -59,11 +58,7 @@ class TenantSubject(Subject[Tenant]):
         )
 
     async def prepare(self, write: Write) -> None:
-        """Ensure that the new tenant's token can be stored.
-
-        Raises:
-            ApiError: it could not be stored, or would replace another party's token.
-        """
+        """Ensure that the new tenant's token can be stored, without replacing another party's."""
         if write.resource is Resource.TENANT and write.method == "POST":
             reference = self.resource.spec.tenant_secret_ref
             where = reference.namespace or self.namespace

@@ -36,7 +36,7 @@ class TenantBackoff:
         self._sitting += _SHARE * (min(seconds, _LONGEST_SITTING) - self._sitting)
 
     def away(self, still_seconds: float = 0.0) -> timedelta:
-        """How long a refused pass stays away; no pass has left a seat with an answer for `still_seconds`."""
+        """How long a refused pass stays away."""
         now = self._clock()
         pause = max(spread(max(COME_BACK, timedelta(seconds=still_seconds))), LEAST_AWAY)
         soonest = now + pause.total_seconds()

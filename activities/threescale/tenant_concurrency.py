@@ -46,11 +46,7 @@ class Share:
 
     @asynccontextmanager
     async def seat(self) -> AsyncIterator[None]:
-        """The context of all calls of a pass.
-
-        Raises:
-            Throttled: no seat now; nothing was sent.
-        """
+        """The context of all calls of a pass; `Throttled` if no seat is free, and nothing was sent."""
         if self._seats.locked() and (self._waiting >= MOST_WAITING or self.guard.silences):
             raise self._full()
         self._waiting += 1
