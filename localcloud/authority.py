@@ -1,6 +1,6 @@
 """An authority for the certificates of one deployment's servers and clients.
 
-The authority's key is not stored, so a missing or expiring certificate means that a new authority issues all of them.
+Its key is not stored, so a missing or expiring certificate means that a new authority issues all of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A CPU quota for a process tree, by a cgroup (CFS bandwidth control), which needs root.
-
-When the quota is used up, all processes of the tree stop until the next period of 100 ms.
-"""
+"""A CPU quota for a process tree, by a cgroup (CFS bandwidth control), which needs root."""
 
 from __future__ import annotations
 

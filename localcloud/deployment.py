@@ -1,7 +1,6 @@
 """The local deployment for programs: start it, query it, break it, stop it.
 
-A `Deployment` reads the state directory and holds no connection, so several programs can use one deployment. Calls
-block.
+A `Deployment` holds no connection, so several programs can use one deployment. Calls block.
 """
 
 from __future__ import annotations
@@ -318,10 +317,7 @@ class Deployment:
         return os.waitstatus_to_exitcode(wait_status)
 
     def _is_held(self) -> bool:
-        """Whether a supervisor runs and will stay.
-
-        Waits for one that is stopping, starting, or just killed (its last threads still hold the lock).
-        """
+        """Whether a supervisor runs and will stay; waits for one that is stopping, starting, or just killed."""
         deadline = time.monotonic() + STOP_SECONDS
         while self.state.is_locked():
             running = self._current()
@@ -406,7 +402,6 @@ def _under_way(running: Running | None) -> list[ServiceStatus]:
 
 
 def _handed_down() -> list[int]:
-    """Inheritable descriptors beyond the standard ones."""
     opened = (int(name) for name in os.listdir("/proc/self/fd"))
     return [number for number in opened if number > 2 and _is_handed_down(number)]
 

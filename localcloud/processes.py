@@ -1,7 +1,5 @@
-"""Processes that end with their parent, and identities that survive reuse of pids.
-
-The identity is the pid, the start tick (field 22 of /proc/PID/stat, kept across execve) and the boot id. A zombie
-counts as ended.
+"""Processes that end with their parent, and identities that survive reuse of pids: pid, start tick (field 22 of
+/proc/PID/stat, kept across execve) and boot id.
 """
 
 from __future__ import annotations
@@ -62,7 +60,6 @@ def tethered(command: Sequence[str], death_signal: signal.Signals = signal.SIGKI
 
 
 def end_all(processes: Iterable[ProcessIdentity], grace_seconds: float) -> list[ProcessIdentity]:
-    """Sends SIGTERM first; returns those that were running."""
     found = [process for process in processes if process.is_alive()]
     for process in found:
         process.send(signal.SIGTERM)

@@ -98,7 +98,6 @@ async def seed_aws(kube: KubeApi) -> None:
 
 
 async def seed_openstack(kube: KubeApi) -> None:
-    """Uses the format of yawol's installations."""
     cloud = await asyncio.to_thread(_project)
     await _create_if_absent(kube, NAMESPACE, "", {"metadata": {"name": LOAD_BALANCER_NAMESPACE}})
     # Addresses may change between runs of `up`, so the Secret is updated.
@@ -236,7 +235,6 @@ async def seed(clouds: tuple[Cloud, ...], *, foreign_cluster: bool) -> None:
 
 
 def main() -> None:
-    """Exits with a message on failure; the supervisor retries."""
     parser = argparse.ArgumentParser(description="Prepare a fresh deployment.")
     parser.add_argument("clouds", nargs="*", type=Cloud)
     parser.add_argument("--foreign-cluster", action="store_true", help="the cluster is the user's own")

@@ -33,7 +33,6 @@ class StandstillWatch:
         self._looked: dict[str, float] = {}
 
     def stands_still(self, name: str, pid: int | None, log: Path) -> bool:
-        """Counts from the first call on."""
         now = time.monotonic()
         mark = self._marks.get(name)
         if mark is None or mark.pid != pid or now - self._looked[name] >= self._pause_seconds:

@@ -57,8 +57,6 @@ class Binaries(Model):
 
 
 class Plan(Model):
-    """Resolved, so that the supervisor looks nothing up."""
-
     clouds: tuple[Cloud, ...]
     services: tuple[str, ...]
     binaries: Binaries | None
@@ -128,7 +126,6 @@ class StateDirectory:
 
     @classmethod
     def default(cls) -> StateDirectory:
-        """Uses PERDURE_STATE, else a directory in XDG_STATE_HOME."""
         named = os.environ.get("PERDURE_STATE")
         return cls(Path(named).absolute() if named else platformdirs.user_state_path("perdure") / "local")
 
@@ -171,7 +168,6 @@ class StateDirectory:
         return path
 
     def create(self, plan: Plan) -> None:
-        """Refuses a directory with foreign files."""
         if self.is_taken() and not self.is_ours():
             raise StateDirectoryError(
                 f"{self.root} is not empty and is no state directory of perdure; name another one"

@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 
 def lifecycles_query(*areas: str) -> str:
-    """Uses task queues, which are named after areas."""
     if len(areas) == 1:
         return f"TaskQueue = '{areas[0]}'"
     return f"TaskQueue IN ({', '.join(repr(area) for area in areas)})"

@@ -1,7 +1,6 @@
 """The account API with region opt-in, which moto lacks.
 
-EnableRegion and DisableRegion take `region_enable_seconds`. Repeating a request is accepted; the opposite of a pending
-one is a ConflictException, and so is a seventh pending one per account
+The opposite of a pending request is a ConflictException, and so is a seventh pending one per account
 (https://docs.aws.amazon.com/accounts/latest/reference/API_EnableRegion.html, .../quotas.html). Only the management
 account may name a member in `AccountId`.
 """

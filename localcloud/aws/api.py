@@ -188,7 +188,6 @@ def change_config(changes: dict[str, object]) -> Config:
 
 
 def apply_file(content: ConfigFile) -> None:
-    """Apply a file's settings and faults, replacing its earlier faults."""
     change_config(content.config)
     for fault in runtime.faults.report():
         if fault.id.startswith("file-"):

@@ -61,7 +61,6 @@ class Hook(LifecycleHook):
         self.notification_metadata: str | None = None
 
     def change(self, parameters: dict[str, Any]) -> None:
-        """Fields that the parameters omit stay."""
         self.lifecycle_transition = parameters.get("LifecycleTransition") or self.lifecycle_transition
         self.heartbeat_timeout = int(parameters.get("HeartbeatTimeout") or self.heartbeat_timeout)
         self.default_result = parameters.get("DefaultResult") or self.default_result

@@ -15,10 +15,7 @@ class CallInHand:
 
     Attributes:
         service: name in the credential scope, `ec2`.
-        action: `RunInstances`.
-        region: region in the credential scope.
-        access_key_id: the signing key, "" if unsigned.
-        account: the key's account, "" if unsigned.
+        access_key_id: the signing key, "" if unsigned; `account` is the key's.
         mutating: whether the operation can change state.
         failure_reason: what an `async-failure` fault wants this CreateAccount to end with.
         touched: chunks whose backends were looked up; saved if `changed` is set.

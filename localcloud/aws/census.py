@@ -1,7 +1,4 @@
-"""All resources of the emulated cloud, read without a call, ordered by account and region, for tests to compare.
-
-It creates no backend, and processes what is due first, as a client's call would.
-"""
+"""All resources of the emulated cloud, ordered by account and region, for tests to compare; it creates no backend."""
 
 from __future__ import annotations
 

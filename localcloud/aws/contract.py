@@ -237,8 +237,6 @@ class CreationRecord(Model):
 
 
 class UnitRecord(Model):
-    """An organizational unit, or the root."""
-
     id: str
     name: str
     parent: str | None
@@ -257,8 +255,6 @@ class InstanceRecord(Model):
 
 
 class ResourceRecord(Model):
-    """A volume, snapshot, bucket, hosted zone or endpoint service."""
-
     account: str
     region: str
     id: str
@@ -368,8 +364,6 @@ class CaseChange(Model):
 
 
 class ConfigFile(Model):
-    """The faults apply while the file contains them."""
-
     config: dict[str, object] = Field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     clock: ClockChange | None = None

@@ -69,7 +69,6 @@ class Emulator(DisturbableCloud):
         return self._get("world", World)
 
     def customer(self, account: str = "") -> CustomerAccount:
-        """A new customer's account, or the one with that id."""
         return self._send("POST", "customers", {"account": account}, CustomerAccount)
 
     def resolve_case(self, case_id: str) -> CaseRecord:
@@ -110,7 +109,6 @@ class Emulator(DisturbableCloud):
         return [EventFault.model_validate(each) for each in self.request("GET", "event-faults").json()]
 
     def clear(self, fault_id: str | None = None) -> None:
-        """Removes all faults, including those of events, or one fault of calls."""
         super().clear(fault_id)
         if fault_id is None:
             self.request("DELETE", "event-faults")

@@ -59,8 +59,6 @@ def install() -> None:
 
 
 class RedHatImage(Ami):
-    """One object per region serves all accounts."""
-
     def __init__(self, region: str, name: str, architecture: str) -> None:
         digest = hashlib.sha256(f"{region}/{name}".encode()).hexdigest()
         self.region, self.name, self.architecture = region, name, architecture

@@ -40,7 +40,7 @@ class EventRecord(BaseModel):
 
 
 class Notice(BaseModel):
-    """AWS's announcement about instances of one account and region.
+    """AWS's announcement about instances of one account and region; `start` and `end` in seconds since the epoch.
 
     Attributes:
         kind: `spot` (the instance is reclaimed after `spot_lead_seconds`), `rebalance`, `capacity-reservation`,
@@ -48,10 +48,7 @@ class Notice(BaseModel):
         action: what Spot or the reservation does: terminate, stop, hibernate.
         code: the type of a Health event.
         event: the Health event to update, by the name in the first answer; empty for a new one.
-        start: seconds since the epoch.
-        end: seconds since the epoch.
-        status: upcoming, open or closed.
-        entity_status: of every instance.
+        status: upcoming, open or closed; `entity_status` is that of every instance.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -70,8 +67,6 @@ class Notice(BaseModel):
 
 
 class Told(BaseModel):
-    """The ids of the events, and a Health event's name."""
-
     model_config = ConfigDict(frozen=True)
 
     events: tuple[str, ...]

@@ -11,11 +11,9 @@ from localcloud.faults import Board
 
 class FaultBoard(Board[Fault]):
     def add(self, fault: Fault) -> Fault:
-        """Replaces a fault with the same id."""
         return super().add(fault.model_copy(update={"service": canonical_service(fault.service)}))
 
     def sit_out(self, fault: Fault) -> None:
-        """Ends early when the fault is lifted."""
         with self.changed:
             self.changed.wait_for(lambda: not self._in_force(fault), fault.delay_seconds)
 

@@ -92,7 +92,6 @@ def index_keys() -> None:
 
 
 def ensure_payer_user() -> None:
-    """Makes this process's key the payer's only one."""
     iam = _iam(runtime.payer_account)
     user = iam.users.get(PAYER_USER)
     if user is None:
@@ -135,8 +134,6 @@ def caller_arn(account_id: str, access_key_id: str) -> str:
 
 
 class ManagedDocument(str):
-    """Shared by all accounts, and pickled by name."""
-
     __slots__ = ("name",)
     name: str
 
@@ -193,7 +190,6 @@ class PerdureIAM(IAMBackend):
         _account_of_key.pop(name, None)
 
     def delete_policy(self, policy_arn: str) -> None:
-        """Refuses a policy that is attached or has other versions."""
         policy = self.get_policy(policy_arn)
         if policy.attachment_count > 0:
             raise DeleteConflictException("Cannot delete a policy attached to entities.")

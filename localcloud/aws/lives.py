@@ -171,7 +171,6 @@ def _enter(instance: Instance, state: str) -> None:
 
 
 def _past(states: tuple[str, str]) -> tuple[str, ...]:
-    """The states in which the change has nothing to do."""
     return states if states[0] != "stopping" else _DOWN
 
 

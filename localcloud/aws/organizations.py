@@ -194,7 +194,6 @@ class PerdureOrganizations(OrganizationsBackend):
         return {"CreateAccountStatus": creation.describe()}
 
     def account_total(self) -> int:
-        """What counts towards the limit, including the payer and pending requests."""
         return sum(1 for a in self.accounts if a.status != "SUSPENDED") + len(self.in_progress)
 
     def describe_create_account_status(self, **kwargs: Any) -> dict[str, Any]:
@@ -335,7 +334,6 @@ class PerdureOrganizationsResponse(OrganizationsResponse):
         return cast(PerdureOrganizations, self.organizations_backend)
 
     def call_action(self) -> Any:
-        """Refuses member accounts."""
         if self.current_account != runtime.payer_account:
             error = denied(_SERVICE, self._get_action(), self.current_account)
             if self._get_action() != "DescribeOrganization":

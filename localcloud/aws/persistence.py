@@ -270,7 +270,6 @@ def _reducer_of(service: str) -> Callable[[BaseBackend], Any]:
 
 
 def _empty_backend(service: str, account: str, region: str) -> BaseBackend:
-    """A new backend has no attributes."""
     regional: AccountSpecificBackend[Any] = _backend_dict(service)[account]
     backend: BaseBackend | None = dict.get(regional, region)
     if backend is None:
@@ -310,7 +309,6 @@ _OWN_ATTRIBUTES = frozenset({"backend", "service_name", "_use_boto3_regions", "_
 
 
 def _shared_attributes() -> dict[str, dict[str, Any]]:
-    """State beside the backends: owners of bucket names, organizations of accounts."""
     return {
         service: extras
         for service, backends in _backend_dicts().items()

@@ -33,8 +33,6 @@ _at_work = False
 
 
 class Pump(BaseBackend):
-    """Each effect has an instant, a sequence number, a name and arguments."""
-
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
         self.due: list[tuple[float, int, str, tuple[Any, ...]]] = []

@@ -35,8 +35,6 @@ _MAX_PAGE = 100
 
 
 class Quota(NamedTuple):
-    """An account's initial quota."""
-
     service: str
     service_name: str
     code: str

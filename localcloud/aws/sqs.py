@@ -42,7 +42,7 @@ class PerdureQueue(Queue):
         held: messages by id, in order of arrival.
         ready: ids of visible messages, in the order in which they became visible.
         hidden: a heap of when the others become visible, in milliseconds; outdated entries are skipped.
-        late: ids of messages sent with a delay. moto counts them at each send, so scanning all would be slow.
+        late: ids of messages sent with a delay.
         message_retention_period: seconds.
     """
 
@@ -102,7 +102,6 @@ class PerdureQueue(Queue):
             self._drop(message)
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
-        """The time counts from now."""
         message = self.held.get(_named(receipt_handle))
         if message is None or message.receipt_handle != receipt_handle:
             raise ReceiptHandleIsInvalid

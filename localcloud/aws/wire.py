@@ -65,8 +65,6 @@ class ErrorAnswer:
 
 @dataclass(frozen=True)
 class SignedRequest:
-    """What a request claims before authentication."""
-
     service: str
     action: str
     region: str

@@ -156,9 +156,8 @@ class Claims(Area):
 
 
 class Accounts(Area):
-    """AccountClaims that are filled from a pool; a changed one is claimed again by its legal entity.
-
-    Enough accounts are free that no claim of an outage waits for AWS to make one.
+    """AccountClaims that are filled from a pool, which is large enough; a changed one is claimed again by its legal
+    entity.
     """
 
     audit = "accounts"

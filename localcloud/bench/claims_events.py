@@ -91,7 +91,6 @@ def _lateness(what: str, seconds: float, goal: str, note: str = "") -> Figure:
 
 
 def _cost(cost: Cost, ends: int) -> tuple[Figure, ...]:
-    """Measured from shortly before the first expiry until quiet."""
     return (
         Figure(
             row="f",

@@ -66,7 +66,6 @@ class Scene(NamedTuple):
 
 @asynccontextmanager
 async def scene() -> AsyncIterator[Scene]:
-    """One claim warms the deployment up."""
     step("a deployment is brought up")
     async with laboratory((Cloud.AWS,)) as lab:
         seen = Sightings(lab.kube)

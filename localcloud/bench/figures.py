@@ -14,10 +14,8 @@ from domain.model import Model
 
 
 class Load(Model):
-    """The machine's load.
-
-    Pressure is the share of time in which a task waited for a CPU. Stolen is the share of the used CPU time that a
-    virtual machine's host gave to others; it lengthens times invisibly.
+    """Pressure is the share of time in which a task waited for a CPU; stolen the share of the used CPU time that a
+    virtual machine's host gave to others.
     """
 
     cores: int

@@ -50,12 +50,6 @@ _MALFORMED = ("", "<html></html>", "null", "[]", "{}", '{"source":"aws.ec2"}', "
 
 
 class Sizes(Model):
-    """The sizes of the measurements.
-
-    `event_count` of rows c and g; `end_to_end` instances of row b; `storm_instances` of row e; `outage_seconds` of row
-    f; `held_seconds` of row h; `fleet` instances of row i for `storm_minutes`.
-    """
-
     event_count: int = 5000
     end_to_end: int = 100
     storm_instances: int = 1000

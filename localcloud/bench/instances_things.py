@@ -43,8 +43,6 @@ _BATCH = 10
 
 
 class Labels:
-    """Times at which this process's watch first saw each label."""
-
     def __init__(self, kube: KubeApi) -> None:
         self._kube = kube
         self._first: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)

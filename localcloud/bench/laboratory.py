@@ -103,7 +103,6 @@ class Laboratory:
         return found
 
     async def histories(self, *kinds: Kind) -> dict[str, History]:
-        """Open workflows of these kinds (default: all), by id."""
         ids = [row.id async for row in self.temporal.list_workflows("ExecutionStatus = 'Running'")]
         wanted = [id_ for id_ in ids if not kinds or id_.split("/", maxsplit=1)[0] in {kind.name for kind in kinds}]
         permits = asyncio.Semaphore(_HISTORIES_AT_ONCE)

@@ -31,13 +31,7 @@ log = logging.getLogger(__name__)
 
 class Reporter:
     def __init__(self, kube: KubeApi, objects: Objects, ground: Path) -> None:
-        """Start with nothing reported.
-
-        Args:
-            kube: the API server.
-            objects: current objects, including machines.
-            ground: the directory in which Nova writes what should run.
-        """
+        """`ground` is the directory in which Nova writes what should run."""
         self._kube = kube
         self._objects = objects
         self._servers = ground / "servers"
@@ -100,7 +94,6 @@ def owner_of(machine: JsonObject) -> str:
 
 
 def conditions(machine: JsonObject, *, master: bool) -> list[JsonObject]:
-    """Unchanged conditions keep their transition time."""
     now = timestamp(datetime.now(UTC))
     states = dict.fromkeys(_RELEVANT, "True") | {"KeepalivedMaster": str(master)}
     before = {text(each, "type"): each for each in sequence(machine, "status", "conditions")}
@@ -121,7 +114,6 @@ def conditions(machine: JsonObject, *, master: bool) -> list[JsonObject]:
 
 
 def metrics() -> list[JsonObject]:
-    """Has as many as a small machine, one of them changing."""
     now = timestamp(datetime.now(UTC))
     values = {"load1": "0.10", "load5": "0.05", "numCPU": "1", "uptime": f"{time.monotonic():.0f}"}
     return [{"type": type_, "value": value, "timestamp": now} for type_, value in values.items()]

@@ -141,7 +141,6 @@ async def delete(on: Scene, *names: str) -> None:
 
 
 def balancer(on: Scene, name: str, ports: int = 1) -> dict[str, Any]:
-    """Has the fields that its Service would set."""
     settings = settled(project(on.lab.deployment.state))
     infrastructure = {name.removeprefix("PERDURE_LOADBALANCERS_"): value for name, value in settings.items()}
     return {

@@ -71,7 +71,6 @@ class Traffic:
 
     @asynccontextmanager
     async def flowing(self) -> AsyncIterator[None]:
-        """Awaits the last requests at the end."""
         timeout = aiohttp.ClientTimeout(total=ANSWERED_WITHIN_SECONDS)
         async with (
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), timeout=timeout) as each_its_own,

@@ -1,7 +1,4 @@
-"""Rows d, e, l and j of `perdure bench threescale`.
-
-A resync, an audit, a restart, an idle hour, and a metric renamed in each product; ten tenants, of which one hangs.
-"""
+"""Rows d, e, l and j of `perdure bench threescale`."""
 
 from __future__ import annotations
 

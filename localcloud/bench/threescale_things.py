@@ -74,7 +74,6 @@ class Scene(NamedTuple):
         await asyncio.gather(*(one(kind, body) for kind, body in objects))
 
     async def wake_all(self, namespace: str = "") -> int:
-        """Acts like a resync."""
         keys = [key_of(kind, each) for kind in CUSTOM_KINDS for each in self.lab.objects.of(kind, namespace)]
         permits = asyncio.Semaphore(_WOKEN_AT_ONCE)
 

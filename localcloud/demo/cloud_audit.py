@@ -66,7 +66,6 @@ class Comparison:
 
 
 def compare(thing: str, recorded: Recorded, held: Held) -> list[Comparison]:
-    """One line per owner known to either side, sorted."""
     ids: dict[str, list[str]] = {owner: [] for owner in recorded}
     for owner, id_ in held:
         ids.setdefault(owner, []).append(id_)

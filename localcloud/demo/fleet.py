@@ -44,7 +44,6 @@ class Fleet:
         return str(launched["Instances"][0]["InstanceId"])
 
     def launch_group(self, name: str) -> str:
-        """One instance, whose termination waits for a hook; returns its id."""
         group = make_hooked_group(self._client, name, zone=self.zone, instance_type=_TYPE, hook_seconds=600)
         self._groups[name] = group["AutoScalingGroupARN"]
         return str(group["Instances"][0]["InstanceId"])

@@ -198,7 +198,6 @@ def failure(_: JsonObject) -> str:
 
 
 def ours(obj: JsonObject) -> bool:
-    """Machines have a cluster's name in their spec."""
     return text(obj, "metadata", "namespace") == NAMESPACE and not text(obj, "spec", "clusterName")
 
 

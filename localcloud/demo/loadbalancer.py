@@ -108,7 +108,6 @@ async def until_complete(stage: Stage, machines: MachineHost, began: float) -> N
 
 
 async def ask(stage: Stage, address: str) -> None:
-    """Both nodes must answer all requests."""
     async with _client() as client:
         answers = Counter([await _answer(client, address) for _ in range(REQUESTS)])
     if failed := answers.pop("", 0):

@@ -75,7 +75,6 @@ class LiveTable:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Keep the last table on the screen."""
         self._live.stop()
 
     def tell(self, line: str) -> None:

@@ -33,7 +33,6 @@ class Toolchain:
 
     @property
     def home(self) -> Path:
-        """Exists for our own toolchain only."""
         return self.go.parent.parent.parent
 
     def environment(self) -> dict[str, str]:

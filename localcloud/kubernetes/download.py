@@ -191,7 +191,6 @@ def _published_sha256(client: httpx.Client, program_url: str) -> str:
 
 
 def _fetch(client: httpx.Client, url: str, path: Path, algorithm: str, expected: str, narrator: Narrator) -> Path:
-    """Resumes after an interruption."""
     if path.exists():
         return path
     part = path.with_name(f"{path.name}.part")
@@ -234,7 +233,6 @@ def _append(client: httpx.Client, url: str, part: Path, narrator: Narrator) -> N
 
 
 def _unpack(archive: Path, work: Path) -> None:
-    """Finds programs in any directory of the archive."""
     with tarfile.open(archive) as opened:
         for member in opened:
             name = Path(member.name).name

@@ -58,8 +58,6 @@ class Fare(Model):
 
 
 class Fares(Model):
-    """The first match applies."""
-
     fares: tuple[Fare, ...] = ()
 
     def of(self, name: str) -> Fare:
@@ -74,8 +72,6 @@ class MachineState(StrEnum):
 
 
 class Port(Model):
-    """A port that Envoy serves."""
-
     protocol: str  # TCP or UDP
     number: int
 
@@ -104,8 +100,6 @@ class MachineView(Model):
 
 
 class LeadView(Model):
-    """A virtual or floating address, and its destination."""
-
     address: str
     virtual_address: str
     master: str = ""

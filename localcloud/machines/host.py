@@ -40,12 +40,8 @@ log = logging.getLogger("machines")
 
 class Host:
     def __init__(self, ground: Path, home: Path, environment: Mapping[str, str]) -> None:
-        """Start with nothing running.
-
-        Args:
-            ground: the directory in which Nova and Neutron write what should run.
-            home: the directory of the machines' directories.
-            environment: of their programs.
+        """Start with nothing running. Nova and Neutron write in `ground` what should run; `environment` is that of the
+        programs.
         """
         self._ground = ground
         self._home = home

@@ -2,8 +2,8 @@
 
     OFF ◄──► BOOTING ──boot_delay──► UP: Envoy and agent run, keepalived takes part
 
-Its directory is its disk, which outlives reboots and the host, and goes with the server. The image's fixed paths are
-mapped into it, and its fixed ports to free ones on 127.0.0.1.
+Its directory is its disk, which outlives reboots and the host. The image's fixed paths are mapped into it, and its
+fixed ports to free ones on 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -99,7 +99,6 @@ class Machine:
             self._written = now
 
     async def run(self) -> None:
-        """Its programs end with the cancellation."""
         self._write_disk()
         async with asyncio.TaskGroup() as running:
             for each in (self._fares(), self._envoy.run(), self._agent.run(), self._snapshots(), self._checks()):

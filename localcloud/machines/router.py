@@ -154,8 +154,6 @@ class _UdpPort(asyncio.DatagramProtocol):
 
 
 class _Session:
-    """Ends after a minute of silence."""
-
     def __init__(
         self,
         client: Any,

@@ -122,7 +122,6 @@ def _text(files: tuple[File, ...], path: str) -> str:
 
 
 def _started(commands: tuple[tuple[str, ...], ...]) -> frozenset[str]:
-    """The services that OpenRC starts after the commands."""
     return frozenset(
         each[1] for each in commands if len(each) == 3 and each[0] == "rc-service" and each[2] in _STARTING
     )

@@ -85,7 +85,6 @@ class Ledger(Model):
     recent: tuple[Call, ...] = ()
 
     def calls(self, service: str = "*", method: str = "*", route: str = "*", project: str | None = None) -> int:
-        """Counts all calls by default, including tokens."""
         return sum(
             one.count
             for one in self.counts

@@ -72,12 +72,10 @@ def environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[str, st
 
 
 def ground(state: StateDirectory) -> Path:
-    """The machine host's input."""
     return state.data("openstack") / "ground"
 
 
 def project(state: StateDirectory) -> Path:
-    """Settings for Services of type LoadBalancer, written by the preparation."""
     return state.data("openstack") / "project.env"
 
 

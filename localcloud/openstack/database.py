@@ -61,7 +61,6 @@ def server(mariadb: MariaDB, data: Path, socket: Path, *options: str) -> list[st
 
 
 def make_empty(mariadb: MariaDB, data: Path) -> None:
-    """Does the same as mariadb-install-db."""
     data.mkdir(parents=True)
     script = "create database mysql;\nuse mysql;\n"
     script += "".join((mariadb.share / name).read_text() for name in _SYSTEM_TABLES)

@@ -66,7 +66,6 @@ def find(choice: str, narrator: Narrator) -> ProductionTemporal | None:
 
 
 def of(temporal: ProductionTemporal | None) -> str:
-    """The choice that a plan was made from."""
     if temporal is None:
         return DEVELOPMENT
     return f"{POSTGRES}={temporal.url}" if temporal.url else POSTGRES

@@ -3,8 +3,8 @@
     postgres ── temporal-schema (once) ── temporal ──┬── temporal-namespace (once)
                                                      └── temporal-ui, codec
 
-One process runs the server's four services, as in Temporal's own image for one machine. All of its addresses speak TLS
-and let in only those with a certificate of the deployment's authority. The web UI listens on loopback without TLS.
+All addresses speak TLS and let in only those with a certificate of the deployment's authority. The web UI listens on
+loopback without TLS.
 """
 
 from __future__ import annotations

@@ -38,8 +38,6 @@ ASSETS = "PERDURE_LOCAL_TEMPORAL_PROGRAMS"
 
 
 class Postgres(Model):
-    """A server of PostgreSQL that can be run where it lies."""
-
     programs: Path
     """The directory with `initdb` and `postgres`."""
     libraries: Path | None
@@ -60,7 +58,6 @@ class ProductionTemporal(Model):
 
 
 def cache_directory() -> Path:
-    """Where builds are kept (XDG_CACHE_HOME on Linux)."""
     return platformdirs.user_cache_path("perdure") / "temporal"
 
 

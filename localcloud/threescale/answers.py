@@ -129,7 +129,6 @@ def _element(name: str, value: JsonValue) -> ElementTree.Element:
 
 
 def _wrapped(plural: str, value: JsonValue) -> list[ElementTree.Element]:
-    """Uses the element's own name, else the list's singular."""
     if isinstance(value, dict) and len(value) == 1:
         ((name, inner),) = value.items()
         if isinstance(inner, dict):

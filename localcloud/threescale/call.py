@@ -89,7 +89,6 @@ class Route:
 
     @property
     def name(self) -> str:
-        """Shows plain variable names, for the ledger."""
         return re.sub(r":[^{}]*\}", "}", self.path)
 
     @property

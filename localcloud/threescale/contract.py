@@ -113,7 +113,6 @@ class Ledger(Model):
         )
 
     def mutating(self, tenant: str | None = None) -> int:
-        """Counts all of them, effective or not."""
         return sum(one.count for one in self.counts if one.mutating and tenant in (None, one.tenant))
 
     def reading(self, tenant: str | None = None) -> int:
@@ -136,8 +135,6 @@ class TokenRecord(Model):
 
 
 class TenantRecord(Model):
-    """A tenant, or the master."""
-
     id: int
     name: str
     state: str
@@ -147,7 +144,6 @@ class TenantRecord(Model):
 
     @property
     def token(self) -> str:
-        """Prefers a token with all rights."""
         full = [token.value for token in self.tokens if set(ALL_SCOPES) <= {*token.scopes} and token.permission == "rw"]
         return full[0] if full else self.tokens[0].value
 

@@ -71,7 +71,6 @@ class ThreescaleControl(DisturbableCloud):
         return self._send("POST", "tenants", {"name": name}, TenantRecord)
 
     def suspend(self, name: str) -> None:
-        """Makes the tenant reject all its tokens."""
         self.request("PUT", f"tenants/{name}/state", {"state": "suspended"})
 
     def resume(self, name: str) -> None:

@@ -24,15 +24,12 @@ _BRACKETS = re.compile(r"\[([^\]]*)\]")
 
 @dataclass(frozen=True)
 class Parameters:
-    """Holds unconverted values."""
-
     values: Mapping[str, JsonValue]
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
 
     def within(self, *wrappers: str) -> Parameters:
-        """Inner values override flat ones."""
         inner: JsonObject = {}
         for wrapper in wrappers:
             found = self.values.get(wrapper)
@@ -88,7 +85,6 @@ def read(query: Iterable[tuple[str, str]], body: bytes, content_type: str) -> Pa
 
 
 def nested(pairs: Iterable[tuple[str, str]]) -> JsonObject:
-    """Turns bracketed names into objects and lists."""
     values: JsonObject = {}
     for name, value in pairs:
         head, bracket, _ = name.partition("[")
@@ -98,7 +94,6 @@ def nested(pairs: Iterable[tuple[str, str]]) -> JsonObject:
 
 
 def as_text(value: JsonValue) -> str | None:
-    """Writes values like a form."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):

@@ -20,7 +20,6 @@ PORTS = range(14_000, 20_000)
 
 
 def settle(store: Store, tenant: Record, host: str, wanted: int = 0) -> Record:
-    """The wanted port, else the former one, else a free one."""
     port = wanted or tenant.number("port")
     if not wanted and (not port or not is_free(port)):
         port = _free_port(store)

@@ -27,16 +27,12 @@ LONGEST_TEXT = 255
 
 
 class Refused(Exception):  # noqa: N818 - a handler "raises Refused", which is what happens
-    """Ends the call and rolls it back."""
-
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"{answer.status} {answer.body or answer.text}")
         self.answer = answer
 
 
 class Complaints:
-    """Collects messages by field."""
-
     def __init__(self) -> None:
         self.errors: dict[str, list[str]] = {}
 
@@ -101,7 +97,6 @@ def unauthorized() -> Refused:
 
 
 def no_permission() -> Refused:
-    """The token lacks the scope, or is read-only."""
     return Refused(Answer(HTTPStatus.FORBIDDEN, {"error": "Your access token does not have the correct permissions"}))
 
 
@@ -110,7 +105,6 @@ def forbidden() -> Refused:
 
 
 def forbidden_without_words() -> Refused:
-    """Used for suspended tenants, and at the limit of products."""
     return Refused(Answer(HTTPStatus.FORBIDDEN))
 
 
@@ -131,5 +125,4 @@ def unknown_format(name: str) -> Refused:
 
 
 def conflict() -> Refused:
-    """For a violated unique index after validation."""
     return Refused(Answer(HTTPStatus.CONFLICT))

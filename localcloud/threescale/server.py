@@ -3,7 +3,7 @@
     tenant by address ─► latency ─► fault? ─► 3scale (`serving`) ─► ledger ─► answer
 
 Calls never interleave; latency, late answers and hangs do not block other calls. A lost answer closes the connection
-without a byte. Faults come before authentication, like those of a load balancer.
+without a byte.
 """
 
 from __future__ import annotations
@@ -138,7 +138,6 @@ class Server:
         return _Outcome(0 if kind is FaultKind.CUT else answer.status, rendered(answer, request))
 
     async def _held_back(self, http: web.Request, fault: Fault, seconds: float) -> None:
-        """Ends when the fault is lifted or, if endless, the client disconnects."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0 and self.world.faults.holds(fault.id):
             if seconds == math.inf and not _is_connected(http):

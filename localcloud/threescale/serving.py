@@ -148,7 +148,6 @@ def _parameters(request: Request) -> Parameters:
 
 
 def _multipart(content_type: str, body: bytes) -> list[tuple[str, str]]:
-    """Takes files as text."""
     message = BytesParser(EmailMessage, policy=HTTP).parsebytes(f"Content-Type: {content_type}\r\n\r\n".encode() + body)
     fields: list[tuple[str, str]] = []
     for part in message.iter_parts():

@@ -26,8 +26,6 @@ _COMMON = "born REAL NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NUL
 
 @dataclass(frozen=True)
 class Record:
-    """Merges columns and attributes."""
-
     table: str
     values: Mapping[str, JsonValue]
 
@@ -165,7 +163,6 @@ class Store:
         )
 
     def purge(self, table: str, deleted_before: float) -> None:
-        """Removes rows marked as deleted."""
         self._connection.execute(f"DELETE FROM {table} WHERE deleted <= ?", (deleted_before,))  # noqa: S608
 
     def setting(self, name: str) -> str | None:

@@ -42,7 +42,6 @@ class World:
         self.tenants = self._read_tenants()
 
     def close(self) -> None:
-        """Saves the faults first."""
         self.keep_faults()
         self.store.close()
 
@@ -58,7 +57,6 @@ class World:
         raise LookupError(f"no tenant {name}")
 
     def tenant_at(self, host: str, port: int) -> Record | None:
-        """Searches by the requested host name or, for localhost, by the port."""
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
         for tenant in self.tenants:
             if tenant["host"] == name.lower():

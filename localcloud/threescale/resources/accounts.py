@@ -37,7 +37,6 @@ def of(call: Call, name: str = "account") -> Record:
 
 
 def show(call: Call, account: Record) -> JsonObject:
-    """Tenants include their addresses."""
     fields: JsonObject = {
         "id": account.id,
         "state": account["state"],
@@ -138,7 +137,6 @@ def read_plan(call: Call) -> Answer:
 
 @ROUTES.add("PUT", f"{_PATH}/{{account}}/change_plan")
 def change_plan(call: Call) -> Answer:
-    """Answers with the plan."""
     account = of(call)
     identifier = call.parameters.within("account").integer("plan_id") or 0
     plan = call.find(tables.PLANS, id=identifier, tenant_id=call.tenant.id, kind=plans.ACCOUNT)

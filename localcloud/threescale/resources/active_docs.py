@@ -25,7 +25,6 @@ _REQUIRED = ("info", "paths")
 
 @ROUTES.add("GET", _PATH, json_only=True)
 def index(call: Call) -> Answer:
-    """The list is unpaged and contains bodies."""
     found = call.all(tables.ACTIVE_DOCS, tenant_id=call.tenant.id)
     return answers.collection("api_docs", "api_doc", [_show(call, each) for each in found])
 
@@ -52,7 +51,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{document}}", json_only=True)
 def change(call: Call) -> Answer:
-    """The system name is immutable."""
     document = _of(call)
     values = _values(call, call.parameters.within("api_docs_service", "api_doc", "active_doc"))
     known = {name: document[name] for name in ("name", "body", *_FLAGS)}

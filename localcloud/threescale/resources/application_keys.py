@@ -20,7 +20,6 @@ _MOST_WITH_OIDC = 1
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """Sorts oldest first."""
     found = call.store.all(tables.KEYS, application=applications.of(call).id)
     shown = [{name: key[name] for name in ("value", "created_at", "updated_at")} for key in found]
     return answers.collection("keys", "key", shown)
@@ -28,7 +27,6 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("POST", _PATH)
 def create(call: Call) -> Answer:
-    """Answers with the application."""
     application = applications.of(call)
     key = call.parameters.within("application_key").required("key")
     if call.store.count(tables.KEYS, application=application.id) >= _most(call, application):

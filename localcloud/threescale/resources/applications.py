@@ -33,7 +33,6 @@ def of(call: Call) -> Record:
 
 
 def show(call: Call, application: Record) -> JsonObject:
-    """Depends on the product's authentication."""
     store = call.store
     service = store.get(tables.SERVICES, application.number("service_id"))
     plan = store.get(tables.PLANS, application.number("plan_id"))
@@ -60,7 +59,6 @@ def show(call: Call, application: Record) -> JsonObject:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """The list is unpaged."""
     found = [each for each in call.all(tables.APPLICATIONS, account_id=accounts.of(call).id) if _is_live(call, each)]
     return answers.collection("applications", "application", [show(call, each) for each in found])
 
@@ -112,7 +110,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{application}}")
 def change(call: Call) -> Answer:
-    """The application id is immutable."""
     application = of(call)
     sent = call.parameters.within("application", "cinstance")
     values = _texts_in(call, sent)
@@ -142,7 +139,6 @@ def read_plan(call: Call) -> Answer:
 
 @ROUTES.add("PUT", f"{_PATH}/{{application}}/change_plan")
 def change_plan(call: Call) -> Answer:
-    """Accepts plans of the same product; answers with the plan."""
     application = of(call)
     plan = _plan(call, call.parameters.within("application").integer("plan_id"))
     if plan["service_id"] != application["service_id"]:

@@ -1,8 +1,7 @@
 """Backend usages: the backends of a product, and their paths.
 
-The list is a bare array, unlike all others. Backend and path (case-insensitive) are unique per product; paths start
-with a slash and end without. Deleting a usage deletes the limits and prices of the product's plans on the backend's
-metrics.
+The list is a bare array, unlike all others. Backend and path (case-insensitive) are unique per product. Deleting a
+usage deletes the limits and prices of the product's plans on the backend's metrics.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ _PATH_TAKEN = "This path is already taken. Specify a different path."
 
 @ROUTES.add("GET", _PATH, json_only=True)
 def index(call: Call) -> Answer:
-    """The list is paged, as a bare array."""
     found, _ = call.page(tables.BACKEND_USAGES, service_id=_service(call).id)
     return Answer(body=[{"backend_usage": _show(call, each)} for each in found])
 
@@ -57,7 +55,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{usage}}", json_only=True)
 def change(call: Call) -> Answer:
-    """The backend is immutable."""
     service = _service(call)
     usage = _of(call, service)
     sent = call.parameters.within("backend_usage")

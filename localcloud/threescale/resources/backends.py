@@ -74,7 +74,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", "/admin/api/backend_apis/{backend}", json_only=True)
 def change(call: Call) -> Answer:
-    """The system name is immutable."""
     backend = of(call)
     sent = call.parameters.within("backend_api")
     values = sent.texts(("name", "description", "private_endpoint"))
@@ -120,7 +119,6 @@ def establish(store: Store, tenant: Record, system_name: str, values: JsonObject
 
 
 def serve_from(store: Store, tenant: Record, service: Record, address: str) -> None:
-    """Through the existing backend or a new one."""
     usage = store.find(tables.BACKEND_USAGES, service_id=service.id, path="/")
     if usage is not None:
         store.update(store.get(tables.BACKENDS, usage.number("backend_id")), private_endpoint=address)

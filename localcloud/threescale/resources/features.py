@@ -17,7 +17,6 @@ _SCOPES = ("ApplicationPlan", "ServicePlan", "AccountPlan", "application_plan", 
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """The list is unpaged."""
     found = call.all(tables.FEATURES, service_id=_service(call).id)
     return answers.collection("features", "feature", [_show(call, each) for each in found])
 
@@ -47,7 +46,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{feature}}")
 def change(call: Call) -> Answer:
-    """The system name is immutable."""
     feature = _of(call)
     sent = call.parameters.within("feature")
     values = sent.texts(("name", "description", "scope")) | sent.flags(("visible",))

@@ -64,7 +64,6 @@ def required_of(store: Store, tenant_id: int, target: str) -> tuple[str, ...]:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """The list is unpaged."""
     found = call.all(tables.FIELDS_DEFINITIONS, tenant_id=call.tenant.id)
     return answers.collection("fields_definitions", "fields_definition", [_show(call, each) for each in found])
 
@@ -103,7 +102,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{definition}}")
 def change(call: Call) -> Answer:
-    """Target and name are immutable."""
     sent = call.parameters.within("fields_definition")
     definition = _of(call)
     values = sent.texts(("label",)) | sent.flags(_FLAGS) | _choices_in(sent)

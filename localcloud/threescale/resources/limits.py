@@ -20,7 +20,6 @@ _OF_METRIC = "/admin/api/application_plans/{plan}/metrics/{metric}/limits"
 
 
 def metric_of(call: Call, plan: Record) -> Record:
-    """The product's, or one of a used backend."""
     metric = call.find(tables.METRICS, id=call.id("metric"))
     service_id = plan["service_id"]
     of_backend = metric["backend_id"] is not None and call.store.count(
@@ -33,14 +32,12 @@ def metric_of(call: Call, plan: Record) -> Record:
 
 @ROUTES.add("GET", _OF_PLAN)
 def index_of_plan(call: Call) -> Answer:
-    """The list is paged."""
     found, page = call.page(tables.LIMITS, plan_id=plans.application_plan_of(call).id)
     return answers.collection("limits", "limit", [_show(call, each) for each in found], page)
 
 
 @ROUTES.add("GET", _OF_METRIC)
 def index(call: Call) -> Answer:
-    """The list is paged."""
     plan = plans.application_plan_of(call)
     found, page = call.page(tables.LIMITS, plan_id=plan.id, metric_id=metric_of(call, plan).id)
     return answers.collection("limits", "limit", [_show(call, each) for each in found], page)

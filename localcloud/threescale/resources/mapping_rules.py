@@ -63,7 +63,6 @@ def show(call: Call, rule: Record, owner: Record) -> JsonObject:
 
 @ROUTES.add("GET", _OF_SERVICE)
 def index_of_service(call: Call) -> Answer:
-    """The list is sorted by position, and unpaged."""
     owner = owner_of(call)
     found = call.all(tables.MAPPING_RULES, "position, id", **owned_by(owner))
     return answers.collection("mapping_rules", "mapping_rule", [show(call, each, owner) for each in found])
@@ -71,7 +70,6 @@ def index_of_service(call: Call) -> Answer:
 
 @ROUTES.add("GET", _OF_BACKEND, json_only=True)
 def index_of_backend(call: Call) -> Answer:
-    """The list is sorted by id, and paged."""
     owner = owner_of(call)
     found, page = call.page(tables.MAPPING_RULES, **owned_by(owner))
     return answers.collection("mapping_rules", "mapping_rule", [show(call, each, owner) for each in found], page)
@@ -83,7 +81,6 @@ def read(call: Call) -> Answer:
 
 
 def create(call: Call) -> Answer:
-    """Inserts at the rule's position or at the end."""
     owner = owner_of(call)
     sent = call.parameters.within("mapping_rule", "proxy_rule")
     values = _values(sent)
@@ -101,7 +98,6 @@ def create(call: Call) -> Answer:
 
 
 def change(call: Call) -> Answer:
-    """May move the rule."""
     owner = owner_of(call)
     rule = _of(call, owner)
     sent = call.parameters.within("mapping_rule", "proxy_rule")
@@ -117,7 +113,6 @@ def change(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Moves later ones up."""
     owner = owner_of(call)
     rule = _of(call, owner)
     call.store.delete(rule)

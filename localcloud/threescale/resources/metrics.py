@@ -75,7 +75,6 @@ def show(call: Call, metric: Record, owner: Record) -> JsonObject:
 
 
 def show_method(call: Call, method: Record, owner: Record) -> JsonObject:
-    """Uses the format of methods."""
     fields: JsonObject = {"id": method.id}
     if owner.table == tables.SERVICES:
         fields["name"] = method["system_name"]
@@ -90,7 +89,6 @@ def show_method(call: Call, method: Record, owner: Record) -> JsonObject:
 
 @ROUTES.add("GET", _OF_SERVICE)
 def index_of_service(call: Call) -> Answer:
-    """The list is unpaged."""
     owner = owner_of(call)
     found = call.all(tables.METRICS, **owned_by(owner))
     return answers.collection("metrics", "metric", [show(call, each, owner) for each in found])
@@ -98,7 +96,6 @@ def index_of_service(call: Call) -> Answer:
 
 @ROUTES.add("GET", _OF_BACKEND, json_only=True)
 def index_of_backend(call: Call) -> Answer:
-    """The list is paged."""
     owner = owner_of(call)
     found, page = call.page(tables.METRICS, **owned_by(owner))
     return answers.collection("metrics", "metric", [show(call, each, owner) for each in found], page)
@@ -239,7 +236,6 @@ def _delete(call: Call, owner: Record, metric: Record) -> Answer:
 
 
 def _is_in_gateway(store: Store, owner: Record, metric: Record) -> bool:
-    """Checks both environments."""
     if owner.table == tables.SERVICES:
         services = [owner.id]
     else:

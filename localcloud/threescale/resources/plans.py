@@ -45,7 +45,6 @@ def establish_default(store: Store, tenant: Record, kind: str, service: Record |
 def establish(
     store: Store, tenant: Record, kind: str, service: Record | None, name: str, *, default: bool = False
 ) -> Record:
-    """The plan is free and published."""
     return store.insert(
         tables.PLANS,
         **{
@@ -92,8 +91,6 @@ def wrapper_of(plan: Record) -> str:
 
 
 class _Plans:
-    """The kinds differ only in their paths."""
-
     def __init__(self, kind: str, within: str) -> None:
         self.kind = kind
         self.wrapper = f"{kind}_plan"
@@ -106,7 +103,6 @@ class _Plans:
         ROUTES.add("PUT", f"{path}/{{plan}}/default")(self.make_default)
 
     def index(self, call: Call) -> Answer:
-        """The list is unpaged."""
         return _listed(call, self.wrapper, call.all(tables.PLANS, **self._owner(call)))
 
     def read(self, call: Call) -> Answer:
@@ -131,7 +127,6 @@ class _Plans:
         return answers.item(self.wrapper, show(call, plan), created=True)
 
     def change(self, call: Call) -> Answer:
-        """The system name is immutable."""
         plan = self._of(call)
         sent = call.parameters.within(self.wrapper, "plan")
         complaints = Complaints()
@@ -142,7 +137,6 @@ class _Plans:
         return answers.item(self.wrapper, show(call, call.store.update(plan, **values, state=state)))
 
     def delete(self, call: Call) -> Answer:
-        """Refuses a plan in use."""
         plan = self._of(call)
         if call.store.count(tables.APPLICATIONS, plan_id=plan.id):
             raise refusals.undeletable(_IN_USE)

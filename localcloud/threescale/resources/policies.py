@@ -35,7 +35,6 @@ def read_chain(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", _CHAIN)
 def change_chain(call: Call) -> Answer:
-    """Deploys to the sandbox."""
     service, proxy = proxies.of(call)
     sent = call.parameters.within("proxy").get("policies_config")
     if sent is None:
@@ -47,7 +46,6 @@ def change_chain(call: Call) -> Answer:
 
 @ROUTES.add("GET", _REGISTRY, scope=POLICY_REGISTRY, json_only=True)
 def index(call: Call) -> Answer:
-    """The list is unpaged."""
     found = call.all(tables.POLICIES, tenant_id=call.tenant.id)
     return answers.collection("policies", "policy", [_show(call, each) for each in found])
 
@@ -70,7 +68,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_REGISTRY}/{{policy}}", scope=POLICY_REGISTRY, json_only=True)
 def change(call: Call) -> Answer:
-    """Refuses a policy that a chain uses."""
     policy = _of(call)
     values = _values(call, {name: policy[name] for name in ("name", "version", "schema")})
     complaints = _complaints(values)
@@ -85,7 +82,6 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_REGISTRY}/{{policy}}", scope=POLICY_REGISTRY, json_only=True)
 def delete(call: Call) -> Answer:
-    """Refuses a policy that a chain uses."""
     policy = _of(call)
     if _is_used(call, policy):
         raise refusals.undeletable(_IN_USE)

@@ -28,14 +28,12 @@ _PLACES = 4
 
 @ROUTES.add("GET", _OF_PLAN)
 def index_of_plan(call: Call) -> Answer:
-    """The list is unpaged."""
     found = call.all(tables.PRICING_RULES, plan_id=plans.application_plan_of(call).id)
     return answers.collection("pricing_rules", "pricing_rule", [_show(call, each) for each in found])
 
 
 @ROUTES.add("GET", _OF_METRIC)
 def index(call: Call) -> Answer:
-    """The list is unpaged."""
     plan = plans.application_plan_of(call)
     found = call.all(tables.PRICING_RULES, plan_id=plan.id, metric_id=metric_of(call, plan).id)
     return answers.collection("pricing_rules", "pricing_rule", [_show(call, each) for each in found])

@@ -1,8 +1,7 @@
 """A product's proxy: the gateway's addresses, authentication, and refusals.
 
-Every change, also of the policy chain, deploys to the sandbox; OIDC's flags wait for the next deployment. 3scale
-generates a hosted gateway's addresses; a self-managed one has none until they are set. OIDC's fields are shown only
-while the product uses OIDC.
+Every change, also of the policy chain, deploys to the sandbox; OIDC's flags wait for the next deployment. OIDC's fields
+are shown only while the product uses OIDC.
 """
 
 from __future__ import annotations

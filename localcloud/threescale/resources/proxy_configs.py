@@ -1,9 +1,8 @@
 """The gateways' configurations: immutable versions per product and environment.
 
-If a deployment's rendered product differs from the sandbox's newest configuration, it becomes the next version. So
-changes of rules, metrics, backends, application plans and OIDC flags wait for the next deployment; limits and prices
-are not included. A promotion copies content and version to production, each version once. A product without a backend
-is not deployed.
+If a deployment's rendered product differs from the sandbox's newest configuration, it becomes the next version; limits
+and prices are not included. A promotion copies content and version to production, each version once. A product without
+a backend is not deployed.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ _VOLATILE = ("id", "service_id", "lock_version", "deployed_at", "created_at", "u
 
 
 def deploy(store: Store, service: Record, proxy: Record) -> Record:
-    """Deploys to the sandbox; returns the proxy with the time."""
     if not store.count(tables.BACKEND_USAGES, service_id=service.id):
         return proxy
     content, metric_ids = _rendered(store, service, proxy)

@@ -1,8 +1,7 @@
 """Services, called products by users.
 
-A new one is `incomplete` and has the metric `hits`, a proxy, a mapping rule `GET /` and a default service plan, but no
-application plan and no backend. A deleted one disappears at once, but its system name stays taken until the deletion is
-complete. The last one and the default one cannot be deleted.
+A new one is `incomplete` and has no application plan and no backend. A deleted one disappears at once, but its system
+name stays taken until the deletion is complete. The last one and the default one cannot be deleted.
 """
 
 from __future__ import annotations
@@ -112,7 +111,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", "/admin/api/services/{service}")
 def change(call: Call) -> Answer:
-    """The system name is immutable."""
     service = of(call)
     sent = call.parameters.within("service")
     changes = _changes(sent)
@@ -125,7 +123,6 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", "/admin/api/services/{service}")
 def delete(call: Call) -> Answer:
-    """The system name is free when the deletion is complete."""
     service = of(call)
     if service["is_default"] or _count(call) == 1:
         raise refusals.transition("mark_as_deleted", service.text("state"), {"service": show(call, service)})

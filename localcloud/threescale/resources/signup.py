@@ -20,7 +20,6 @@ ROUTES = Routes()
 
 @ROUTES.add("POST", "/admin/api/signup")
 def create(call: Call) -> Answer:
-    """Answers with the account."""
     sent = call.parameters.within("account", "user", "signup")
     values = accounts.changes_in(call, sent, call.tenant.id)
     user_names = ("username", "email", "password", *fields_definitions.names_of(call.store, call.tenant.id, "User"))
@@ -56,7 +55,6 @@ def _account_plan(call: Call, sent: Parameters) -> Record | None:
 
 
 def _subscribe(call: Call, account: Record, sent: Parameters) -> None:
-    """Subscribes to the named plans, and to every default service plan."""
     if sent.text("service_plan_id"):
         subscriptions.subscribe(call.store, account, _plan(call, sent, "service_plan_id", plans.SERVICE))
     for service in call.store.all(tables.SERVICES, tenant_id=call.tenant.id, deleted=None):

@@ -37,7 +37,6 @@ def subscribe(store: Store, account: Record, plan: Record) -> Record:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """The list is unpaged."""
     found = call.all(tables.SUBSCRIPTIONS, account_id=accounts.of(call).id)
     shown_ones = [_show(call, each) for each in found]
     return answers.collection("service_subscriptions", "service_subscription", shown_ones)
@@ -59,7 +58,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{subscription}}")
 def delete(call: Call) -> Answer:
-    """Refused while the account has applications there."""
     subscription = _of(call)
     where = {name: subscription[name] for name in ("account_id", "service_id")}
     if call.store.count(tables.APPLICATIONS, **where):
@@ -79,7 +77,6 @@ def approve(call: Call) -> Answer:
 
 @ROUTES.add("PUT", f"{_PATH}/{{subscription}}/change_plan")
 def change_plan(call: Call) -> Answer:
-    """Accepts plans of the same product."""
     subscription, plan = _of(call), _plan(call)
     if plan["service_id"] != subscription["service_id"]:
         raise refusals.invalid({"plan": ["must belong to the same product"]})

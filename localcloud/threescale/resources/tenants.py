@@ -1,8 +1,7 @@
 """Tenants: creation, changes and scheduled deletion by the master; and a tenant's view of itself.
 
-A tenant is an account of the master. It starts with an admin, an account plan, a product named API, a sample developer,
-and a token that only the answer to the creation contains. A deleted tenant stays for fifteen days without access; a
-second deletion is refused.
+A tenant is an account of the master. Only the answer to the creation contains its token. A deleted tenant stays for
+fifteen days without access; a second deletion is refused.
 """
 
 from __future__ import annotations
@@ -123,7 +122,6 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{provider}}")
 def delete(call: Call) -> Answer:
-    """Schedules the deletion."""
     tenant = _of(call)
     if tenant["state"] == DELETED:
         raise refusals.transition("schedule_for_deletion", DELETED, {"account": accounts.show(call, tenant)})

@@ -1,8 +1,7 @@
 """Users of developer accounts, and a tenant's own.
 
-A user created through the API is `pending` and a `member`, whatever was requested; events activate, suspend and promote
-it. A password is optional. Names and addresses are unique among a tenant's developers, and separately among its own
-users.
+A user created through the API is `pending` and a `member`, whatever was requested. Names and addresses are unique among
+a tenant's developers, and separately among its own users.
 """
 
 from __future__ import annotations
@@ -38,12 +37,10 @@ _ROLES = {"admin": ADMIN, "member": MEMBER}
 
 
 def realm_of(account: Record) -> int:
-    """Names are unique among a tenant's developers, and among its own users."""
     return account.number("provider_id") if account["kind"] == "buyer" else -account.id
 
 
 def show(call: Call, user: Record) -> JsonObject:
-    """Omits the password."""
     account = call.store.get(tables.ACCOUNTS, user.number("account_id"))
     provider = account.number("provider_id") or account.id
     fields: JsonObject = {
@@ -59,7 +56,6 @@ def show(call: Call, user: Record) -> JsonObject:
 
 
 def check(call: Call, realm: int, values: JsonObject, complaints: Complaints, known: Record | None = None) -> None:
-    """Checks names and addresses."""
     name, email = values.get("username"), values.get("email")
     if isinstance(name, str) and name:
         if len(name) < _SHORTEST_NAME:
@@ -99,8 +95,6 @@ def values_in(call: Call, sent: Parameters, account: Record) -> JsonObject:
 
 
 class _Users:
-    """The users of a developer account, or of the tenant itself."""
-
     def __init__(self, path: str) -> None:
         ROUTES.add("GET", path)(self.index)
         ROUTES.add("POST", path)(self.create)
@@ -122,7 +116,6 @@ class _Users:
         return answers.item("user", show(call, self._of(call)))
 
     def create(self, call: Call) -> Answer:
-        """The user is pending, and a member."""
         account = self._account(call)
         values = values_in(call, call.parameters.within("user"), account)
         complaints = Complaints()
@@ -143,7 +136,6 @@ class _Users:
         return answers.item("user", show(call, call.store.update(user, **values, has_password=has_password)))
 
     def delete(self, call: Call) -> Answer:
-        """Refuses the account's last admin."""
         user = self._of(call)
         admins = call.store.count(tables.USERS, account_id=user["account_id"], role=ADMIN)
         if user["role"] == ADMIN and admins == 1:

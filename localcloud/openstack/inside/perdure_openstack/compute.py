@@ -1,8 +1,7 @@
 """Nova's conductor, scheduler and computes in its API's process, on Nova's fake hypervisor.
 
 They communicate through oslo.messaging's in-memory `fake://` transport; three computes make anti-affinity meaningful.
-The hypervisor writes to `ground` what should run, subject to the faults of `front`. Keystone and Placement must answer
-first.
+Keystone and Placement must answer first.
 """
 
 from __future__ import annotations
@@ -76,7 +75,6 @@ class Driver(fake.FakeDriver):
 
 
 def start(boots: Boots) -> None:
-    """Starts everything except the API; returns when every compute is schedulable."""
     global _boots
     _boots = boots
     sys.modules[DRIVER_MODULE] = types.ModuleType(DRIVER_MODULE)
@@ -125,7 +123,6 @@ def _answers(url: str) -> bool:
 
 
 def _run_server(instance: Any, network_info: Any, *, running: bool) -> None:
-    """Servers with our user data boot from it."""
     found = {
         "id": instance.uuid,
         "name": instance.display_name,

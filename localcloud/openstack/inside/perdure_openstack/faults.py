@@ -112,7 +112,6 @@ class FaultBoard:
         self._serial = 0
 
     def add(self, fault: Fault) -> Fault:
-        """Replaces a fault with the same id."""
         if fault.kind not in KINDS:
             raise ValueError(f"kind {fault.kind!r} is none of {', '.join(KINDS)}")
         _check_pattern(fault.path)

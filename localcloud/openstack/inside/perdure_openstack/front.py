@@ -183,14 +183,12 @@ def _perform(
 
 
 def _buffered_body(environ: Environ) -> bytes:
-    """The body can be read again."""
     body: bytes = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     environ["wsgi.input"] = io.BytesIO(body)
     return body
 
 
 def _read(shape: type[Any], body: Any) -> Any:
-    """Rejects unknown names."""
     unknown = set(body) - {field.name for field in fields(shape)}
     if unknown:
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}")

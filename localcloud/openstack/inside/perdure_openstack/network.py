@@ -1,8 +1,4 @@
-"""Neutron without agents: ports are bound at once, and a floating IP is ACTIVE exactly while it is associated.
-
-An ML2 mechanism driver, found through `build`'s entry point, binds every port, and an extension of the stock L3 plugin
-sends the agent's report. Destinations of floating IPs are written to `ground`.
-"""
+"""Neutron without agents: ports are bound at once, and a floating IP is ACTIVE exactly while it is associated."""
 
 from __future__ import annotations
 
@@ -15,8 +11,6 @@ from . import ground
 
 
 class EveryHost(api.MechanismDriver):
-    """Binds every port, ACTIVE, as if every host had an agent."""
-
     def initialize(self) -> None:
         """Does nothing."""
 

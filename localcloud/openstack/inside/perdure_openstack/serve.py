@@ -47,7 +47,6 @@ def main() -> None:
 
 
 def _hold_addresses() -> None:
-    """Against other deployments on this computer, while this process lives."""
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         claim.bind("\0" + os.environ["PERDURE_OPENSTACK_CLAIM"])
