@@ -98,7 +98,7 @@ def up(
             if not started:
                 narrator.say(f"{deployment.state.root} is already up.")
             try:
-                running = deployment.wait_ready(_Dispatcher(narrator).tell, narrator)
+                running = deployment.wait_ready(_StateReporter(narrator).report, narrator)
             except DeploymentError as error:
                 _stay_after_failure(deployment, narrator, error, attend=started and not detach)
                 raise typer.Exit(1) from None
@@ -170,12 +170,12 @@ def _stay_after_failure(
 
 def _attend(deployment: Deployment, narrator: ConsoleNarrator, running: Running) -> None:
     """Attends until the supervisor ends."""
-    told = _Dispatcher(narrator, running)
+    reporter = _StateReporter(narrator, running)
     supervisor = running.supervisor
     while supervisor.is_alive():
         current = deployment.state.running()
         if current is not None:
-            told.tell(current)
+            reporter.report(current)
         time.sleep(0.5)
     narrator.say("The deployment was stopped.")
 
@@ -194,21 +194,23 @@ def _leave(deployment: Deployment) -> None:
     say(f"Stopped in {time.monotonic() - began:.1f} s; `perdure up` resumes where it was.")
 
 
-class _Dispatcher:
-    def __init__(self, narrator: ConsoleNarrator, known: Running | None = None) -> None:
-        self._narrator = narrator
-        self._noted = known is not None
-        self._began = time.monotonic()
-        self._known = {row.name: (row.state, row.restarts) for row in known.services} if known else {}
+class _StateReporter:
+    """Says each change of a service's state once, and the notes of the deployment."""
 
-    def tell(self, running: Running) -> None:
+    def __init__(self, narrator: ConsoleNarrator, last: Running | None = None) -> None:
+        self._narrator = narrator
+        self._noted = last is not None
+        self._began = time.monotonic()
+        self._last = {row.name: (row.state, row.restarts) for row in last.services} if last else {}
+
+    def report(self, running: Running) -> None:
         if not self._noted:
             self._noted = True
             for note in running.notes:
                 self._narrator.say(f"Note: {note}")
         for row in running.services:
-            before = self._known.get(row.name)
-            self._known[row.name] = (row.state, row.restarts)
+            before = self._last.get(row.name)
+            self._last[row.name] = (row.state, row.restarts)
             if before == (row.state, row.restarts):
                 continue
             if row.settled:

@@ -32,11 +32,11 @@ from domain.accounts.pool import (
     PoolView,
     Room,
     belongs,
+    count_failures,
     decide,
     has_bound,
     has_free,
     moving,
-    reported_death,
     shows,
     waits,
 )
@@ -123,7 +123,7 @@ class PoolActivities(Activities):
             config=config,
             protected=self._read.settings.accounts_protected,
             room=room,
-            deaths=reported_death(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now()),
+            deaths=count_failures(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now()),
             token=f"{info.workflow_run_id}/{info.activity_id}",
         )
         if not (look.dry_run or has_free(view) or has_bound(view, thorough=thorough)):

@@ -17,8 +17,8 @@ from activities.loadbalancers.sets import SetActivities
 from activities.openstack.projects import Projects
 from engine.kube.store import Store
 
-ON_GROUND = (LoadBalancerActivities, MachineActivities, CloudActivities, SweepActivities)
-ACTIVITIES = (*ON_GROUND, SetActivities, ServiceActivities)
+FROM_CONTEXT = (LoadBalancerActivities, MachineActivities, CloudActivities, SweepActivities)
+ACTIVITIES = (*FROM_CONTEXT, SetActivities, ServiceActivities)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
@@ -31,5 +31,5 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     context = PassContext(kube, blocking, projects, settings, cache)
     writes = KubeActivities(kube, clients.temporal, clients.served, clients.wrote)
     services = ServiceActivities(kube, clients.served, settings, installation_of(settings), writes)
-    made = (*(each(context) for each in ON_GROUND), SetActivities(context, writes), services)
+    made = (*(each(context) for each in FROM_CONTEXT), SetActivities(context, writes), services)
     return [method for each in made for method in each.all()]

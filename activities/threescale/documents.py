@@ -50,8 +50,8 @@ class DocumentSubject(Subject[ActiveDoc]):
         if not name or name == spec.system_name:
             return {}
         renamed = self.resource.model_copy(update={"spec": spec.model_copy(update={"system_name": name})})
-        normalized = self.cache.siblings(renamed)
-        return {"wanted": any(not each.metadata.deleting and self.is_of_tenant(each) for each in normalized)}
+        named_so = self.cache.siblings(renamed)
+        return {"wanted": any(not each.metadata.deleting and self.is_of_tenant(each) for each in named_so)}
 
 
 class PolicySubject(Subject[CustomPolicyDefinition]):

@@ -22,13 +22,13 @@ class IneffectiveWrites:
 
     def refuse(self, write: Write) -> None:
         """Raises `Denied` for a write that was made too often."""
-        if self._made[_wakes_duplicates(write)] >= MOST:
+        if self._made[_key(write)] >= MOST:
             message = f"3scale accepts {write.method} {write.path}, but stores other values than were sent"
             raise Denied(f"{message}: {', '.join(sorted(write.fields)) or 'its state'}", code=KEPT_OTHERWISE)
 
     def made(self, write: Write) -> None:
-        self._made[_wakes_duplicates(write)] += 1
+        self._made[_key(write)] += 1
 
 
-def _wakes_duplicates(write: Write) -> str:
+def _key(write: Write) -> str:
     return json.dumps([write.slot, write.fields], sort_keys=True)

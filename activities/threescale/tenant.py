@@ -45,10 +45,10 @@ class TenantSubject(Subject[Tenant]):
 
     def _siblings(self) -> tuple[ObjectMeta, ...]:
         tenant, spec = self.resource, self.resource.spec
-        normalized = [*self._of_organization()]
+        candidates = [*self._of_organization()]
         named = self.cache.referring(Tenant, _secret_of(tenant)) if spec.tenant_secret_ref.name else ()
-        normalized += [each for each in named if _secret_of(each) == _secret_of(tenant)]
-        others = {each.metadata.uid: each.metadata for each in normalized if each.metadata.uid != tenant.metadata.uid}
+        candidates += [each for each in named if _secret_of(each) == _secret_of(tenant)]
+        others = {each.metadata.uid: each.metadata for each in candidates if each.metadata.uid != tenant.metadata.uid}
         return tuple(others.values())
 
     def _of_organization(self) -> tuple[Tenant, ...]:

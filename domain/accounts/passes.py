@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from domain.accounts.observed import AccountWorld, ClaimWorld
 from domain.accounts.organization import OrganizationKnown
-from domain.accounts.pool import Deaths, Room
+from domain.accounts.pool import FailedAccounts, Room
 from domain.decision import Action, Decision, Queue, World
 from domain.identity import Key
 from domain.model import Model
@@ -55,7 +55,7 @@ class PoolKnown(Model):
 
     unborn: tuple[str, ...] = ()
     died: tuple[str, ...] = ()
-    deaths: Deaths = Deaths()
+    deaths: FailedAccounts = FailedAccounts()
     bonds_seen: bool = False
 
 

@@ -53,7 +53,7 @@ class Room(Model):
     measured_at: datetime | None = None
 
 
-class Deaths(Model):
+class FailedAccounts(Model):
     names: tuple[str, ...] = ()
     last_at: datetime | None = None
 
@@ -73,7 +73,7 @@ class PoolView(Model):
     config: OperatorConfig
     protected: tuple[str, ...] = ()
     room: Room | None
-    deaths: Deaths = Deaths()
+    deaths: FailedAccounts = FailedAccounts()
     in_flight_limit: int = 5
     token: str = ""  # identifies the pass, the same in all its attempts
 
@@ -327,15 +327,15 @@ def has_bound(view: PoolView, *, thorough: bool) -> bool:
     return any((thorough or not account.status.claimed) and _offered(account, view) for account in bound)
 
 
-def reported_death(
-    deaths: Deaths, accounts: Iterable[Account], unborn: frozenset[str], died: frozenset[str], now: datetime
-) -> Deaths:
+def count_failures(
+    deaths: FailedAccounts, accounts: Iterable[Account], unborn: frozenset[str], died: frozenset[str], now: datetime
+) -> FailedAccounts:
     """Cleared when an Account got an AWS account.
 
     `unborn` are the members without one in the previous pass, `died` those reported as failed since. A missing Account
     is no failure, because people delete Accounts, too.
     """
     if any(account.spec.aws_account_id for account in accounts if account.metadata.name in unborn):
-        deaths = Deaths()
+        deaths = FailedAccounts()
     dead = tuple(sorted(died - set(deaths.names)))
-    return Deaths(names=(*deaths.names, *dead), last_at=now) if dead else deaths
+    return FailedAccounts(names=(*deaths.names, *dead), last_at=now) if dead else deaths

@@ -58,7 +58,7 @@ _EFFECTS = (
 
 
 def effect_of(code: str) -> Effect | None:
-    """What a scheduled event of this type does; None for types that nobody knows."""
+    """What a scheduled event of this type does; None for unknown types."""
     if not code.startswith("AWS_EC2_") or not schedules(code):
         return None
     return next((effect for piece, effect in _EFFECTS if piece in code), None)

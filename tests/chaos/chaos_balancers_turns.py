@@ -69,7 +69,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-# Calls that are under way while somebody dies, and have their effect all the same.
+# Calls in flight when a process is killed; they still take effect.
 _DEATHS = (
     "worker killed, effect comes later",
     "watcher killed meanwhile",
@@ -93,7 +93,7 @@ _FAULTS: dict[str, dict[str, object]] = {
 
 
 def _arm_calls(lab: BalancersLab, call: str, count: int, fault: str) -> Iterator[Struck]:
-    """Break the next calls of that kind, whoever makes them."""
+    """Break the next calls of that kind, from any process."""
     for _ in range(count):
         yield Struck(lab.disturb(call, **(_QUOTA[call.partition(" ")[0]] if fault == _FOR_QUOTA else _FAULTS[fault])))
 

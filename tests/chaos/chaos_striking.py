@@ -1,7 +1,7 @@
-"""Every kind of effect of some turns broken in one way: on which side of it who dies, or what is answered instead.
+"""Every kind of effect of some turns broken in one way: a process is killed before or after it, or its answer is replaced.
 
-The kinds of effects are armed all at once. Whoever dies does so as often as another effect is reached; those that are
-under way at the same time are struck by one death.
+All kinds of effects are armed at once. The process is killed at each effect that is reached; effects in flight at the
+same time are interrupted by one kill.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from localcloud.services import API_SERVER, TEMPORAL, THREESCALE
 
 WORKER, WATCHER = "worker", "watcher"
 _SERVERS = {"Temporal": TEMPORAL, "API server": API_SERVER, "3scale": THREESCALE}
-# Writes to Kubernetes: on which side of the effect who dies.
+# Writes to Kubernetes: the process is killed before or after the effect.
 WRITE_DEATHS = {
     "worker killed before the effect": Break.BEFORE,
     "worker killed after the effect": Break.AFTER,
@@ -110,7 +110,7 @@ def counted(kinds: Iterable[Iterable[str]]) -> dict[str, int]:
 
 
 def victim(fault: str) -> str:
-    """Who dies of a fault; empty if nobody."""
+    """The process that a fault kills; empty if none."""
     who, killed, _ = fault.partition(" killed")
     return _SERVERS.get(who, who) if killed else ""
 

@@ -29,7 +29,7 @@ from localcloud.aws.events_contract import EventFaultKind
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(900)]
 
 CONSUMER = "consumer"
-# Calls of AWS that are under way while somebody dies, and what is struck together.
+# Calls of AWS in flight when a process is killed, and effects interrupted together.
 UNDER_WAY_SECONDS, HELD_SECONDS = 4.0, 12.0
 TOGETHER_SECONDS = 0.5
 

@@ -48,7 +48,7 @@ TURNS: dict[str, tuple[tuple[Row, ...], int]] = {
 
 
 @dataclass(frozen=True)
-class Deaths:
+class FailedAccounts:
     """One case: the server dies at each of these rows, in one turn."""
 
     server: str
@@ -63,25 +63,25 @@ class Deaths:
         return f"{self.server}-{self.moment}-{self.turn}-{self.number}".replace(" ", "-")
 
 
-def _cases() -> Iterator[Deaths]:
+def _cases() -> Iterator[FailedAccounts]:
     for server, moments in DEATHS.items():
         for moment in moments:
             for turn, (rows, cases) in TURNS.items():
                 for number in range(cases):
-                    yield Deaths(server, moment, turn, rows[number::cases], number + 1)
+                    yield FailedAccounts(server, moment, turn, rows[number::cases], number + 1)
 
 
 SWEEP = tuple(_cases())
 
 
-def _marked(deaths: Deaths) -> object:
+def _marked(deaths: FailedAccounts) -> object:
     turn = "give back" if deaths.turn == "give back" else "take"
     return pytest.param(deaths, id=deaths.name, marks=pytest.mark.turn(turn))
 
 
 @pytest.mark.parametrize("deaths", [_marked(each) for each in SWEEP])
 def test_work_goes_on_although_a_server_dies_at_each_action(
-    lab: Lab, record: Record, record_property: Callable[[str, object], None], deaths: Deaths
+    lab: Lab, record: Record, record_property: Callable[[str, object], None], deaths: FailedAccounts
 ) -> None:
     record([effect for row in deaths.rows for effect in row], f"{deaths.server} killed, {deaths.moment}")
     begin = _BEGINNINGS[deaths.turn](lab)

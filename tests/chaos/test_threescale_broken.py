@@ -38,7 +38,7 @@ from tests.replay.recording import recording
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(1200)]
 
-# Calls to 3scale that are under way while somebody dies: done already, or to be done a moment later.
+# Calls to 3scale in flight when a process is killed: done already, or to be done a moment later.
 CALL_DEATHS = {
     "worker killed after the effect": True,
     "worker killed, effect comes later": False,
@@ -83,10 +83,10 @@ CLOUD, KUBERNETES = "calls to 3scale", "writes to Kubernetes"
 # moment, and Temporal's development server, on a computer with other work, does not come to an end of these.
 ANSWERED = (*((CLOUD, fault) for fault in CALL_ANSWERS), *((KUBERNETES, fault) for fault in WRITE_ANSWERS))
 AT_ONCE = 6
-# Who dies does so a dozen times in one turn if it is to be at each kind of effect: in the quarters of them, in as many
-# lives at once, which one death strikes together.
+# A process would have to be killed a dozen times in one turn to be killed at each kind of effect. So the kinds are
+# spread over four objects, whose calls one kill interrupts together.
 PARTS = 4
-# Who dies at calls, and at writes in the same way, does so at both in one life.
+# Kills at calls, and at writes in the same way, are made for one object.
 RIDING = {
     "worker killed after the effect": "worker killed after the effect",
     "worker killed, effect comes later": "worker killed, effect comes later",

@@ -26,15 +26,15 @@ from account_objects import (
 from activities.accounts.pool import rest_after
 from domain.accounts.config import OperatorConfig
 from domain.accounts.pool import (
-    Deaths,
+    FailedAccounts,
     PoolDecision,
     PoolView,
     Room,
     belongs,
     count,
+    count_failures,
     decide,
     moving,
-    reported_death,
     waits,
 )
 from domain.accounts.resources import Account, AccountClaim, AccountPoolStatus
@@ -416,7 +416,7 @@ def test_a_stalled_pool_writes_nothing_new_as_time_goes_by() -> None:
     ("dead", "minutes"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 16), (6, 32), (7, 60), (8, 60), (50, 60)]
 )
 def test_the_pause_doubles_from_one_minute_to_an_hour(dead: int, minutes: int) -> None:
-    deaths = Deaths(names=tuple(names("d", dead)), last_at=NOW)
+    deaths = FailedAccounts(names=tuple(names("d", dead)), last_at=NOW)
     until = NOW + timedelta(minutes=minutes)
     assert deaths.pause_until == until
     paused = decide(view(deaths=deaths), until - timedelta(seconds=1))
@@ -432,22 +432,22 @@ NOBODY: frozenset[str] = frozenset()
 
 
 def test_deaths_are_those_that_were_told_each_once() -> None:
-    gone = reported_death(Deaths(), [account(FIRST)], frozenset({FIRST, SECOND}), frozenset({SECOND}), NOW)
-    assert gone == Deaths(names=(SECOND,), last_at=NOW)
-    later = reported_death(gone, [account(FIRST)], frozenset({FIRST}), frozenset({SECOND}), NOW + timedelta(minutes=5))
+    gone = count_failures(FailedAccounts(), [account(FIRST)], frozenset({FIRST, SECOND}), frozenset({SECOND}), NOW)
+    assert gone == FailedAccounts(names=(SECOND,), last_at=NOW)
+    later = count_failures(gone, [account(FIRST)], frozenset({FIRST}), frozenset({SECOND}), NOW + timedelta(minutes=5))
     assert later == gone
 
 
 def test_an_account_that_a_person_deleted_is_no_death() -> None:
-    assert reported_death(Deaths(), [], frozenset({FIRST, SECOND}), NOBODY, NOW) == Deaths()
+    assert count_failures(FailedAccounts(), [], frozenset({FIRST, SECOND}), NOBODY, NOW) == FailedAccounts()
 
 
 def test_an_account_that_got_further_ends_the_mourning() -> None:
-    before = Deaths(names=(SECOND,), last_at=NOW)
+    before = FailedAccounts(names=(SECOND,), last_at=NOW)
     born = account(FIRST, spec={"awsAccountID": AWS_ID})
-    assert reported_death(before, [born], frozenset({FIRST}), NOBODY, NOW) == Deaths()
-    assert reported_death(before, [born], NOBODY, NOBODY, NOW) == before
-    assert reported_death(before, [born], frozenset({FIRST}), frozenset({"third"}), NOW).names == ("third",)
+    assert count_failures(before, [born], frozenset({FIRST}), NOBODY, NOW) == FailedAccounts()
+    assert count_failures(before, [born], NOBODY, NOBODY, NOW) == before
+    assert count_failures(before, [born], frozenset({FIRST}), frozenset({"third"}), NOW).names == ("third",)
 
 
 # --- matching ---

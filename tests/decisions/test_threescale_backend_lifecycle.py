@@ -164,7 +164,7 @@ def test_a_backend_that_is_mended_says_so_to_the_products_that_use_it() -> None:
     mends = decided(settled, found=changed.model_copy(update={"backend": other}), look=True)
     assert [each.method for each in mends.writes] == ["PUT"]
 
-    # Whoever dies now knows at the next look that it was mending.
+    # After a crash here, the next pass knows that a correction was in progress.
     mending = after(settled, mends.patch, mends.status)
     assert gateway_of(mending) == before
     assert decided(mending).reads
