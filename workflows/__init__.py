@@ -1,1 +1,1 @@
-"""How lifecycles run over time: the loop (`entity`), their declaration (`lifecycle`), and a module for each area."""
+"""How lifecycles run over time: the loop (`durable_driver`), how they are declared (`lifecycle`), a module per area."""

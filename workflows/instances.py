@@ -28,10 +28,10 @@ from domain.instances.event_delivery import (
     Outcome,
     Taken,
 )
+from domain.instances.event_topology_upkeep import KeepTopology, TopologyWorld
 from domain.instances.instance_decision import decide_instance, look_at
 from domain.instances.observed import InstanceWorld
 from domain.instances.passes import GroupWorld, LookAtGroup, SweepInstances, SweepWorld
-from domain.instances.topology_upkeep import KeepTopology, TopologyWorld
 from workflows.durable_driver import Entity
 from workflows.lifecycle import lifecycle
 from workflows.passes import Passes

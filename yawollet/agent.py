@@ -21,13 +21,13 @@ from pydantic import ValidationError
 
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
-from domain.loadbalancers.health import unmet
+from domain.loadbalancers.machine_health import unmet
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, Metric
 from domain.notices import Notice, normal, warning
 from engine.errors import ApiError, Conflict
 from engine.kube import JsonObject, KubeApi
+from engine.kube.informer_cache import Followed, Mirror
 from engine.kube.json import mapping
-from engine.kube.store import Followed, Mirror
 from yawollet import conditions, debugging, keepalived, measurements
 from yawollet.admin import EnvoyAdmin
 from yawollet.conditions import Finding

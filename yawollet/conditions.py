@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from domain.loadbalancers.health import CONFIG_READY, CONFIG_REJECTED, ENVOY_READY, ENVOY_UP_TO_DATE, KEEPALIVED_MASTER
+from domain.loadbalancers.machine_health import (
+    CONFIG_READY,
+    CONFIG_REJECTED,
+    ENVOY_READY,
+    ENVOY_UP_TO_DATE,
+    KEEPALIVED_MASTER,
+)
 from domain.loadbalancers.resources import MachineCondition
 from domain.model import Model
 from domain.resource import timestamp

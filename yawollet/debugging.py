@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from domain.loadbalancers.constants import AD_HOC_DEBUG_ANNOTATION, AD_HOC_DEBUG_KEY_ANNOTATION
-from domain.loadbalancers.go_texts import parse_bool
+from domain.loadbalancers.go_formats import parse_bool
 from domain.loadbalancers.resources import LoadBalancer
 from domain.model import Model
 from domain.notices import Notice, warning

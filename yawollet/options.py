@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from domain.loadbalancers.go_texts import parse_duration
+from domain.loadbalancers.go_formats import parse_duration
 from domain.model import Model
 
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - yawol's default; a machine's security group decides who comes in

@@ -18,7 +18,7 @@ from activities.aws.federated_access import FederatedActivities
 from activities.aws.federated_policy_validation import FederatedPolicyValidation
 from activities.aws.session import Sessions
 from activities.clients import Clients
-from engine.kube.store import Store
+from engine.kube.informer_cache import Store
 
 ACTIVITIES = (
     AwsActivities,

@@ -25,8 +25,8 @@ from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
 from engine.errors import Absent
 from engine.kube import CONFIG_MAP, JsonObject, KubeApi, leader_lock_holder
+from engine.kube.informer_cache import Followed, Mirror, Store, reached
 from engine.kube.json import mapping, text
-from engine.kube.store import Followed, Mirror, Store, reached
 from engine.pauses import held
 from engine.settings import Settings
 

@@ -31,7 +31,7 @@ from domain.accounts.force_release import FORCE_RELEASE, UNCLEANED, release_reas
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.passes import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account, AccountClaim
-from domain.accounts.status import release_failed, released
+from domain.accounts.state_conditions import release_failed, released
 from domain.runner import State
 from domain.writes import JsonPatch, Patch
 from engine.clock import now

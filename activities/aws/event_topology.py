@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, cast
 
 from activities.aws.session import Services
-from domain.instances.places import Place
-from domain.instances.takeover import cluster_of_queue, cluster_rule_name, rules_of_policy
-from domain.instances.topology import Queue, Rule, queue_arn_of, tags
-from domain.instances.topology_upkeep import (
+from domain.instances.event_topology import Queue, Rule, queue_arn_of, tags
+from domain.instances.event_topology_upkeep import (
     differing_attributes,
     missing_targets,
     provider_clusters,
     rule_differs,
     wanted,
 )
+from domain.instances.provider_queue_takeover import cluster_of_queue, cluster_rule_name, rules_of_policy
+from domain.instances.served_queues import Place
 from engine.errors import Absent, Denied, Invalid
 from engine.kube.json import mapping, sequence, text
 

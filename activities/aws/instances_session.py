@@ -15,7 +15,7 @@ from activities.aws.clients import Clients, held, mapped
 from activities.aws.errors import UNAUTHENTICATED, Call
 from activities.aws.session import NO_CREDENTIALS, Assumed, Services, require_account
 from domain.instances.names import partition_of
-from domain.instances.places import Place
+from domain.instances.served_queues import Place
 from engine.errors import Denied
 
 ROLE_SESSION = "perdure"

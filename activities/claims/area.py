@@ -29,7 +29,7 @@ from domain.claims.constants import IGNORED_VARIABLES
 from domain.claims.passes import Asked, ObjectWorld
 from domain.identity import Key
 from engine.kube.discovery import Discovery
-from engine.kube.store import Store
+from engine.kube.informer_cache import Store
 from engine.settings import present_variables
 from engine.temporal import open_with, tell, tell_open, wake, wake_open
 

@@ -30,8 +30,8 @@ from activities.inline_driver import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, status_conditions
 from domain.claims.claim_binding import lacks
 from domain.claims.claim_validation import Claim
+from domain.claims.json_objects import text_at
 from domain.claims.marks import Name, is_looked_after, may_end
-from domain.claims.objects import text_at
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve, idle
 from domain.claims.references import holder_of, key_of
 from domain.claims.status_conditions import SOON

@@ -13,14 +13,14 @@ from typing import cast
 from activities.claims.cache import ClaimCache, is_rendered_otherwise
 from activities.claims.expiry_queue import Ends
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, binder
+from domain.claims.deep_merge import TooDeep
 from domain.claims.faults import FAULTS
 from domain.claims.handle_matching import FreeHandles, Wanted, free_handle, may_fit_now
+from domain.claims.json_objects import JsonObject, text_at
 from domain.claims.marks import Name, is_unbound, name_of
-from domain.claims.merging import TooDeep
-from domain.claims.objects import JsonObject, text_at
 from domain.claims.references import holder_of
 from domain.claims.timestamps import end_of_handle
-from engine.kube.store import Listener
+from engine.kube.informer_cache import Listener
 
 UNTAKEN = 1.0
 # Seconds. Ends that become known within this time share one wake.

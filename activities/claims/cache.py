@@ -22,14 +22,14 @@ from domain.claims import (
 )
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
 from domain.claims.domain_names import DomainNames
+from domain.claims.json_objects import JsonObject, object_at, text_at
 from domain.claims.marks import Name, is_unbound
-from domain.claims.objects import JsonObject, object_at, text_at
-from domain.claims.providers import named_providers, providers_to_fetch
+from domain.claims.provider_resources import named_providers, providers_to_fetch
 from domain.claims.references import holder_of
 from domain.identity import Key, Kind
 from engine import kube
 from engine.kube import KubeApi
-from engine.kube.store import LONGEST_BEHIND, Followed, InformerCache, Listener, Store, reached
+from engine.kube.informer_cache import LONGEST_BEHIND, Followed, InformerCache, Listener, Store, reached
 from engine.settings import Settings
 
 Wake = Callable[[Key], Awaitable[None]]

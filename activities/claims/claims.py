@@ -22,8 +22,8 @@ from domain.claims.claim_lifecycle import (
 )
 from domain.claims.claim_validation import Claim
 from domain.claims.handle_lifecycle import Found
+from domain.claims.json_objects import JsonObject, text_at
 from domain.claims.marks import handle_name, is_deleting, is_left_alone, may_end, name_of
-from domain.claims.objects import JsonObject, text_at
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.references import holder_of
 from domain.claims.timestamps import end_of_detached, end_of_handle

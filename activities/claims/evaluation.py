@@ -10,11 +10,8 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from activities.claims.evaluator import EvaluationBug, EvaluationLimit, Evaluator
-from domain.claims.binding import plan_binding, plan_pool_handle
-from domain.claims.claim_pass import plan_claim
-from domain.claims.handle_pass import plan_handle
-from domain.claims.objects import JsonObject, text_at
-from domain.claims.plans import (
+from domain.claims.claim_evaluation import plan_claim
+from domain.claims.evaluator_interface import (
     BindingPlan,
     BindingQuestion,
     ClaimPlan,
@@ -25,6 +22,9 @@ from domain.claims.plans import (
     HandleQuestion,
     PoolQuestion,
 )
+from domain.claims.handle_binding import plan_binding, plan_pool_handle
+from domain.claims.handle_evaluation import plan_handle
+from domain.claims.json_objects import JsonObject, text_at
 from domain.claims.question import Question
 from domain.claims.timestamps import end_of_handle, passed
 from domain.model import Model

@@ -16,8 +16,8 @@ from activities.claims.expiry_batch import behind_the_others
 from activities.claims.managed_resources import Managed
 from activities.claims.object_writes import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims.json_objects import JsonObject, object_at, text_at
 from domain.claims.marks import handle_name, is_detached
-from domain.claims.objects import JsonObject, object_at, text_at
 from domain.claims.timestamps import born
 from domain.resource import parse_timestamp
 from engine.errors import ApiError, Conflict

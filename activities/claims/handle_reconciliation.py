@@ -21,8 +21,8 @@ from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.requester import Requesters
 from activities.inline_driver import Inline, Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.assignment import assign
 from domain.claims.claim_validation import VALIDATION_FAILED, Validate, Validated, faulty_plan
+from domain.claims.evaluator_interface import ClaimQuestion, Fault, HandlePlan, HandleQuestion
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_reconciliation import (
     CreateResource,
@@ -37,9 +37,9 @@ from domain.claims.handle_reconciliation import (
     UpdateResource,
     decide,
 )
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.passes import ObjectKnown, ObjectWorld, PassClaim, PassHandle
-from domain.claims.plans import ClaimQuestion, Fault, HandlePlan, HandleQuestion
+from domain.claims.provider_assignment import assign
 from domain.claims.write_backoff import rest_in
 from domain.decision import Decision
 from domain.identity import Key

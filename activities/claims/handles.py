@@ -22,8 +22,8 @@ from domain.claims.handle_lifecycle import (
     decide,
 )
 from domain.claims.handle_reconciliation import HandleEnded
+from domain.claims.json_objects import JsonObject
 from domain.claims.marks import is_left_alone
-from domain.claims.objects import JsonObject
 from domain.claims.passes import ObjectWorld, PassHandle
 from domain.claims.references import holder_of, key_of
 from domain.claims.timestamps import end_of_handle

@@ -15,11 +15,11 @@ from typing import NamedTuple, cast
 from activities.claims.cache import ClaimCache
 from domain.claims import RESOURCE_HANDLE
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
-from domain.claims.definitions import reference_of
+from domain.claims.evaluator_interface import Fault, Operations
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, without
 from domain.claims.linked_providers import recorded_reference
 from domain.claims.marks import is_deleting
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, without
-from domain.claims.plans import Fault, Operations
+from domain.claims.resource_definitions import reference_of
 from domain.identity import Kind
 from engine import kube
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid

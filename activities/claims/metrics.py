@@ -14,7 +14,7 @@ from functools import cache
 from prometheus_client import Counter
 
 from domain.claims import KINDS
-from domain.claims.objects import JsonObject, text_at
+from domain.claims.json_objects import JsonObject, text_at
 from domain.resource import parse_timestamp
 from engine import metrics
 from engine.metrics import Histogram, Listener, Step

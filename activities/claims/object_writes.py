@@ -12,10 +12,10 @@ from temporalio import activity
 
 from activities.activity_class import Activities
 from activities.claims.cache import ClaimCache
+from domain.claims.deep_merge import same
 from domain.claims.finalizers import is_in_hand, others_finalizers
+from domain.claims.json_objects import JsonObject, object_at, text_at
 from domain.claims.marks import is_deleting
-from domain.claims.merging import same
-from domain.claims.objects import JsonObject, object_at, text_at
 from domain.claims.writes import LetGo, PutObject, PutStatus, Stored
 from domain.identity import Kind
 from engine import kube

@@ -17,15 +17,15 @@ from activities.claims.tools import Tools
 from activities.gather import gathered
 from activities.inline_driver import Inline, effects_of
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, status_conditions
-from domain.claims.binding import new_handle
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.durations import whole_seconds
+from domain.claims.evaluator_interface import HandleBody, PoolQuestion
+from domain.claims.handle_binding import new_handle
 from domain.claims.handle_reconciliation import HandleWorld
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, with_metadata
 from domain.claims.marks import is_deleting
 from domain.claims.names import pool_handle_name
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, with_metadata
 from domain.claims.passes import ObjectKnown, ObjectWorld, PassPool, PoolWorld
-from domain.claims.plans import HandleBody, PoolQuestion
 from domain.claims.pool_plan import Scaling, pool_handle, rest, scaling_of, scaling_status
 from domain.claims.pool_replenishment import (
     DeleteHandle,

@@ -14,8 +14,8 @@ from typing import cast
 from activities.claims.object_writes import Writer
 from domain.claims import RESOURCE_PROVIDER
 from domain.claims.constants import EVENT_COMPONENT
-from domain.claims.merging import same
-from domain.claims.objects import JsonObject, object_at, text_at
+from domain.claims.deep_merge import same
+from domain.claims.json_objects import JsonObject, object_at, text_at
 from domain.claims.provider_conditions import vars_condition, with_vars_condition
 from engine import kube
 from engine.errors import Absent, ApiError, Conflict

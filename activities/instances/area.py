@@ -20,10 +20,10 @@ from activities.instances.state_verification import Checks
 from activities.instances.terminations import TerminationActivities
 from activities.instances.topology import TopologyActivities
 from activities.instances.webhook_notifications import NotificationActivities
-from domain.instances.places import places, with_queues
-from domain.instances.policy import ReactionPolicy
+from domain.instances.interruption_policy import ReactionPolicy
+from domain.instances.served_queues import places, with_queues
 from engine import slots
-from engine.kube.store import Store
+from engine.kube.informer_cache import Store
 
 # How often EC2 is asked about all instances in bulk, because events may be lost.
 SWEEP = timedelta(minutes=10)

@@ -26,7 +26,7 @@ from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance, BeatHook, Done, EndHook
 from domain.instances.event_verification import Facts, HookTiming, Question
 from domain.instances.names import InstanceKey
-from domain.instances.places import Place
+from domain.instances.served_queues import Place
 from engine.clock import now
 from engine.errors import Invalid
 

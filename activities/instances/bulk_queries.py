@@ -17,8 +17,8 @@ from activities.aws.session import Services
 from activities.instances.aws_queries import ServedPlaces
 from domain.instances.event_verification import Facts, Question
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
-from domain.instances.places import Place
 from domain.instances.resources import AWSMachine, Node
+from domain.instances.served_queues import Place
 from domain.model import Model
 from engine.errors import ApiError
 

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Sequence
 from activities.instances.cluster_accounts import ClusterAccounts
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, MACHINE_DEPLOYMENT, NODE
 from domain.instances.constants import DEPLOYMENT_LABEL, REPLACING_ANNOTATION
+from domain.instances.interruption_policy import ReactionPolicy
 from domain.instances.names import (
     GroupKey,
     InstanceKey,
@@ -25,16 +26,15 @@ from domain.instances.names import (
     instance_of_provider_id,
     region_of_provider_id,
 )
-from domain.instances.policy import ReactionPolicy
 from domain.instances.policy_selection import Choice, Selected, choose
 from domain.instances.replacements import Replacement, marked, replacement_of
 from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, MachineDeployment, Node
 from domain.reading import read_all
 from engine.errors import Unavailable
 from engine.kube import KubeApi
+from engine.kube.informer_cache import Followed, InformerCache, Mirror, Store
 from engine.kube.json import JsonObject, mapping, sequence, text
 from engine.kube.reflector import newer
-from engine.kube.store import Followed, InformerCache, Mirror, Store
 
 _NODES = Followed(NODE, without=frozenset({"images"}))
 _FIRST_LIST = 20.0

@@ -32,10 +32,10 @@ from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, Emptied, EmptyNode, FindNode, ReleaseNode, Taking
 from domain.instances.constants import CORDONED_ANNOTATION, DO_NOT_DISRUPT, TAINTED_ANNOTATION
 from domain.instances.disruption_budget import Turn
+from domain.instances.interruption_policy import Budgets, Draining, Reaction
 from domain.instances.names import instance_of_node
 from domain.instances.notices import on_each
 from domain.instances.observed import Emptying, KnownNode
-from domain.instances.policy import Budgets, Draining, Reaction
 from domain.instances.resources import Machine, Node
 from domain.notices import Notice, normal, warning
 from domain.refusal import without_request
@@ -43,8 +43,8 @@ from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping, sequence, text
-from engine.kube.sharing import SharedReading
-from engine.kube.workload import workload
+from engine.kube.shared_reads import SharedReading
+from engine.kube.workload_clusters import workload
 
 EVICT_AGAIN = 5.0
 _ATTEMPTS = 5

@@ -22,10 +22,10 @@ from domain.instances import EC2_INSTANCE
 from domain.instances.actions import CountRefuted, LookAtInstance
 from domain.instances.constants import STATE_LABEL
 from domain.instances.instance_lifecycle import patch_for
+from domain.instances.interruption_policy import ReactionPolicy
 from domain.instances.labels import recalled
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.observed import InstanceMemory, InstanceWorld
-from domain.instances.policy import ReactionPolicy
 from domain.instances.policy_selection import selected
 from domain.instances.resources import AWSMachine, AWSMachinePool, Node
 from domain.writes import JsonPatch

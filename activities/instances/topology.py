@@ -19,8 +19,8 @@ from activities.aws.event_topology import EventTopology
 from activities.aws.session import Services
 from domain.decision import Decision, Outcome
 from domain.instances import EVENT_TOPOLOGY
-from domain.instances.places import Place
-from domain.instances.topology_upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopology, TopologyWorld, place_of_key
+from domain.instances.event_topology_upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopology, TopologyWorld, place_of_key
+from domain.instances.served_queues import Place
 from domain.model import Model
 from engine.clock import now
 from engine.errors import ApiError

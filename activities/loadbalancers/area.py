@@ -15,7 +15,7 @@ from activities.loadbalancers.pass_context import PassContext
 from activities.loadbalancers.services import ServiceActivities
 from activities.loadbalancers.sets import SetActivities
 from activities.openstack.projects import Projects
-from engine.kube.store import Store
+from engine.kube.informer_cache import Store
 
 FROM_CONTEXT = (LoadBalancerActivities, MachineActivities, CloudActivities, SweepActivities)
 ACTIVITIES = (*FROM_CONTEXT, SetActivities, ServiceActivities)

@@ -22,7 +22,7 @@ from activities.openstack.steps import await_server, carry_out
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
 from domain.loadbalancers.balancer_world import LookAtBalancer, SeenBalancer
 from domain.loadbalancers.cloud import steps
-from domain.loadbalancers.cloud.changes import Brought
+from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.machine.actions import AwaitServer, LookAtMachine, SeenMachine
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine

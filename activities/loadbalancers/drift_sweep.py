@@ -21,7 +21,12 @@ from activities.openstack.observation import ProjectCloud, observe_project
 from activities.openstack.session import Project
 from activities.replaced_operator import HELD_FOR
 from domain.loadbalancers import LOAD_BALANCER
-from domain.loadbalancers.cloud.sweep import difference_of_balancer, difference_of_machine, orphans, to_be_compared
+from domain.loadbalancers.cloud.drift_sweep import (
+    difference_of_balancer,
+    difference_of_machine,
+    orphans,
+    to_be_compared,
+)
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
 from domain.loadbalancers.passes import SweepKnown, SweepProjects, SweptProjects
 from domain.loadbalancers.project import ProjectReference

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from datetime import datetime
 
-from domain.loadbalancers.fleet import Fleet, Report, fleet_that_reported, report_of
-from domain.loadbalancers.health import Timings
+from domain.loadbalancers.fleet_silence import Fleet, Report, fleet_that_reported, report_of
+from domain.loadbalancers.machine_health import Timings
 from domain.loadbalancers.resources import LoadBalancerMachine
 from engine.kube.json import JsonObject, text
 

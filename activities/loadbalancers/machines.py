@@ -8,7 +8,7 @@ from activities.replaced_operator import HELD_FOR
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.cloud.served import ServedBalancer
-from domain.loadbalancers.fleet import AskFleet, Fleet
+from domain.loadbalancers.fleet_silence import AskFleet, Fleet
 from domain.loadbalancers.machine.actions import GrantAccess, RevokeAccess
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine

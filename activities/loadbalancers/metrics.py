@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY, Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from domain.loadbalancers.cloud.sweep import Orphan
+from domain.loadbalancers.cloud.drift_sweep import Orphan
 from domain.model import Model
 
 SWEEPS_TOLD = 2

@@ -13,8 +13,8 @@ from activities.loadbalancers.replaced_operator import Predecessor
 from activities.openstack.projects import Projects
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.fleet import AskFleet, Fleet
-from domain.loadbalancers.health import Timings
+from domain.loadbalancers.fleet_silence import AskFleet, Fleet
+from domain.loadbalancers.machine_health import Timings
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import selects
 from domain.pause_and_retry import is_paused

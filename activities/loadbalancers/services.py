@@ -37,7 +37,7 @@ from engine.errors import Absent, Denied, Invalid
 from engine.kube import EVENT, NODE, KubeApi
 from engine.kube.events import Said, Subject, event, lasting_name, named, record
 from engine.kube.json import JsonObject, text
-from engine.kube.sharing import SharedReading
+from engine.kube.shared_reads import SharedReading
 from engine.pauses import held
 from engine.settings import Settings
 

@@ -10,7 +10,7 @@ from activities.kube import KubeActivities
 from activities.loadbalancers.pass_context import PassContext
 from activities.replaced_operator import HELD_FOR
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.fleet import AskFleet
+from domain.loadbalancers.fleet_silence import AskFleet
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import machine_document, machines_of, selects

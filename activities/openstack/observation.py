@@ -20,7 +20,7 @@ from typing import Generic, Protocol, TypeVar
 
 from activities.openstack import responses
 from activities.openstack.session import Api, Project
-from domain.loadbalancers.addresses import same_address
+from domain.loadbalancers.cloud.deletion import remove_load_balancer
 from domain.loadbalancers.cloud.load_balancer import security_groups_of
 from domain.loadbalancers.cloud.objects import (
     CloudPort,
@@ -31,8 +31,8 @@ from domain.loadbalancers.cloud.objects import (
     Server,
     ServerGroup,
 )
-from domain.loadbalancers.cloud.removal import remove_load_balancer
 from domain.loadbalancers.cloud.steps import DeleteSecurityGroup
+from domain.loadbalancers.ip_addresses import same_address
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.errors import Absent

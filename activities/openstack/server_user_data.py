@@ -11,7 +11,7 @@ import binascii
 import time
 from datetime import timedelta
 
-from domain.loadbalancers.machine.access import Credentials, is_token_of, kubeconfig
+from domain.loadbalancers.machine.api_access import Credentials, is_token_of, kubeconfig
 from domain.loadbalancers.machine.user_data import MachineSettings, user_data
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.errors import Invalid, Pending

@@ -13,7 +13,7 @@ from activities.threescale.effects import Effects
 from activities.threescale.pass_context import PassContext
 from activities.threescale.passes import PassActivities
 from activities.threescale.tenant_concurrency import Tenants
-from engine.kube.store import Store
+from engine.kube.informer_cache import Store
 
 CALL_TIMEOUT = timedelta(seconds=30)
 ACTIVITIES = (PassActivities, Effects, SweepActivities)

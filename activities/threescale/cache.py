@@ -18,8 +18,8 @@ from domain.threescale import CUSTOM_KINDS
 from domain.threescale.reference_names import called, known_as, refers_to
 from engine.errors import Unavailable
 from engine.kube import KubeApi
+from engine.kube.informer_cache import Followed, InformerCache, Store, reached
 from engine.kube.json import JsonObject, text
-from engine.kube.store import Followed, InformerCache, Store, reached
 
 # Seconds, longer than any list takes: a kind not listed by then is denied, or the API server does not answer.
 LISTED = 60.0

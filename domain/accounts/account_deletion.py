@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.access import access_to, customers_key
+from domain.accounts.account_access import access_to, customers_key
 from domain.accounts.actions.account_access import Access
 from domain.accounts.actions.account_creation import AwaitAccount
 from domain.accounts.actions.iam_identities import DeleteIdentities

@@ -37,7 +37,7 @@ from domain.accounts.pending_verification import (
     quotas_of_ready_account,
     to_pending_verification,
 )
-from domain.accounts.present_conditions import with_account_conditions
+from domain.accounts.problem_conditions import with_account_conditions
 from domain.accounts.region_initialization import (
     Done,
     entered_at,
@@ -47,7 +47,7 @@ from domain.accounts.region_initialization import (
     regions_done,
 )
 from domain.accounts.resources import PROGRESSING_STATES, AccountState
-from domain.accounts.status import failure_of, released, with_condition
+from domain.accounts.state_conditions import failure_of, released, with_condition
 from domain.decision import Action, Decision, Outcome
 from domain.pause_and_retry import retry_wanted
 from domain.resource import condition_of

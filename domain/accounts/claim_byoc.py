@@ -21,7 +21,7 @@ from domain.accounts.force_release import FORCE_RELEASE, release_reason, release
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.observed import ClaimWorld, key_fault
 from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, AccountState, ClaimState
-from domain.accounts.status import TRUE, failure_of, lifted, with_claim_state, with_latest
+from domain.accounts.state_conditions import TRUE, failure_of, lifted, with_claim_state, with_latest
 from domain.decision import Action, Decision
 from domain.resource import condition_of
 from domain.writes import Delete

@@ -23,9 +23,9 @@ from domain.accounts.config import key_faults
 from domain.accounts.force_release import release_reason
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.observed import ClaimWorld
-from domain.accounts.present_conditions import with_claim_conditions, with_secret_condition
+from domain.accounts.problem_conditions import with_claim_conditions, with_secret_condition
 from domain.accounts.resources import Account, ClaimState
-from domain.accounts.status import with_claim_state
+from domain.accounts.state_conditions import with_claim_state
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType
 from domain.resource import condition_of

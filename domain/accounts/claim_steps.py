@@ -7,7 +7,7 @@ from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import Account, AccountClaim, ClaimState
-from domain.accounts.status import with_claim_state
+from domain.accounts.state_conditions import with_claim_state
 from domain.decision import Decision
 from domain.pause_and_retry import paused, retry_wanted
 from domain.writes import JsonPatch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.access import access_to
+from domain.accounts.account_access import access_to
 from domain.accounts.actions.account_access import Access
 from domain.accounts.actions.iam_identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.naming import secret_of

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.access import customers_key
+from domain.accounts.account_access import customers_key
 from domain.accounts.actions.iam_identities import EnsureSupportRole
 from domain.accounts.actions.region_initialization import ListRegions
 from domain.accounts.credentials import admin_user, refused_by_iam, secret_recorded, support_role
@@ -25,7 +25,7 @@ from domain.accounts.region_initialization import (
     wanted_regions,
 )
 from domain.accounts.resources import AccountClaim, AccountState
-from domain.accounts.status import lifted, with_latest
+from domain.accounts.state_conditions import lifted, with_latest
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType, Refusal
 

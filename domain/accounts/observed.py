@@ -19,7 +19,7 @@ from domain.accounts.resources import (
     ClaimState,
     ServiceQuota,
 )
-from domain.accounts.status import with_account_state, with_claim_state, with_condition, with_failure
+from domain.accounts.state_conditions import with_account_state, with_claim_state, with_condition, with_failure
 from domain.decision import Action, Decision
 from domain.model import Model
 from domain.object_world import ObjectWorld

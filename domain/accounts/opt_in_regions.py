@@ -18,7 +18,7 @@ from domain.accounts.config import OperatorConfig
 from domain.accounts.observed import AccountWorld
 from domain.accounts.pending_status import with_news
 from domain.accounts.resources import Account, AccountState, AccountStatus, OptInRegion
-from domain.accounts.status import with_condition
+from domain.accounts.state_conditions import with_condition
 from domain.decision import Decision
 from domain.pause_and_retry import paused
 

@@ -16,7 +16,7 @@ from domain.accounts.observed import AccountWorld
 from domain.accounts.region_initialization import entered_at
 from domain.accounts.resources import Account, AccountState, AccountStatus
 from domain.accounts.service_quotas import Raising, denied_again, expanded, raising, told, wanted, with_manual_actions
-from domain.accounts.status import with_account_state
+from domain.accounts.state_conditions import with_account_state
 from domain.decision import Action, Decision
 from domain.resource import condition_of
 from domain.writes import Patch

@@ -24,7 +24,7 @@ from domain.accounts.resources import (
     AccountState,
     ServiceQuota,
 )
-from domain.accounts.status import TRUE
+from domain.accounts.state_conditions import TRUE
 from domain.decision import Outcome
 from domain.model import Model
 from domain.pause_and_retry import paused

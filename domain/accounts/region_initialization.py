@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from domain.accounts.access import access_to
+from domain.accounts.account_access import access_to
 from domain.accounts.actions.region_initialization import InitializeRegion, ListRegions
 from domain.accounts.constants import REGION_INITIALIZATION_TIMEOUT
 from domain.accounts.observed import AccountWorld

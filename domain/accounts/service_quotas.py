@@ -22,7 +22,7 @@ from domain.accounts.pending_status import ACCOUNT_WIDE, Quotas, quotas_of, with
 from domain.accounts.quota_codes import SERVICE_OF, VCPUS
 from domain.accounts.region_initialization import list_regions
 from domain.accounts.resources import Account, AccountSpec, AccountStatus, ServiceQuota
-from domain.accounts.status import with_condition
+from domain.accounts.state_conditions import with_condition
 from domain.decision import Action
 from domain.model import Model
 from domain.resource import condition_of, parse_timestamp

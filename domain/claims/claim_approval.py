@@ -6,7 +6,7 @@ A claim with a handle counts as approved: a provider that requires approval from
 from __future__ import annotations
 
 from domain.claims.constants import APPROVAL_PENDING_MESSAGE
-from domain.claims.objects import JsonObject, object_at, text_at, value_at, without
+from domain.claims.json_objects import JsonObject, object_at, text_at, value_at, without
 from domain.claims.resources.shared import ApprovalState
 
 # Status fields from the handle, absent before the approval.

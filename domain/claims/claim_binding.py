@@ -19,13 +19,13 @@ from domain.claims import RESOURCE_CLAIM, status_conditions
 from domain.claims.claim_lifecycle import BIND, ends_with_others
 from domain.claims.claim_validation import Claim, not_begun, notices, to_validate
 from domain.claims.durations import UnreadableDuration, parse_duration
+from domain.claims.evaluator_interface import ClaimPlan, Fault, HandlePlan
 from domain.claims.handle_lifecycle import RECONCILING, disturbed
 from domain.claims.handle_matching import Wanted, WantedResource
 from domain.claims.handle_reconciliation import begun_with, reconciled
+from domain.claims.json_objects import GivenObject, JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.lifespan import Terms, bound_status
 from domain.claims.marks import is_left_alone, is_looked_after
-from domain.claims.objects import GivenObject, JsonObject, object_at, objects_at, text_at, value_at, without
-from domain.claims.plans import ClaimPlan, Fault, HandlePlan
 from domain.claims.references import handle_reference
 from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.timestamps import born, end_of_handle

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from domain.claims.merging import merge, schema_defaults
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.providers import Scene, reference
+from domain.claims.deep_merge import merge, schema_defaults
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.provider_resources import Scene, reference
 
 
 def with_defaults(scene: Scene, provider_names: Sequence[str]) -> list[JsonObject]:

@@ -15,12 +15,12 @@ from typing import ClassVar
 from domain.claims import RESOURCE_CLAIM, status_conditions
 from domain.claims.claim_validation import Claim, not_begun, notices, to_validate, validate
 from domain.claims.domain_names import DomainNames
+from domain.claims.evaluator_interface import Halt
 from domain.claims.finalizers import others_finalizers
 from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, Finding, ObserveAgain, disturbed
 from domain.claims.handle_reconciliation import HandleEnded, reconciled
+from domain.claims.json_objects import GivenObject, JsonObject, object_at, without
 from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone, is_looked_after, name_of
-from domain.claims.objects import GivenObject, JsonObject, object_at, without
-from domain.claims.plans import Halt
 from domain.claims.references import holder_of
 from domain.claims.timestamps import agreed_end, ahead, end_of_detached, end_of_handle, passed
 from domain.claims.writes import ClaimsAction, PutStatus, Stored, let_go

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from domain.claims.objects import JsonObject, object_at, objects_at, present, value_at, without
+from domain.claims.json_objects import JsonObject, object_at, objects_at, present, value_at, without
 
 _COPIED = ("healthy", "ready", "summary")
 

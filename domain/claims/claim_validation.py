@@ -17,9 +17,10 @@ from pydantic import SkipValidation
 from domain.claims import RESOURCE_CLAIM, status_conditions
 from domain.claims.domain_names import DomainNames
 from domain.claims.durations import UnreadableMoment
+from domain.claims.evaluator_interface import ClaimPlan, Fault, Halt
 from domain.claims.finalizers import in_hand
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.objects import (
+from domain.claims.json_objects import (
     GivenObject,
     JsonObject,
     object_at,
@@ -29,7 +30,6 @@ from domain.claims.objects import (
     with_metadata,
     with_spec,
 )
-from domain.claims.plans import ClaimPlan, Fault, Halt
 from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.status_conditions import shown_validation_errors
 from domain.claims.timestamps import start_of

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from domain.claims.definitions import DefinitionError
+from domain.claims.deep_merge import TooDeep
 from domain.claims.durations import UnreadableDuration, UnreadableMoment
-from domain.claims.merging import TooDeep
-from domain.claims.plans import Fault
-from domain.claims.providers import ProviderError, ProviderMissing
+from domain.claims.evaluator_interface import Fault
+from domain.claims.provider_resources import ProviderError, ProviderMissing
+from domain.claims.resource_definitions import DefinitionError
 from domain.claims.templates import TemplateError
 from domain.claims.update_filters import BadPattern
 

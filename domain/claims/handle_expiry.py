@@ -12,12 +12,12 @@ from datetime import datetime
 
 from domain.claims.claim_status import mirrored_lifespan
 from domain.claims.durations import UnreadableMoment, in_one_unit, parse_moment, whole_seconds
+from domain.claims.evaluator_interface import Fault
 from domain.claims.faults import told
+from domain.claims.json_objects import JsonObject, object_at, text_at, value_at, without
 from domain.claims.lifespan import FirstReady, SettledEnd, Terms, Wish, first_ready, settled_end, shown
 from domain.claims.lifespan_templates import handle_terms
-from domain.claims.objects import JsonObject, object_at, text_at, value_at, without
-from domain.claims.plans import Fault
-from domain.claims.providers import Scene
+from domain.claims.provider_resources import Scene
 from domain.claims.timestamps import end_of_handle, passed, requested_end_of
 from domain.model import Model
 from domain.resource import timestamp

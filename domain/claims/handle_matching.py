@@ -23,10 +23,10 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from domain.claims.constants import NEAR_EXPIRY
+from domain.claims.deep_merge import TooDeep, contains
 from domain.claims.domain_names import DomainNames
+from domain.claims.json_objects import JsonObject, object_at, objects_at, paused, text_at, value_at
 from domain.claims.marks import is_deleting, is_left_alone
-from domain.claims.merging import TooDeep, contains
-from domain.claims.objects import JsonObject, object_at, objects_at, paused, text_at, value_at
 from domain.claims.timestamps import born, end_of_handle
 from domain.claims.update_filters import differences, matches
 

@@ -21,13 +21,13 @@ from pydantic import SerializeAsAny, SkipValidation
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.constants import LIFESPAN_END_CHANGED, LIFESPAN_END_CLEARED, LIFESPAN_EVENT_ACTION
+from domain.claims.deep_merge import same
 from domain.claims.domain_names import DomainNames
+from domain.claims.evaluator_interface import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.faults import each_once, summed
 from domain.claims.finalizers import in_hand
-from domain.claims.merging import same
-from domain.claims.objects import GivenObject, JsonObject, object_at, objects_at, text_at, with_metadata, with_spec
+from domain.claims.json_objects import GivenObject, JsonObject, object_at, objects_at, text_at, with_metadata, with_spec
 from domain.claims.passes import Cadence, ObjectKnown
-from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.references import key_of
 from domain.claims.stalled_condition import with_handles_stalled, with_stalled
 from domain.claims.timestamps import end_of_handle, passed

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.claims.merging import merge, same
-from domain.claims.objects import JsonObject, object_at, objects_at, only, text_at, value_at
-from domain.claims.providers import Scene, provider_name, reference
+from domain.claims.deep_merge import merge, same
+from domain.claims.json_objects import JsonObject, object_at, objects_at, only, text_at, value_at
+from domain.claims.provider_resources import Scene, provider_name, reference
 from domain.model import Model
 
 

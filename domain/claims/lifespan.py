@@ -26,7 +26,7 @@ from domain.claims.durations import (
     parse_duration,
     whole_seconds,
 )
-from domain.claims.objects import JsonObject, present, text_at
+from domain.claims.json_objects import JsonObject, present, text_at
 from domain.model import Model
 from domain.resource import timestamp
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from domain.claims.json_objects import JsonObject, object_at, text_at
 from domain.claims.lifespan import Terms, terms_of
-from domain.claims.objects import JsonObject, object_at, text_at
-from domain.claims.providers import Scene
+from domain.claims.provider_resources import Scene
 
 FIELDS = ("default", "maximum", "relativeMaximum")
 

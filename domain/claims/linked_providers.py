@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at
-from domain.claims.providers import ProviderError, Scene, link_resource_name, links, provider_name
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at
+from domain.claims.provider_resources import ProviderError, Scene, link_resource_name, links, provider_name
 from domain.model import Model
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from domain.claims import constants
-from domain.claims.merging import same
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.providers import Scene, default_value
+from domain.claims.deep_merge import same
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.provider_resources import Scene, default_value
 from domain.claims.schema_validation import SchemaError, violation
 from domain.claims.templates import TemplateError
 from domain.model import Model

@@ -25,8 +25,8 @@ from pydantic import JsonValue
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
 from domain.claims.durations import UnreadableMoment, parse_moment, whole_seconds
+from domain.claims.json_objects import JsonObject, object_at, paused, present, text_at, value_at
 from domain.claims.marks import is_deleting
-from domain.claims.objects import JsonObject, object_at, paused, present, text_at, value_at
 from domain.claims.resources.shared import ScalingState
 from domain.claims.timestamps import born
 from domain.decision import earliest

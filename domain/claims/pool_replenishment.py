@@ -18,11 +18,11 @@ from typing import ClassVar
 from domain.claims import RESOURCE_POOL, status_conditions
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
+from domain.claims.evaluator_interface import Fault
 from domain.claims.finalizers import in_hand
+from domain.claims.json_objects import GivenObject, JsonObject, object_at
 from domain.claims.marks import is_deleting, is_left_alone
-from domain.claims.objects import GivenObject, JsonObject, object_at
 from domain.claims.passes import ObjectWorld, PoolKnown
-from domain.claims.plans import Fault
 from domain.claims.pool_plan import NewHandle, PoolHandle, PoolPlan, Scaling, plan, pool_status, wants_of
 from domain.claims.stalled_condition import with_stalled
 from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus, let_go

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.claims.objects import JsonObject, object_at
-from domain.claims.plans import Fault
+from domain.claims.evaluator_interface import Fault
+from domain.claims.json_objects import JsonObject, object_at
 from domain.claims.stalled_condition import condition_at, with_fault
 from domain.claims.templates.renderer import is_rendered_when_used
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.claims.domain_names import DomainNames
-from domain.claims.objects import JsonObject
+from domain.claims.json_objects import JsonObject
 from domain.model import Model
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from domain.claims.domain_names import DomainNames
-from domain.claims.objects import JsonObject, object_at, text_at
+from domain.claims.json_objects import JsonObject, object_at, text_at
 from domain.identity import Key, Kind
 
 

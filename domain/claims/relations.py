@@ -26,10 +26,10 @@ from domain.claims import (
 )
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION, RESOURCE_FIELD_MANAGER
 from domain.claims.domain_names import DomainNames
+from domain.claims.json_objects import object_at, objects_at, paused, text_at, value_at
 from domain.claims.linked_providers import recorded_reference
 from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone, is_unbound
-from domain.claims.objects import object_at, objects_at, paused, text_at, value_at
-from domain.claims.providers import links, named_providers
+from domain.claims.provider_resources import links, named_providers
 from domain.claims.references import holder_of
 from domain.identity import Kind
 from domain.pause_and_retry import ABANDONED, RETRIED

@@ -19,8 +19,8 @@ from pydantic import JsonValue
 from referencing import Registry
 
 from domain.claims import constants
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.providers import Scene
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.provider_resources import Scene
 from domain.claims.templates import TemplateError, renderer
 
 # The text contains value and schema; a status must stay far below etcd's limit of 1.5 MB.

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from domain.claims.evaluator_interface import Fault
 from domain.claims.faults import summed
-from domain.claims.objects import JsonObject, objects_at, text_at, without
-from domain.claims.plans import Fault
+from domain.claims.json_objects import JsonObject, objects_at, text_at, without
 from domain.resource import timestamp
 
 STALLED = "Stalled"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
+from domain.claims.evaluator_interface import ClaimPlan, Fault, Halt, HandlePlan
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.pool_plan import PoolHandle, Wants
 from domain.decision import Decision, Outcome, earliest
 

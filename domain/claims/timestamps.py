@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.claims.durations import EARLIEST, UnreadableMoment, parse_moment
-from domain.claims.objects import JsonObject, text_at, value_at
+from domain.claims.json_objects import JsonObject, text_at, value_at
 
 
 def start_of(claim: JsonObject) -> datetime:

@@ -20,7 +20,7 @@ import regex
 from pydantic import JsonValue
 
 from domain.claims.constants import DEFAULT_ALLOWED_OPS
-from domain.claims.merging import DEEPEST, TooDeep
+from domain.claims.deep_merge import DEEPEST, TooDeep
 
 Op = Literal["add", "remove", "replace"]
 

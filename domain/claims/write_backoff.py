@@ -12,8 +12,8 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from domain.claims.objects import JsonObject
-from domain.claims.plans import Operations
+from domain.claims.evaluator_interface import Operations
+from domain.claims.json_objects import JsonObject
 from domain.model import Model
 
 AT_ONCE = 5

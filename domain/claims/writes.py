@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeVar
 
+from domain.claims.deep_merge import same
 from domain.claims.domain_names import DomainNames
 from domain.claims.finalizers import is_in_hand, others_finalizers
-from domain.claims.merging import same
-from domain.claims.objects import GivenObject, JsonObject, object_at, text_at, with_metadata
+from domain.claims.json_objects import GivenObject, JsonObject, object_at, text_at, with_metadata
 from domain.decision import Action, Queue, World
 from domain.identity import Kind
 from domain.model import Model

@@ -25,9 +25,9 @@ from domain.instances.event_record import (
     uncordoned,
 )
 from domain.instances.event_verification import Facts, HookTiming, Question
+from domain.instances.interruption_policy import CauseSort, Draining, Reaction, Taint
 from domain.instances.notices import on_each
 from domain.instances.observed import FIND_NODE, Emptying, InstanceWorld, KnownNode
-from domain.instances.policy import CauseSort, Draining, Reaction, Taint
 from domain.instances.replacements import Replacement, Unreplaced
 from domain.model import Model
 from domain.notices import Reported, warning

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 
 from domain.instances import constants as c
-from domain.instances.envelope import (
+from domain.instances.event_envelope import (
     ACCOUNT,
     REGION,
     Fields,
@@ -30,8 +30,8 @@ from domain.instances.envelope import (
 )
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.health_events import affected, moment
+from domain.instances.message_unwrapping import Fault, Message, Notice, NotJsonError, Part, Unwrapped, decoded, unwrap
 from domain.instances.scheduled_maintenance import scheduled
-from domain.instances.transport import Fault, Message, Notice, NotJsonError, Part, Unwrapped, decoded, unwrap
 from domain.model import Model
 
 _ACTIONS = ("terminate", "stop", "hibernate")

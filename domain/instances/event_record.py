@@ -18,8 +18,8 @@ from domain.instances.event_ordering import Ask, LastState, place
 from domain.instances.event_routing import instance_of
 from domain.instances.event_verification import ASK_AGAIN, Facts, may_be_late
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
+from domain.instances.interruption_policy import Reaction
 from domain.instances.names import InstanceKey
-from domain.instances.policy import Reaction
 from domain.model import Model
 
 _REMEMBERED_KEYS = 256

@@ -33,12 +33,12 @@ from domain.instances.interruption_causes import (
     standing_interruptions,
     standing_planned,
 )
+from domain.instances.interruption_policy import Reaction
 from domain.instances.labels import label_patch
 from domain.instances.lifecycle_hooks import HookWork
 from domain.instances.notices import about, on_each
 from domain.instances.observed import InstanceWorld
 from domain.instances.phases import InstancePhase, phase_of
-from domain.instances.policy import Reaction
 from domain.instances.reactions import (
     awaits_replacement,
     end_replacement,

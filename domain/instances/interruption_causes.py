@@ -28,7 +28,7 @@ from domain.instances.event_verification import (
     verify_stop,
 )
 from domain.instances.events import EventKind, InstanceState
-from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.scheduled_maintenance import Effect, begins_at, effect_of, expedited, scheduled_cause
 from domain.model import Model
 

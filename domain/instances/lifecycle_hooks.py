@@ -17,8 +17,8 @@ from typing import Literal
 from domain.instances.actions import BeatHook, Because, EndHook
 from domain.instances.event_record import HeldHook
 from domain.instances.event_verification import DEFAULT_TIMING, Verdict, verify_hook
+from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.observed import InstanceWorld
-from domain.instances.policy import Reaction, ReactionPolicy
 from domain.model import Model
 
 

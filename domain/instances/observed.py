@@ -16,10 +16,10 @@ from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.event_record import InstanceRecord, answered, fold, hear, opened
 from domain.instances.event_verification import STOPPED_STATES, Facts, HookTiming
 from domain.instances.events import InstanceEvent
+from domain.instances.interruption_policy import ReactionPolicy
 from domain.instances.labels import recalled
 from domain.instances.names import InstanceKey
 from domain.instances.periodic_resync import missed_events
-from domain.instances.policy import ReactionPolicy
 from domain.instances.replacements import Replacement, Unreplaced
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
 from domain.model import Model

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from domain.instances.event_topology import Topology, rule_arn_of, topology
 from domain.instances.names import partition_of
-from domain.instances.places import Place
-from domain.instances.topology import Topology, rule_arn_of, topology
+from domain.instances.served_queues import Place
 from domain.schema import Document
 
 CONSUME = (

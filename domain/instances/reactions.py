@@ -29,10 +29,10 @@ from domain.instances.actions import (
 from domain.instances.event_verification import Question, Verdict, may_be_late
 from domain.instances.events import InstanceState
 from domain.instances.interruption_causes import OF_STATES, Cause, unlisted_plans
+from domain.instances.interruption_policy import Reaction, Taint, Tainting
 from domain.instances.lifecycle_hooks import HookWork, served, work_for_hook
 from domain.instances.notices import about, about_node, on_each
 from domain.instances.observed import InstanceWorld
-from domain.instances.policy import Reaction, Taint, Tainting
 from domain.instances.replacements import deployment_of, is_replaced
 from domain.instances.resources import Machine, Node
 from domain.notices import warning

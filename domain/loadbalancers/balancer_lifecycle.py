@@ -18,7 +18,6 @@ from enum import StrEnum
 from typing import Any
 
 from domain.decision import Action, Decision
-from domain.loadbalancers.balancer_conditions import stalled_patch
 from domain.loadbalancers.balancer_world import (
     BalancerWorld,
     CreateSet,
@@ -27,10 +26,10 @@ from domain.loadbalancers.balancer_world import (
     PatchSet,
     WriteStatus,
 )
+from domain.loadbalancers.cloud.deletion import remove_load_balancer
 from domain.loadbalancers.cloud.lifecycle import blocked_step, looked_again, needs_look
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
-from domain.loadbalancers.cloud.removal import remove_load_balancer
 from domain.loadbalancers.cloud.steps import in_project
 from domain.loadbalancers.constants import (
     DRIFT_ANNOTATION,
@@ -38,11 +37,12 @@ from domain.loadbalancers.constants import (
     NOTHING_MADE_ANNOTATION,
     REVISION_ANNOTATION,
 )
-from domain.loadbalancers.migration import migrated, spec_migration, status_migration
+from domain.loadbalancers.former_fields import migrated, spec_migration, status_migration
 from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import Rollout, plan_rollout, sets_of
+from domain.loadbalancers.stalled_condition import stalled_patch
 from domain.notices import Notice, warning
 from domain.writes import JsonPatch, merge
 

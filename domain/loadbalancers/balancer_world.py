@@ -4,13 +4,13 @@ from datetime import timedelta
 from typing import ClassVar
 
 from domain.decision import Action, Queue
-from domain.loadbalancers.cloud.changes import Brought, changed
 from domain.loadbalancers.cloud.load_balancer import plan_cloud
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_rules
+from domain.loadbalancers.cloud.step_results import Brought, changed
 from domain.loadbalancers.cloud.steps import Look, Observe, Seen
 from domain.loadbalancers.cloud.world import LEAVING, CloudKnown, CloudWorld, Judged
-from domain.loadbalancers.migration import migrated
+from domain.loadbalancers.former_fields import migrated
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.model import Model

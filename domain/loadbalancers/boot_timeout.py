@@ -1,7 +1,7 @@
 """The boot timeout: a machine that has not reported within 10 minutes of its creation is marked and then replaced.
 
 The annotation `creationTimeout` of a machine sets another time. While quota or an outage prevents its server, the time
-does not run. `health.py` marks the machine, `boot_backoff.py` delays the next ones of its set.
+does not run. `machine_health.py` marks the machine, `boot_backoff.py` delays the next ones of its set.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from domain.loadbalancers.constants import (
     OUTAGE_ANNOTATION,
     QUOTA_ANNOTATION,
 )
-from domain.loadbalancers.go_texts import parse_duration
+from domain.loadbalancers.go_formats import parse_duration
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.resource import parse_timestamp
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-from domain.loadbalancers.addresses import ip_version, source_range
-from domain.loadbalancers.go_texts import parse_duration
+from domain.loadbalancers.go_formats import parse_duration
+from domain.loadbalancers.ip_addresses import ip_version, source_range
 from domain.loadbalancers.resources import Endpoint, LoadBalancer, LoadBalancerOptions, Port
 from domain.model import Model
 from domain.notices import Notice, warning

@@ -4,9 +4,9 @@ A machine counts if it is neither being deleted nor condemned. A condemned machi
 traffic: one replacement at a time is created first, and the machine is deleted once that exists; without quota it is
 deleted first. A machine that never reported (a failed boot), or whose server is gone, is deleted at once.
 
-Two findings prevent replacements: the whole fleet is silent (`fleet.py`), or Envoy rejects the configuration, which a
-new machine would reject, too. It is replaced if another one of its set accepts the configuration, or if its Envoy runs
-but does not apply updates.
+Two findings prevent replacements: the whole fleet is silent (`fleet_silence.py`), or Envoy rejects the configuration,
+which a new machine would reject, too. It is replaced if another one of its set accepts the configuration, or if its
+Envoy runs but does not apply updates.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from domain.decision import earliest
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.boot_backoff import count_failures, forget_failures, paused_until
 from domain.loadbalancers.constants import API_VERSION, MACHINE_FINALIZER, REVISION_ANNOTATION
-from domain.loadbalancers.fleet import Fleet
-from domain.loadbalancers.health import (
+from domain.loadbalancers.fleet_silence import Fleet
+from domain.loadbalancers.machine_health import (
     CONFIG_READY,
     CONFIG_REJECTED,
     DEFAULT_TIMINGS,

@@ -14,8 +14,8 @@ from enum import StrEnum
 from domain.decision import Action, Decision
 from domain.loadbalancers.boot_backoff import tried_again
 from domain.loadbalancers.constants import QUOTA_ANNOTATION, REVISION_ANNOTATION
-from domain.loadbalancers.fleet import AskFleet, Fleet
-from domain.loadbalancers.health import HealthState, health_of, mark_patches
+from domain.loadbalancers.fleet_silence import AskFleet, Fleet
+from domain.loadbalancers.machine_health import HealthState, health_of, mark_patches
 from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.scaling import SetPlan, plan_set

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from domain.loadbalancers.constants import READY_SINCE_ANNOTATION
-from domain.loadbalancers.health import Health, is_master
+from domain.loadbalancers.machine_health import Health, is_master
 from domain.loadbalancers.resources import HAS_MASTER, LoadBalancerMachine, LoadBalancerSet, SetCondition, SetStatus
 from domain.model import Model
 from domain.resource import timestamp

@@ -4,8 +4,8 @@ from typing import ClassVar, Self
 
 from domain.decision import Action, Queue
 from domain.loadbalancers.constants import READY_SINCE_ANNOTATION
-from domain.loadbalancers.fleet import Fleet
-from domain.loadbalancers.health import Timings
+from domain.loadbalancers.fleet_silence import Fleet
+from domain.loadbalancers.machine_health import Timings
 from domain.loadbalancers.object_world import ObjectWorld
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.model import Model

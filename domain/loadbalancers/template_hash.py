@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Mapping
 
 from domain.loadbalancers.constants import AD_HOC_DEBUG_ANNOTATION, HASH_LENGTH
-from domain.loadbalancers.go_texts import parse_bool, to_json, without_absent, without_empty
+from domain.loadbalancers.go_formats import parse_bool, to_json, without_absent, without_empty
 from domain.loadbalancers.resources import (
     DebugSettings,
     Flavor,

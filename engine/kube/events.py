@@ -22,7 +22,7 @@ from domain.writes import RecordEvents
 from engine.errors import ApiError, Conflict
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, text
-from engine.kube.workload import workload
+from engine.kube.workload_clusters import workload
 
 # The API server's limits: 1024 characters of a message, 253 of a name.
 LONGEST_MESSAGE = 1024

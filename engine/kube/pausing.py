@@ -15,8 +15,8 @@ from domain.built_in_kinds import CONFIG_MAP
 from domain.pauses import CONFIG_MAP_NAME, Pauses, pauses_in
 from engine.health import Health
 from engine.kube.api import KubeApi
+from engine.kube.informer_cache import Followed, Mirror, Store
 from engine.kube.json import JsonObject
-from engine.kube.store import Followed, Mirror, Store
 from engine.pauses import set_pauses
 from engine.settings import Settings
 

@@ -32,7 +32,7 @@ from domain.built_in_kinds import NAMESPACE
 from domain.identity import Kind
 from domain.instances import AWS_CLUSTER, AWS_CLUSTER_ROLE_IDENTITY, AWS_MACHINE, INTERRUPTION_POLICY, MACHINE
 from domain.instances import constants as c
-from domain.instances.topology import topology
+from domain.instances.event_topology import topology
 from engine.errors import Absent, ApiError
 from engine.kube import NODE, POD, SECRET
 from engine.kube.json import JsonObject, at, mapping, text

@@ -19,9 +19,9 @@ import boto3
 from domain.built_in_kinds import NAMESPACE
 from domain.instances import AWS_MACHINE, MACHINE
 from domain.instances import constants as c
+from domain.instances.event_topology import Queue, topology
 from domain.instances.events import InstanceState
-from domain.instances.places import Place
-from domain.instances.topology import Queue, topology
+from domain.instances.served_queues import Place
 from engine.errors import ApiError
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, mapping, sequence, text

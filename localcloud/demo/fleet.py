@@ -6,8 +6,8 @@ from typing import Any
 
 import boto3
 
-from domain.instances.places import Place
-from domain.instances.topology import topology
+from domain.instances.event_topology import topology
+from domain.instances.served_queues import Place
 from localcloud.aws.control import Emulator
 from localcloud.aws.events_contract import Told
 from localcloud.instance_groups import image_of, make_hooked_group

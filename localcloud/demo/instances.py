@@ -23,7 +23,7 @@ from domain.instances.constants import (
     INTERRUPTION_LABEL,
     STATE_LABEL,
 )
-from domain.instances.places import places
+from domain.instances.served_queues import places
 from engine.kube.json import JsonObject, text
 from engine.settings import Settings
 from localcloud.demo.fleet import Fleet

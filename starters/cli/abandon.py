@@ -63,7 +63,7 @@ def abandon(
     """
     from starters.cli.force_release import release
     from starters.cli.session import perform_on_cluster
-    from starters.cli.waking import tell_lifecycle
+    from starters.cli.wake_lifecycles import tell_lifecycle
 
     asked = target(kind, name)
     if skip_cleanup:

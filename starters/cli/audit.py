@@ -1,6 +1,6 @@
 """`perdure audit`: cloud objects with our marks that have no owner, and differences between cluster and cloud.
 
-Exits with 1 if something was found or an area could not be read; with `--report` (`reporting.py`) findings are no
+Exits with 1 if something was found or an area could not be read; with `--report` (`audit_report.py`) findings are no
 failure.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine import command_groups
-from starters.cli.completing import complete_areas
+from starters.cli.completion import complete_areas
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption, printed, say, table, utc_now, warn
 
@@ -102,7 +102,7 @@ def _served(known: Mapping[str, Audit], settings: Settings) -> Mapping[str, Audi
 
 
 def _report(area: str, known: Mapping[str, Audit], *, thorough: bool) -> None:
-    from starters.cli.reporting import report
+    from starters.cli.audit_report import report
     from starters.cli.session import Session, perform
 
     async def write(session: Session) -> Mapping[str, AreaReport]:

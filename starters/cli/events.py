@@ -17,13 +17,13 @@ from engine import command_groups
 from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, age, facts, printed, say, table, utc_now, warn
 from starters.cli.processes import execute_with_places
-from starters.cli.served_places import places_of_settings
+from starters.cli.served_queues import places_of_settings
 
 if TYPE_CHECKING:
-    from domain.instances.places import Place
-    from domain.instances.transport import Message
+    from domain.instances.message_unwrapping import Message
+    from domain.instances.served_queues import Place
     from starters.events.dead_letters import DeadLetter, Home
-    from starters.events.queues import SqsQueue
+    from starters.events.sqs_queues import SqsQueue
 
 T = TypeVar("T")
 
@@ -134,11 +134,11 @@ def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -
     A region's dead letter queue may serve several queues, and is read once for all of them.
     """
     from activities.aws.instances_session import Places
-    from domain.instances.places import REGION_DEAD, with_queues
+    from domain.instances.served_queues import REGION_DEAD, with_queues
     from engine.errors import Absent, ApiError
     from engine.settings import settings
     from starters.events.dead_letters import LOOKING, source_of
-    from starters.events.queues import SqsQueue
+    from starters.events.sqs_queues import SqsQueue
 
     known = settings()
     served = with_queues(places_of_settings())

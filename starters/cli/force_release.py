@@ -36,7 +36,7 @@ def release(asked: Target, reason: str, output: Format) -> None:
     from domain.accounts.resources import Account
     from domain.identity import Key
     from engine.kube.json import text
-    from starters.cli import lifecycle, waking
+    from starters.cli import lifecycle, wake_lifecycles
     from starters.cli.records import annotate, record
     from starters.cli.session import perform_on_cluster
 
@@ -74,4 +74,4 @@ def release(asked: Target, reason: str, output: Format) -> None:
     done = Released(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, why=reason)
     if not printed(done, output):
         say(f"{asked}: will be released without a clean-up")
-    waking.tell_lifecycle(asked, written)
+    wake_lifecycles.tell_lifecycle(asked, written)

@@ -16,11 +16,11 @@ import typer
 
 from domain.schema import Document
 from starters.cli.environment import StateOption
-from starters.cli.served_places import places_of_settings
+from starters.cli.served_queues import places_of_settings
 
 if TYPE_CHECKING:
     from activities.aws.permissions import Permission
-    from domain.instances.places import Place
+    from domain.instances.served_queues import Place
 
 _README = """\
 # IAM policies, and what OpenStack must allow
@@ -114,6 +114,7 @@ def iam_files(places: Sequence[Place] = ()) -> dict[str, str]:
 
 
 def _instances(places: Sequence[Place]) -> dict[str, str]:
+    from domain.instances.event_topology import topology
     from domain.instances.permissions import (
         compatibility_document,
         running_document,
@@ -121,8 +122,7 @@ def _instances(places: Sequence[Place]) -> dict[str, str]:
         terminating_document,
         topologies,
     )
-    from domain.instances.places import with_queues
-    from domain.instances.topology import topology
+    from domain.instances.served_queues import with_queues
 
     roles = sorted({place.role for place in places if place.role})
     documents = {"instances-compatibility": compatibility_document(topology("*", "*"))}

@@ -40,7 +40,7 @@ from engine.temporal import is_open, start_of, wake
 from starters.cli import machines
 from starters.cli.object_reference import Target
 from starters.cli.output import CommandError
-from starters.cli.pausing import standing
+from starters.cli.pause_areas import standing
 from starters.cli.records import annotate
 from starters.cli.session import ClusterSession, Session
 from starters.cli.stuck_workflows import UNREPLAYABLE, stuck, unreplayable

@@ -20,7 +20,7 @@ from domain.pause_and_retry import is_paused
 from domain.resource import parse_timestamp
 from engine import command_groups
 from starters.cli import output
-from starters.cli.completing import complete_kinds
+from starters.cli.completion import complete_kinds
 from starters.cli.environment import StateOption
 from starters.cli.object_reference import checked_name, kind_named, path
 from starters.cli.output import Format, FormatOption
@@ -79,7 +79,7 @@ def show(
 
     Example: perdure list account --phase Failed
     """
-    from starters.cli.pausing import standing
+    from starters.cli.pause_areas import standing
     from starters.cli.session import perform
     from starters.cli.top import no_worker
 
@@ -189,7 +189,7 @@ def row_of(execution: WorkflowExecution) -> Row:
 async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
     """Rows without a lifecycle, and the readable kinds: none if the cluster cannot be read."""
     from engine.errors import Absent, ApiError, Denied
-    from starters.cli.waking import kinds_with_objects
+    from starters.cli.wake_lifecycles import kinds_with_objects
 
     found: list[Row] = []
     readable: set[str] = set()

@@ -15,13 +15,13 @@ from collections.abc import Collection, Mapping
 from domain.identity import Key
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE, EXTERNAL_KINDS, MACHINE, NODE
 from domain.instances.names import InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
-from domain.instances.places import served
+from domain.instances.served_queues import served
 from domain.model import Model
 from engine.kube.json import JsonObject, sequence, text
 from engine.temporal import described
 from starters.cli.object_reference import Target, usable_outside
 from starters.cli.output import CommandError
-from starters.cli.served_places import places_of
+from starters.cli.served_queues import places_of
 from starters.cli.session import Session
 
 # Other providers' Machines use the same form.

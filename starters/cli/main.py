@@ -22,13 +22,13 @@ from engine.settings import InvalidSettings
 from starters.cli import (
     abandon,
     audit,
-    completing,
+    completion,
     crds,
     events,
     iam,
-    levers,
+    lifecycle_commands,
     listing,
-    migrating,
+    migrate,
     processes,
     settings,
     temporal,
@@ -43,7 +43,7 @@ Register = Callable[[typer.Typer], None]
 OWN: tuple[Register, ...] = (
     listing.register,
     top.register,
-    levers.register,
+    lifecycle_commands.register,
     abandon.register,
     audit.register,
     settings.register,
@@ -53,7 +53,7 @@ OWN: tuple[Register, ...] = (
 )
 
 # Commands of `perdure install`.
-INSTALLING: tuple[Register, ...] = (crds.register, iam.register, migrating.register, completing.register)
+INSTALLING: tuple[Register, ...] = (crds.register, iam.register, migrate.register, completion.register)
 
 # Verbs of before, and what to type now. They go with the release after the one that first named the new form.
 MOVED = {

@@ -12,7 +12,7 @@ import typer
 from domain.identity import Kind, all_kinds, standing
 from domain.instances import EXTERNAL_KINDS, NODE
 from engine.settings import settings
-from starters.cli.completing import complete_kinds, complete_objects
+from starters.cli.completion import complete_kinds, complete_objects
 
 # RFC 1123 subdomains: the names of namespaces and of custom resources.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")

@@ -129,7 +129,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
 def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     """`execute`, with the places of the AWS provider's clusters where the settings ask for these."""
-    from domain.instances.cluster_places import cluster_entries
+    from domain.instances.queues_from_clusters import cluster_entries
 
     def end() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -138,7 +138,7 @@ def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]
         if not cluster_entries(settings.instances_queues)[1]:
             return process(settings)
         # It loads boto3, which the watcher does not need otherwise.
-        from activities.instances.cluster_places import run_with_cluster_places
+        from activities.instances.queues_from_clusters import run_with_cluster_places
 
         return run_with_cluster_places(settings, name, process, end)
 
@@ -154,8 +154,8 @@ async def _watching(settings: Settings) -> None:
 
 def _reject_contradictions(found: Settings) -> None:
     """Checks areas and settings of instances before connecting to any server."""
-    from domain.instances.cluster_places import check_entries
-    from domain.instances.policy import ReactionPolicy
+    from domain.instances.interruption_policy import ReactionPolicy
+    from domain.instances.queues_from_clusters import check_entries
 
     if unknown := set(found.areas) - set(all_areas()):
         raise CommandError(

@@ -99,7 +99,7 @@ def top(
 
 
 async def look(session: Session) -> Glance:
-    from starters.cli.pausing import standing
+    from starters.cli.pause_areas import standing
 
     now = output.utc_now()
     pauses = await standing(session)

@@ -17,17 +17,17 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from domain.instances.envelope import clean
 from domain.instances.event_delivery import Outcome
+from domain.instances.event_envelope import clean
 from domain.instances.message_acknowledgement import Acknowledgement, Verdict, back_off, dead_letter_attributes
-from domain.instances.transport import SNS_CONFIRMATION, Message
+from domain.instances.message_unwrapping import SNS_CONFIRMATION, Message
 from engine.errors import Absent, ApiError
 from engine.health import Progress
 from starters.events import metrics
-from starters.events.batches import Batches
 from starters.events.dispatcher import Dispatcher
 from starters.events.library import EventBridgeEvent, acknowledgement_of, get_events_from_sqs, in_words
-from starters.events.queues import MOST_IN_BATCH, Queue, Receipt, TextAttributes
+from starters.events.sqs_batches import Batches
+from starters.events.sqs_queues import MOST_IN_BATCH, Queue, Receipt, TextAttributes
 from starters.events.visibility import VisibilityExtender
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 20.0

@@ -21,15 +21,15 @@ from domain.instances import constants as c
 from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
+from domain.instances.message_unwrapping import Message
 from domain.instances.names import GroupKey, InstanceKey
-from domain.instances.transport import Message
 from domain.model import Model
 from engine.errors import ApiError
 from engine.kube.json import JsonObject
 from starters.events.consumer import Consumer
 from starters.events.dispatcher import Dispatcher
 from starters.events.machine_index import Index, machine
-from starters.events.queues import Receipt, TextAttributes
+from starters.events.sqs_queues import Receipt, TextAttributes
 
 ACCOUNT, REGION = "123456789012", "eu-central-1"
 

@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
 from domain.instances.event_parser import parse
-from domain.instances.places import Place
-from domain.instances.transport import Message
+from domain.instances.message_unwrapping import Message
+from domain.instances.served_queues import Place
 from domain.model import Model
 from starters.events.library import in_words
-from starters.events.queues import MOST_IN_BATCH, SqsQueue, TextAttributes
+from starters.events.sqs_queues import MOST_IN_BATCH, SqsQueue, TextAttributes
 
 # The visibility timeout of a listing, so that it reads each message once.
 LOOKING = timedelta(seconds=60)

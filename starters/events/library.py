@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from domain.instances.event_delivery import Handled, Outcome
 from domain.instances.event_parser import Events, Ignored, Parsed, parse
 from domain.instances.message_acknowledgement import Acknowledgement, Verdict, acknowledge
-from domain.instances.transport import Message
+from domain.instances.message_unwrapping import Message
 from domain.model import Model
 from starters.events import metrics
 from starters.events.dispatcher import Dispatcher
-from starters.events.queues import MOST_IN_BATCH, Queue
+from starters.events.sqs_queues import MOST_IN_BATCH, Queue
 
 
 class EventBridgeEvent(Model):

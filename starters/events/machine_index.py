@@ -23,9 +23,9 @@ from domain.instances.names import (
 )
 from engine.kube.api import KubeApi
 from engine.kube.indexer import Indexer
+from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, at, sequence, text
 from engine.kube.reflector import Name, Reflector, Timing
-from engine.kube.store import Followed
 
 # More than are deleted while events of an unknown instance are kept.
 _GONE_REMEMBERED = 10_000

@@ -18,8 +18,8 @@ from functools import partial
 from temporalio.client import Client
 
 from activities.aws.instances_session import Places
-from domain.instances.places import Place, places, served, with_queues
-from domain.instances.topology_upkeep import key_of
+from domain.instances.event_topology_upkeep import key_of
+from domain.instances.served_queues import Place, places, served, with_queues
 from engine.health import Health, serve
 from engine.kube import KubeApi
 from engine.process import connected, first_of, stopped_by_signals
@@ -30,7 +30,7 @@ from starters.events import metrics
 from starters.events.consumer import Consumer
 from starters.events.dispatcher import Dispatcher
 from starters.events.machine_index import Feed, Index
-from starters.events.queues import SqsQueue
+from starters.events.sqs_queues import SqsQueue
 from starters.events.temporal import hand_over, wake_group
 
 PROCESS = "events"

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from domain.instances.transport import Message
-from starters.events.queues import Receipt
+from domain.instances.message_unwrapping import Message
+from starters.events.sqs_queues import Receipt
 
 # The period that the age of the oldest message covers.
 REMEMBERED_SECONDS = 60.0

@@ -17,8 +17,8 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import AccountState
 from starters.watch.gauges import lifecycles
-from starters.watch.index import Index
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
 
 OPERATOR = "aws-account-operator"
 PREFIX = "aws_account_operator_"

@@ -21,10 +21,10 @@ from domain.accounts.constants import (
 from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.relations import CLOSE_BACKOFF, CONFIG, PAYER, POOL_ANNOTATIONS, RELATIONS, is_settled
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
+from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, at, mapping, sequence, text
-from engine.kube.store import Followed
-from starters.watch.kinds import Pacing, Watched, read_nothing
 from starters.watch.projection import Projection, View, chosen, generation, others_finalizers
+from starters.watch.watched_kinds import Pacing, Watched, read_nothing
 
 AREA = "accounts"
 

@@ -1,6 +1,6 @@
 """How areas join the watcher: names that are collected from this package's modules and other packages' areas.
 
-- `WATCHED`, `watched_for`: watched kinds; kinds that depend on the settings (`kinds.py`);
+- `WATCHED`, `watched_for`: watched kinds; kinds that depend on the settings (`watched_kinds.py`);
 - `opened_for`: lifecycles without an object, woken at each start (`objectless_lifecycles.py`);
 - `GAUGES`: metrics (`gauges.py`);
 - `duties_for`: background tasks of the leading watcher (`background_tasks.py`).

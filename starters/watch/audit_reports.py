@@ -12,12 +12,12 @@ from prometheus_client.core import GaugeMetricFamily
 
 from domain.audit_report import CONFIG_MAP_NAME, AreaReport, reports_in
 from engine.kube import CONFIG_MAP
+from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject
-from engine.kube.store import Followed
 from engine.settings import Settings
-from starters.watch.index import Index
-from starters.watch.kinds import Watched
 from starters.watch.projection import View
+from starters.watch.projection_index import Index
+from starters.watch.watched_kinds import Watched
 
 AREA = ""  # reports cover all areas
 

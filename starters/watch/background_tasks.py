@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from engine.kube.api import KubeApi
 from engine.settings import Settings
 from starters.watch import areas
-from starters.watch.index import Index
+from starters.watch.projection_index import Index
 
 Duty = Callable[[KubeApi, Index], Awaitable[None]]
 

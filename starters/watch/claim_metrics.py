@@ -14,8 +14,8 @@ from prometheus_client.core import GaugeMetricFamily
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from starters.watch.gauges import lifecycles
-from starters.watch.index import Index
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
 
 # Pools, each with its free handles.
 Pools = Sequence[tuple[Projection, list[Projection]]]

@@ -17,13 +17,13 @@ from domain.claims import (
 from domain.claims.domain_names import DomainNames
 from domain.claims.relations import relations_of
 from domain.identity import Key
-from engine.kube.store import Followed
+from engine.kube.informer_cache import Followed
 from engine.settings import Settings
-from starters.watch.claim_endings import claim_ending, handle_ending
-from starters.watch.claim_readings import Readings
-from starters.watch.index import Index
-from starters.watch.kinds import Carried, Pacing, Watched, read_nothing
+from starters.watch.claim_deletions import claim_ending, handle_ending
+from starters.watch.claim_projections import Readings
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
+from starters.watch.watched_kinds import Carried, Pacing, Watched, read_nothing
 
 AREA = "claims"
 

@@ -1,4 +1,4 @@
-"""Which workflow does the work of an object: the object's own, or that of its carrier (see `kinds.py`).
+"""Which workflow does the work of an object: the object's own, or that of its carrier (see `watched_kinds.py`).
 
 The object's own workflow is woken after its work has moved away, opened when the work comes back, and woken when its
 object is deleted while carried.
@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 
 from domain.identity import Key
-from starters.watch.index import Index
-from starters.watch.kinds import Watched
 from starters.watch.projection import Projection
-from starters.watch.queue import WakeQueue
+from starters.watch.projection_index import Index
+from starters.watch.wake_queue import WakeQueue
+from starters.watch.watched_kinds import Watched
 
 # Whether the workflow of an object is open.
 IsOpen = Callable[[Key], Awaitable[bool]]

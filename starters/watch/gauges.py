@@ -16,7 +16,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from starters.watch import areas
-from starters.watch.index import Index
+from starters.watch.projection_index import Index
 
 Gauges = Callable[[Index], Iterable[Metric]]
 

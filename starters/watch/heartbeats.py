@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterable
 
 from domain.identity import Key
-from starters.watch.index import Index
-from starters.watch.kinds import Watched
+from starters.watch.projection_index import Index
+from starters.watch.watched_kinds import Watched
 
 EVERY = 2.0
 

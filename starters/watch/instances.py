@@ -8,16 +8,16 @@ from __future__ import annotations
 from domain.identity import Key
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, MACHINE_DEPLOYMENT
 from domain.instances.constants import GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.event_topology_upkeep import key_of
 from domain.instances.events import InstanceState
 from domain.instances.names import group_of_arn, instance_of_node, instance_of_provider_id
-from domain.instances.places import places, served, with_queues
 from domain.instances.relations import WatchedNode, relations_of
-from domain.instances.topology_upkeep import key_of
+from domain.instances.served_queues import places, served, with_queues
+from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, mapping, text
-from engine.kube.store import Followed
 from engine.settings import Settings
-from starters.watch.kinds import Pacing, Watched, read_nothing
 from starters.watch.projection import View
+from starters.watch.watched_kinds import Pacing, Watched, read_nothing
 
 AREA = "instances"
 

@@ -15,8 +15,8 @@ from prometheus_client.core import GaugeMetricFamily
 
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
 from starters.watch.gauges import lifecycles
-from starters.watch.index import Index
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
 
 _BALANCER = ("lb", "namespace")
 _SET = ("lb", "lbs", "namespace")

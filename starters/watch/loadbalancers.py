@@ -13,14 +13,14 @@ from domain.loadbalancers.constants import (
     MARKED_AT_ANNOTATION,
     SERVICE_NAME_ANNOTATION,
 )
-from domain.loadbalancers.health import RELEVANT
+from domain.loadbalancers.machine_health import RELEVANT
 from domain.loadbalancers.relations import RELATIONS
 from domain.resource import parse_timestamp
+from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, mapping, sequence, text
-from engine.kube.store import Followed
-from starters.watch.kinds import Watched
-from starters.watch.loadbalancer_figures import balancer_figures, machine_figures, set_figures
+from starters.watch.loadbalancer_metric_facts import balancer_figures, machine_figures, set_figures
 from starters.watch.projection import Projection, View, generation
+from starters.watch.watched_kinds import Watched
 
 AREA = "loadbalancers"
 

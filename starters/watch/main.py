@@ -20,21 +20,21 @@ from domain.identity import Key, all_kinds
 from engine.health import Health, serve
 from engine.kube import KubeApi, LeaderElection, LeadershipLost
 from engine.kube.clusters import served_cluster
-from engine.kube.lease import Annotations
+from engine.kube.leader_election import Annotations
 from engine.own_thread import LastKnown, OwnThread, own_thread
 from engine.process import connected, first_of, stopped_by_signals, ungrouped
 from engine.reachability import api_server_reached, temporal_reached
 from engine.settings import Settings
 from engine.temporal import is_open, wake, wake_open
 from starters.watch import metrics
-from starters.watch.adoption import unmatched
 from starters.watch.background_tasks import attend, duties_of_areas
 from starters.watch.checkpoint import CHECKPOINT
 from starters.watch.gauges import published
-from starters.watch.kinds import watched_under
 from starters.watch.missing_workers import tell_of_missing_workers
+from starters.watch.missing_workflows import unmatched
 from starters.watch.objectless_lifecycles import open_standing, opened_by_areas
 from starters.watch.pausing import lifecycles_told
+from starters.watch.watched_kinds import watched_under
 from starters.watch.watcher import Watcher
 
 PROCESS = "watch"

@@ -11,10 +11,10 @@ from domain.identity import Kind
 from domain.pause_and_retry import LEVERS
 from domain.relations import News, Relation, version
 from domain.resource import KubeObject
+from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, mapping
-from engine.kube.store import Followed
-from starters.watch.kinds import Watched, read_nothing
 from starters.watch.projection import View, chosen, generation
+from starters.watch.watched_kinds import Watched, read_nothing
 
 
 def objects(kind: Kind) -> Watched:

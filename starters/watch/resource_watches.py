@@ -21,8 +21,8 @@ from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, text
 from engine.settings import Settings
 from starters.watch.background_tasks import Duty
-from starters.watch.index import Index
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
 
 AREA = "claims"
 

@@ -21,13 +21,13 @@ from domain.loadbalancers.services.objects import Installation, Service
 from domain.pause_and_retry import LEVERS
 from domain.resource import ObjectMeta
 from engine.kube import EVENT, NODE
+from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject
-from engine.kube.store import Followed
 from engine.settings import settings
-from starters.watch.index import Index
-from starters.watch.kinds import Pacing, Watched, read_nothing
-from starters.watch.loadbalancer_figures import service_figures
+from starters.watch.loadbalancer_metric_facts import service_figures
 from starters.watch.projection import Projection, View, others_finalizers
+from starters.watch.projection_index import Index
+from starters.watch.watched_kinds import Pacing, Watched, read_nothing
 
 AREA = "loadbalancers"
 

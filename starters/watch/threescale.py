@@ -14,10 +14,10 @@ from domain.threescale.conditions import IN_SYNC, ORPHAN, WAITING
 from domain.threescale.digests import DRIFT
 from domain.threescale.relations import MODELS, RELATIONS, is_settled, phase_of
 from engine.kube import JsonObject
+from engine.kube.informer_cache import Followed
 from engine.kube.json import mapping, sequence, text
-from engine.kube.store import Followed
-from starters.watch.kinds import Watched
 from starters.watch.projection import View, generation, others_finalizers
+from starters.watch.watched_kinds import Watched
 
 AREA = "threescale"
 

@@ -11,8 +11,8 @@ from prometheus_client.core import GaugeMetricFamily
 from domain.resource import parse_timestamp
 from domain.threescale import CUSTOM_KINDS
 from starters.watch.gauges import lifecycles
-from starters.watch.index import Index
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
 
 
 def threescale_gauges(index: Index) -> Iterator[Metric]:

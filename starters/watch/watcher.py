@@ -3,7 +3,7 @@
 | woken after a start | objects |
 |---|---|
 | at once | not shown as settled; changed since the *checkpoint* in the Lease; naming missing objects |
-| slowly | without a checkpoint, settled by others; without a workflow or an object (`adoption.py`) |
+| slowly | without a checkpoint, settled by others; without a workflow or an object (`missing_workflows.py`) |
 
 Waking every object would cost a pass each (47 ms of CPU). An object that is gone only wakes an open lifecycle. Every
 wake goes to the object's carrier (`delegation.py`).
@@ -29,11 +29,11 @@ from starters.watch import metrics
 from starters.watch.checkpoint import Checkpoint
 from starters.watch.delegation import Delegation, Handover, IsOpen
 from starters.watch.heartbeats import EVERY, MissedHeartbeats
-from starters.watch.index import Index
-from starters.watch.kinds import Watched
-from starters.watch.mirrors import Mirrors
 from starters.watch.projection import Projection, is_urgent, own_write
-from starters.watch.queue import WakeQueue
+from starters.watch.projection_index import Index
+from starters.watch.reflectors import Mirrors
+from starters.watch.wake_queue import WakeQueue
+from starters.watch.watched_kinds import Watched
 
 # Seconds. Relatives are known once their kind is listed; a missing list delays no longer.
 PATIENCE_WITH_LISTS = 10.0

@@ -35,7 +35,7 @@ from domain.instances.constants import (
     REPLACING_ANNOTATION,
     STATE_LABEL,
 )
-from domain.instances.places import Place
+from domain.instances.served_queues import Place
 from localcloud import environment, services
 from localcloud.aws.contract import PAYER_ACCOUNT_ID, FaultKind
 from localcloud.aws.control import Emulator

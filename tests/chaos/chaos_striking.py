@@ -1,4 +1,4 @@
-"""Every kind of effect of some turns broken in one way: a process is killed before or after it, or its answer is replaced.
+"""Every kind of effect of some turns broken in one way: a kill before or after it, or another answer.
 
 All kinds of effects are armed at once. The process is killed at each effect that is reached; effects in flight at the
 same time are interrupted by one kill.

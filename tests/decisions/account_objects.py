@@ -22,7 +22,7 @@ from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observed import AccountKnown, AccountWorld, ClaimKnown, ClaimWorld, Permit, RegionOutcome, Verdict
 from domain.accounts.resources import Account, AccountClaim, AccountPool
-from domain.accounts.status import release_failed, released
+from domain.accounts.state_conditions import release_failed, released
 from domain.decision import Action, Decision, World
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal

@@ -11,10 +11,10 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.managed_resources import States
+from domain.claims.evaluator_interface import Fault, HandlePlan
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.linked_providers import NO_REQUESTER, Requester, Resources
-from domain.claims.plans import Fault, HandlePlan
-from domain.claims.providers import Scene
+from domain.claims.provider_resources import Scene
 from domain.claims.question import Question
 from domain.identity import Key
 

@@ -10,7 +10,7 @@ from domain.loadbalancers.balancer_world import BalancerWorld, LookAtBalancer
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
-from domain.loadbalancers.fleet import Fleet, fleet_that_reported, report_of
+from domain.loadbalancers.fleet_silence import Fleet, fleet_that_reported, report_of
 from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.services.objects import Installation

@@ -23,10 +23,10 @@ from domain.loadbalancers.balancer_world import (
     PatchSet,
     SeenBalancer,
 )
-from domain.loadbalancers.cloud.changes import Brought
+from domain.loadbalancers.cloud.drift_sweep import difference_of_machine, to_be_compared
 from domain.loadbalancers.cloud.served import ServedBalancer
+from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.steps import Step
-from domain.loadbalancers.cloud.sweep import difference_of_machine, to_be_compared
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
 from domain.loadbalancers.machine.actions import (
     AwaitServer,

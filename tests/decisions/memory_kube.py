@@ -20,8 +20,8 @@ from domain.writes import merge
 from engine.errors import Absent, Conflict
 from engine.kube.api import Listing
 from engine.kube.indexer import IndexFunction
+from engine.kube.informer_cache import Followed, Mirror, _entry
 from engine.kube.json import JsonObject, text
-from engine.kube.store import Followed, Mirror, _entry
 
 Json = dict[str, Any]
 

@@ -23,7 +23,7 @@ from account_objects import (
 )
 
 from domain.accounts.config import parse_config
-from domain.accounts.present_conditions import INVALID_CONFIG_MAP
+from domain.accounts.problem_conditions import INVALID_CONFIG_MAP
 from domain.accounts.resources import Account
 from domain.decision import World
 from domain.resource import condition_of

@@ -20,7 +20,7 @@ from account_objects import (
 
 from domain.accounts.claim_lifecycle import decide
 from domain.accounts.constants import SECRET_NOT_OURS
-from domain.accounts.present_conditions import SECRET_UNUSABLE
+from domain.accounts.problem_conditions import SECRET_UNUSABLE
 from domain.refusal import ErrorType, Refusal
 from domain.resource import condition_of
 

@@ -39,7 +39,7 @@ from domain.accounts.config import OperatorConfig
 from domain.accounts.pool import PoolView, Room
 from domain.accounts.pool import decide as decide_pool
 from domain.accounts.resources import AccountClaimStatus, AccountPoolStatus
-from domain.accounts.status import release_failed, released
+from domain.accounts.state_conditions import release_failed, released
 from domain.decision import Outcome, Queue
 from domain.refusal import ErrorType, Refusal
 

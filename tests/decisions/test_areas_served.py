@@ -7,8 +7,8 @@ import pytest
 from engine.settings import Settings
 from starters.watch import areas
 from starters.watch.background_tasks import duties_of_areas
-from starters.watch.kinds import watched_kinds, watched_under
 from starters.watch.objectless_lifecycles import opened_by_areas
+from starters.watch.watched_kinds import watched_kinds, watched_under
 from workers.main import served_areas
 from workers.registry import areas as executable
 from workers.registry import observing_queues

@@ -13,7 +13,7 @@ from lb_world import World, started
 
 from activities.openstack.observation import ProjectCloud
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, SecurityGroup, Server, ServerGroup
-from domain.loadbalancers.machine.access import access_objects
+from domain.loadbalancers.machine.api_access import access_objects
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer
 from domain.reading import Malformed, read_all

@@ -16,12 +16,12 @@ from engine.kube import CONFIG_MAP
 from engine.kube.errors import NO_SUCH_KIND
 from engine.settings import Settings
 from starters.cli.audit import _served
+from starters.cli.audit_report import report
 from starters.cli.audits import Audit
-from starters.cli.reporting import report
 from starters.cli.session import Session
 from starters.watch.audit_reports import NAME, audit_gauges, read_reports, watched_for
-from starters.watch.index import Index
 from starters.watch.projection import project
+from starters.watch.projection_index import Index
 
 NOW = datetime(2026, 11, 22, 7, tzinfo=UTC)
 

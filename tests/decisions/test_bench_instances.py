@@ -11,7 +11,7 @@ import typer
 
 from domain.instances.event_parser import Events, Invalid, parse
 from domain.instances.events import InstanceState as State
-from domain.instances.transport import Message
+from domain.instances.message_unwrapping import Message
 from localcloud.bench import instances_consumer as bench
 from localcloud.bench.command import Benchmark, _work
 from localcloud.bench.instances_things import PLACE, life, now, spot_warning

@@ -9,7 +9,7 @@ import pytest
 import typer
 from lb_objects import healthy, machine
 
-from domain.loadbalancers.health import HealthState, health_of, is_master
+from domain.loadbalancers.machine_health import HealthState, health_of, is_master
 from domain.loadbalancers.resources import LoadBalancerMachine
 from localcloud.bench import loadbalancers, loadbalancers_crowds, loadbalancers_reports, loadbalancers_traffic
 from localcloud.bench.command import Benchmark, _work

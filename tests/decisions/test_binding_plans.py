@@ -10,11 +10,18 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import BOUND, NOW, POOLED, asking, claim, config_map, entry, handle, link, provider, reference
 
-from domain.claims.binding import plan_binding, plan_pool_handle
-from domain.claims.handle_pass import plan_handle
+from domain.claims.evaluator_interface import (
+    BindingPlan,
+    BindingQuestion,
+    HandleBody,
+    HandleQuestion,
+    PoolQuestion,
+    WantedEntry,
+)
+from domain.claims.handle_binding import plan_binding, plan_pool_handle
+from domain.claims.handle_evaluation import plan_handle
+from domain.claims.json_objects import objects_at
 from domain.claims.lifespan import for_pool_handle
-from domain.claims.objects import objects_at
-from domain.claims.plans import BindingPlan, BindingQuestion, HandleBody, HandleQuestion, PoolQuestion, WantedEntry
 from domain.resource import timestamp
 
 HOUR = timedelta(hours=1)

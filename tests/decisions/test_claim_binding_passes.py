@@ -19,9 +19,9 @@ from activities.claims.managed_resources import States
 from activities.claims.object_writes import Writer
 from activities.claims.tools import Tools
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
-from domain.claims.claim_pass import plan_claim
-from domain.claims.objects import text_at, value_at
-from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, HandlePlan, HandleQuestion
+from domain.claims.claim_evaluation import plan_claim
+from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, HandlePlan, HandleQuestion
+from domain.claims.json_objects import text_at, value_at
 from domain.identity import Key, Kind
 from domain.operator_domain import DEFAULT
 from domain.resource import timestamp

@@ -23,16 +23,16 @@ from activities.inline_driver import Inline, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_binding import MOST_TRIES, decide
 from domain.claims.claim_validation import Claim
+from domain.claims.evaluator_interface import BindingPlan, ClaimPlan, Fault, HandlePlan, WantedEntry
 from domain.claims.handle_matching import Wanted, WantedResource
-from domain.claims.objects import text_at
-from domain.claims.plans import BindingPlan, ClaimPlan, Fault, HandlePlan, WantedEntry
+from domain.claims.json_objects import text_at
 from domain.claims.references import claim_reference
 from domain.identity import Key, Kind
 from domain.runner import State
 from engine.errors import Absent, ApiError, Conflict, Unavailable, as_error
 from engine.kube import KubeApi
 from engine.kube.api import FIELD_MANAGER
-from engine.kube.store import Mirror
+from engine.kube.informer_cache import Mirror
 from engine.settings import Settings
 
 Json = dict[str, Any]

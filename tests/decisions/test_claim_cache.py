@@ -152,7 +152,7 @@ async def test_an_edit_while_an_object_is_evaluated_wakes_it_afterwards(woken: l
 async def test_hanging_streams_let_a_pass_read_its_own_objects_and_list_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("engine.kube.store.LONGEST_BEHIND", MOMENT)
+    monkeypatch.setattr("engine.kube.informer_cache.LONGEST_BEHIND", MOMENT)
     server = MemoryKube()
     cache = told_cache([], server)
     for mirror in cache.mirrors.values():

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from claim_scenes import NOW
 
+from domain.claims.evaluator_interface import Fault
 from domain.claims.faults import LONGEST_MESSAGE, summed
-from domain.claims.plans import Fault
 from domain.claims.stalled_condition import with_handles_stalled, with_own_stalled, with_stalled
 
 A = Fault(reason="ProviderMissing", message="ResourceProvider a: not found")

@@ -9,7 +9,7 @@ import pytest
 from claim_scenes import claim, handle, provider, reference, scene
 
 from domain.claims.claim_defaults import with_defaults
-from domain.claims.providers import ProviderMissing
+from domain.claims.provider_resources import ProviderMissing
 from domain.claims.schema_validation import validation_errors
 from domain.claims.templates import TemplateError
 

@@ -10,7 +10,9 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import BOUND, OPERATOR_NAMESPACE, POOLED, claim, config_map, entry, handle, provider, resources
 
-from domain.claims.definitions import (
+from domain.claims.linked_providers import NO_REQUESTER, Requester, pointed
+from domain.claims.provider_resources import ProviderError, ProviderMissing
+from domain.claims.resource_definitions import (
     DefinitionError,
     WaitingFor,
     definition_or_wait,
@@ -18,8 +20,6 @@ from domain.claims.definitions import (
     reference_for,
     reference_of,
 )
-from domain.claims.linked_providers import NO_REQUESTER, Requester, pointed
-from domain.claims.providers import ProviderError, ProviderMissing
 from domain.claims.templates import TemplateError
 
 OVERRIDING = {"enable": True}

@@ -13,9 +13,9 @@ from manifests import dropped, manifests
 from domain.claims import KINDS, RESOURCE_CLAIM, RESOURCE_POOL, RESOURCE_PROVIDER
 from domain.claims.claim_defaults import with_defaults
 from domain.claims.handle_matching import serving
-from domain.claims.objects import value_at
+from domain.claims.json_objects import value_at
 from domain.claims.parameters import Accepted, settle_parameters
-from domain.claims.providers import Scene, resource_list
+from domain.claims.provider_resources import Scene, resource_list
 from domain.claims.question import Question
 from domain.claims.schema_validation import validation_errors
 

@@ -19,8 +19,8 @@ from activities.claims.binder_queue import BinderQueue
 from activities.claims.expiry_batch import ExpiryBatch, behind_the_others
 from activities.claims.expiry_queue import Ends
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, status_conditions
+from domain.claims.evaluator_interface import HandlePlan
 from domain.claims.passes import ObjectWorld, PassClaim
-from domain.claims.plans import HandlePlan
 from domain.claims.timestamps import agreed_end
 from domain.decision import Decision, Outcome
 from domain.identity import Key

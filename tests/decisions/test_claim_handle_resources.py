@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.claims.handle_resources import Pushed, paired, pushed, recomputed
-from domain.claims.providers import ProviderMissing
+from domain.claims.provider_resources import ProviderMissing
 
 
 def at(provider_name: str, name: str = "", data: str = "1", **more: Any) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from activities.claims.handle_deletion import Ended
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.handles import HandleActivities
 from activities.claims.tools import Tools
+from domain.claims.evaluator_interface import ClaimPlan, HandlePlan
 from domain.claims.passes import ObjectWorld, PassClaim
-from domain.claims.plans import ClaimPlan, HandlePlan
 from domain.identity import Key
 from domain.pause_and_retry import PAUSED
 from domain.resource import timestamp

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.claims.durations import UnreadableDuration, UnreadableMoment
+from domain.claims.json_objects import JsonObject
 from domain.claims.lifespan import (
     HandleLifespan,
     Setting,
@@ -24,7 +25,6 @@ from domain.claims.lifespan import (
     settled_end,
     terms_of,
 )
-from domain.claims.objects import JsonObject
 from domain.claims.timestamps import base_of, end_of_detached, end_of_handle, passed, requested_end_of, start_of
 from domain.resource import timestamp
 

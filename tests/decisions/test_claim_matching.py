@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from domain.claims.deep_merge import TooDeep
 from domain.claims.handle_matching import (
     FreeHandle,
     FreeHandles,
@@ -25,8 +26,7 @@ from domain.claims.handle_matching import (
     serving,
     tolerated_differences,
 )
-from domain.claims.merging import TooDeep
-from domain.claims.objects import JsonObject
+from domain.claims.json_objects import JsonObject
 from domain.claims.update_filters import BadPattern, differences
 from domain.pause_and_retry import PAUSED
 from domain.resource import timestamp

@@ -8,9 +8,9 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import BOUND, NOW, asking, config_map, entry, handle, link, provider
 
-from domain.claims.handle_pass import plan_handle
+from domain.claims.evaluator_interface import Fault, HandlePlan, HandleQuestion
+from domain.claims.handle_evaluation import plan_handle
 from domain.claims.handle_reconciliation import begun_with
-from domain.claims.plans import Fault, HandlePlan, HandleQuestion
 
 Json = dict[str, Any]
 ENABLED = {"template": {"enable": True}}

@@ -22,10 +22,10 @@ from claim_scenes import (
     reference,
 )
 
-from domain.claims.assignment import NotAssigned, assign
-from domain.claims.claim_pass import plan_claim
-from domain.claims.objects import objects_at, text_at
-from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, Halt
+from domain.claims.claim_evaluation import plan_claim
+from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, Halt
+from domain.claims.json_objects import objects_at, text_at
+from domain.claims.provider_assignment import NotAssigned, assign
 
 NOW_TEXT = "2026-11-21T12:00:00Z"
 LATER = NOW + timedelta(minutes=5)

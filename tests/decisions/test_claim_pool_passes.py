@@ -19,9 +19,9 @@ from activities.claims.tools import Tools
 from activities.inline_driver import SECOND_LOOKS, effects_of
 from domain.claims import RESOURCE_POOL
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
+from domain.claims.evaluator_interface import Fault, HandleBody, PoolQuestion
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.passes import PassPool, PoolKnown, PoolWorld
-from domain.claims.plans import Fault, HandleBody, PoolQuestion
 from domain.claims.references import pool_reference
 from domain.claims.status_conditions import SOON
 from domain.identity import Key, Kind

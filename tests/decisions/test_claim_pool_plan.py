@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
-from domain.claims.objects import JsonObject
+from domain.claims.json_objects import JsonObject
 from domain.claims.pool_plan import (
     NewHandle,
     PoolHandle,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.claims.objects import JsonObject
+from domain.claims.json_objects import JsonObject
 from domain.claims.provider_conditions import vars_condition, with_vars_condition
 from domain.claims.templates.renderer import Renderer
 

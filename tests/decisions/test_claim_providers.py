@@ -8,7 +8,7 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import asking, claim, config_map, entry, handle, link, provider, reference, scene
 
-from domain.claims.providers import (
+from domain.claims.provider_resources import (
     DEEPEST_LINK,
     MOST_PROVIDERS,
     ProviderError,
@@ -18,7 +18,7 @@ from domain.claims.providers import (
     providers_to_fetch,
     resource_list,
 )
-from domain.claims.providers import reference as reference_to
+from domain.claims.provider_resources import reference as reference_to
 from domain.claims.templates import TemplateError
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from activities.claims.evaluation import BUG, TOO_MUCH
-from domain.claims import assignment, claim_pass, faults, stalled_condition
+from domain.claims import claim_evaluation, faults, provider_assignment, stalled_condition
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,11 +21,11 @@ def written_out() -> Iterator[str]:
 
 def test_every_reason_is_documented() -> None:
     named = {
-        assignment.INVALID_RESOURCES,
-        assignment.NO_PROVIDER,
-        assignment.SEVERAL_PROVIDERS,
-        claim_pass.INVALID_SPEC,
-        claim_pass.PROVIDER_IMMUTABLE,
+        provider_assignment.INVALID_RESOURCES,
+        provider_assignment.NO_PROVIDER,
+        provider_assignment.SEVERAL_PROVIDERS,
+        claim_evaluation.INVALID_SPEC,
+        claim_evaluation.PROVIDER_IMMUTABLE,
         stalled_condition.HANDLE_STALLED,
         BUG,
         TOO_MUCH,

@@ -26,7 +26,7 @@ from domain.custom_resources import all_crds, custom_resources
 from domain.operator_domain import DEFAULT, PLACEHOLDER
 from domain.reading import Malformed, read, read_all
 from starters.cli.object_reference import target
-from starters.cli.waking import kinds_with_objects
+from starters.cli.wake_lifecycles import kinds_with_objects
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "claims.yaml"
 

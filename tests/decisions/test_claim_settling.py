@@ -13,10 +13,10 @@ from claim_scenes import BOUND, Parts, asking, entry, handle, provider, settle
 from memory_kube import MemoryKube
 
 from activities.claims.managed_resources import Managed, States
-from domain.claims.handle_pass import plan_handle
+from domain.claims.evaluator_interface import Fault, HandlePlan, HandleQuestion, Operations
+from domain.claims.handle_evaluation import plan_handle
 from domain.claims.handle_reconciliation import MOST_PATCHES, HandleWorld
-from domain.claims.objects import object_at, objects_at, text_at
-from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
+from domain.claims.json_objects import object_at, objects_at, text_at
 from domain.identity import Key, Kind
 from engine.errors import Absent, Denied
 from engine.kube.errors import NO_SUCH_KIND

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from domain.claims.merging import TooDeep, same
+from domain.claims.deep_merge import TooDeep, same
 from domain.claims.update_filters import (
     LONGEST_PATH,
     LONGEST_PATTERN,

@@ -11,9 +11,9 @@ from claim_scenes import Parts, reconciling, settle
 from temporalio.testing import ActivityEnvironment
 
 from activities.claims.managed_resources import States
+from domain.claims.evaluator_interface import HandlePlan, Operations
 from domain.claims.handle_reconciliation import HandleWorld, decide
 from domain.claims.passes import ObjectKnown, PassHandle
-from domain.claims.plans import HandlePlan, Operations
 from domain.claims.write_backoff import (
     AT_ONCE,
     FIRST_REST,

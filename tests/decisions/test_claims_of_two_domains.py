@@ -15,12 +15,9 @@ from claim_scenes import BOUND, NOW, asking, claim, config_map, entry, handle, p
 from activities.claims.evaluation import FUNCTIONS
 from activities.claims.evaluator import Evaluator
 from domain.claims import KINDS, RESOURCE_CLAIM, RESOURCE_POOL_SCALING, binder
-from domain.claims.binding import plan_binding, plan_pool_handle
-from domain.claims.claim_pass import plan_claim
+from domain.claims.claim_evaluation import plan_claim
 from domain.claims.domain_names import DomainNames
-from domain.claims.handle_matching import free_handle
-from domain.claims.handle_pass import plan_handle
-from domain.claims.plans import (
+from domain.claims.evaluator_interface import (
     BindingQuestion,
     ClaimQuestion,
     HandleQuestion,
@@ -28,6 +25,9 @@ from domain.claims.plans import (
     Question,
     WantedEntry,
 )
+from domain.claims.handle_binding import plan_binding, plan_pool_handle
+from domain.claims.handle_evaluation import plan_handle
+from domain.claims.handle_matching import free_handle
 from domain.custom_resources import all_crds
 from domain.identity import standing
 from domain.model import Model

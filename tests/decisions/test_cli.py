@@ -29,7 +29,7 @@ from starters.cli.crds import crd_files
 from starters.cli.listing import Row
 from starters.cli.main import ENTRY_POINTS, build
 from starters.cli.object_reference import kind_named, target
-from starters.cli.waking import concerns
+from starters.cli.wake_lifecycles import concerns
 
 ROOT = Path(__file__).parents[2]
 POINTERS = (*environment.POINTERS, "PERDURE_STATE")

@@ -21,7 +21,7 @@ from engine.errors import Absent, Denied
 from engine.kube import EVENT
 from engine.kube.json import text
 from engine.settings import Settings
-from starters.cli import session, waking
+from starters.cli import session, wake_lifecycles
 from starters.cli.main import build
 from starters.cli.session import Session
 
@@ -38,8 +38,8 @@ def kube(monkeypatch: pytest.MonkeyPatch) -> MemoryKube:
         """There is none."""
 
     monkeypatch.setattr(session, "perform_on_cluster", perform)
-    monkeypatch.setattr(waking, "perform", perform)
-    monkeypatch.setattr(waking, "wake_one", nobody)
+    monkeypatch.setattr(wake_lifecycles, "perform", perform)
+    monkeypatch.setattr(wake_lifecycles, "wake_one", nobody)
     return found
 
 

@@ -19,12 +19,12 @@ from engine import temporal
 from engine.errors import ApiError, Denied, Unavailable
 from engine.kube.api import Listing
 from engine.settings import Settings
-from starters.cli import audits, lifecycle, retrying, session, waking
+from starters.cli import audits, bulk_retry, lifecycle, session, wake_lifecycles
+from starters.cli.bulk_retry import Sought
 from starters.cli.listing import Row
 from starters.cli.main import build
 from starters.cli.object_reference import Target
 from starters.cli.output import CommandError, Format
-from starters.cli.retrying import Sought
 from starters.cli.session import Session
 
 NO_SERVER = {"PERDURE_STATE": "", "KUBECONFIG": "/nowhere"}
@@ -54,7 +54,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     def perform(work: Callable[[Session], Awaitable[Any]]) -> Any:
         return performing(Session(found.settings, cast("Any", found), temporal=cast("Any", None)))(work)
 
-    for module in (session, retrying):
+    for module in (session, bulk_retry):
         monkeypatch.setattr(module, "perform", perform)
     return found
 
@@ -70,7 +70,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(key.path)
 
     monkeypatch.setattr(temporal, "wake", wake)
-    monkeypatch.setattr(waking, "standing", lambda kind, cluster, domain: ())
+    monkeypatch.setattr(wake_lifecycles, "standing", lambda kind, cluster, domain: ())
     return found
 
 
@@ -144,10 +144,10 @@ def test_one_that_cannot_be_retried_keeps_no_other(
             raise error
         return "tried again"
 
-    monkeypatch.setattr(retrying, "_found", found)
+    monkeypatch.setattr(bulk_retry, "_found", found)
     monkeypatch.setattr(lifecycle, "retry", retry)
     with pytest.raises(typer.Exit) as ended:
-        retrying.retry_all(Sought(phase="Failed"), "", dry_run=False, yes=True, form=Format.TEXT)
+        bulk_retry.retry_all(Sought(phase="Failed"), "", dry_run=False, yes=True, form=Format.TEXT)
     assert ended.value.exit_code == 1
     _, first, second = capsys.readouterr().out.splitlines()
     assert said in first
@@ -165,9 +165,9 @@ def test_a_refusal_among_many_names_the_object_once(
     async def retry(opened: Session, key: Key, reason: str) -> str:
         raise CommandError(f"retry refused: {key.path} is Ready (all done): there is nothing to retry")
 
-    monkeypatch.setattr(retrying, "_found", found)
+    monkeypatch.setattr(bulk_retry, "_found", found)
     monkeypatch.setattr(lifecycle, "retry", retry)
-    retrying.retry_all(Sought(phase="Ready"), "", dry_run=False, yes=True, form=Format.TEXT)
+    bulk_retry.retry_all(Sought(phase="Ready"), "", dry_run=False, yes=True, form=Format.TEXT)
     _, said = capsys.readouterr().out.splitlines()
     assert said.endswith("refused: Ready (all done): there is nothing to retry")
     assert said.count("ns/one") == 1
@@ -212,7 +212,7 @@ def test_a_retry_of_one_answers_with_a_document(cluster: Cluster, monkeypatch: p
     monkeypatch.setattr(lifecycle, "retry", retry)
     done = CliRunner().invoke(build(), ["retry", "account", "ns/one", "-o", "json"], env=NO_SERVER)
     assert done.exit_code == 0, done.output
-    told = retrying.Retried.model_validate_json(done.stdout)
+    told = bulk_retry.Retried.model_validate_json(done.stdout)
     assert (told.kind, told.namespace, told.name, told.retried) == ("Account", "ns", "one", True)
     assert told.said == "tried again"
     done = CliRunner().invoke(build(), ["retry", "account", "ns/one"], env=NO_SERVER)
@@ -223,7 +223,7 @@ def test_nothing_to_retry_is_a_document_too(cluster: Cluster, monkeypatch: pytes
     async def found(opened: Session, query: str) -> list[Row]:
         return []
 
-    monkeypatch.setattr(retrying, "_found", found)
+    monkeypatch.setattr(bulk_retry, "_found", found)
     done = CliRunner().invoke(build(), ["retry", "--phase", "Failed", "-o", "json"], env=NO_SERVER)
     assert (done.exit_code, json.loads(done.stdout)) == (0, [])
     done = CliRunner().invoke(build(), ["retry", "--phase", "Failed"], env=NO_SERVER)

@@ -18,7 +18,7 @@ from domain.accounts import ACCOUNT
 from engine import temporal
 from engine.settings import Settings
 from engine.telemetry import version
-from starters.cli import pausing, session, waking
+from starters.cli import pause_areas, session, wake_lifecycles
 from starters.cli.main import build
 from starters.cli.session import Session
 
@@ -42,9 +42,9 @@ def kube(monkeypatch: pytest.MonkeyPatch) -> MemoryKube:
 
     asyncio.run(make())
     perform = performing(Session(Settings(), cast("Any", found), temporal=cast("Any", None)))
-    for module, name in ((session, "perform"), (waking, "perform"), (session, "perform_on_cluster")):
+    for module, name in ((session, "perform"), (wake_lifecycles, "perform"), (session, "perform_on_cluster")):
         monkeypatch.setattr(module, name, perform)
-    monkeypatch.setattr(pausing, "perform_on_cluster", perform)
+    monkeypatch.setattr(pause_areas, "perform_on_cluster", perform)
     monkeypatch.setattr(temporal, "wake", heard)
     return found
 

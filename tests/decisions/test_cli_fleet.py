@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 from domain.accounts import ACCOUNT
 from starters.cli import output, top
-from starters.cli.completing import candidates, complete_areas, complete_kinds, for_kubectl
+from starters.cli.bulk_retry import Sought
+from starters.cli.completion import candidates, complete_areas, complete_kinds, for_kubectl
 from starters.cli.listing import Row
 from starters.cli.main import build, program_name
 from starters.cli.output import Format
-from starters.cli.retrying import Sought
 
 NOW = datetime(2026, 11, 22, 7, tzinfo=UTC)
 ROW = Row(

@@ -14,7 +14,7 @@ from said_conditions import said
 from domain.accounts.federated.resources import RoleState
 from domain.claims.provider_conditions import PLAIN_TEXT, RENDERED, VARS_ARE_TEMPLATES
 from domain.claims.stalled_condition import HANDLE_STALLED, STALLED
-from domain.loadbalancers.balancer_conditions import BLOCKED, QUOTA_EXCEEDED, REFUSED
+from domain.loadbalancers.stalled_condition import BLOCKED, QUOTA_EXCEEDED, REFUSED
 from domain.threescale.conditions import IN_SYNC
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from domain.custom_resources import all_crds
 from domain.operator_domain import DEFAULT
 from engine.settings import Settings
 from starters.cli.object_reference import kind_named
-from starters.watch.kinds import watched_under
+from starters.watch.watched_kinds import watched_under
 from workers.main import served_areas
 from workers.registry import actions, observing_queues, queues_of, workflows_of
 

@@ -9,7 +9,7 @@ import pytest
 
 from domain.instances.event_parser import Events, parse
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.transport import Message
+from domain.instances.message_unwrapping import Message
 from localcloud.aws import happenings
 from localcloud.aws.happenings import Group, Happening, Subject
 

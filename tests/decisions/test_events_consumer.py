@@ -14,10 +14,9 @@ import pytest
 from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
+from domain.instances.message_unwrapping import Message
 from domain.instances.names import GroupKey, InstanceKey
-from domain.instances.transport import Message
 from engine.errors import Absent, Unavailable
-from starters.events.batches import Batches
 from starters.events.consumer import Consumer
 from starters.events.consumer_benchmark import (
     ACCOUNT,
@@ -34,7 +33,8 @@ from starters.events.dispatcher import Dispatcher
 from starters.events.library import get_event_from_sqs
 from starters.events.machine_index import Index, machine
 from starters.events.main import IN_WORK, receive_wait
-from starters.events.queues import Receipt
+from starters.events.sqs_batches import Batches
+from starters.events.sqs_queues import Receipt
 from starters.events.visibility import VisibilityExtender
 
 MACHINES = 20

@@ -16,11 +16,11 @@ from typer.testing import CliRunner, Result
 from activities.aws.instances_session import Places
 from activities.aws.session import Services
 from domain.instances.message_acknowledgement import dead_letter_attributes
-from domain.instances.places import Place, place_of
+from domain.instances.served_queues import Place, place_of
 from engine.errors import Absent
 from engine.settings import settings
 from starters.cli.main import build
-from starters.events.queues import SqsQueue
+from starters.events.sqs_queues import SqsQueue
 
 REGION = "123456789012/eu-central-1"
 PLACES = (REGION, f"{REGION}/c1-queue", f"{REGION}/c2-queue")

@@ -6,7 +6,7 @@ import pytest
 
 from activities.aws.instances_session import Places
 from domain.instances.names import partition_of
-from domain.instances.places import Place, place_of, places, served, with_queues
+from domain.instances.served_queues import Place, place_of, places, served, with_queues
 
 ROLE = "arn:aws:iam::210987654321:role/team/perdure"
 

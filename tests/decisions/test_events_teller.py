@@ -12,8 +12,8 @@ from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Handled, Outcome, Taken
 from domain.instances.event_parser import Events, Invalid
 from domain.instances.events import EventKind, HookAction, InstanceEvent, InstanceState
+from domain.instances.message_unwrapping import Message
 from domain.instances.names import GroupKey, InstanceKey
-from domain.instances.transport import Message
 from starters.events.consumer_benchmark import ACCOUNT, REGION
 from starters.events.dispatcher import TROUBLE_AFTER, Dispatcher
 from starters.events.library import EventBridgeEvent, is_event_processed

@@ -9,9 +9,9 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import BOUND, KEY, NOW, claim, entry, handle
 
+from domain.claims.evaluator_interface import Fault, HandlePlan
 from domain.claims.handle_lifecycle import Handle, HandleEnded, decide
 from domain.claims.passes import Cadence
-from domain.claims.plans import Fault, HandlePlan
 from domain.decision import Decision
 from domain.identity import Key
 from domain.pause_and_retry import RETRY

@@ -17,12 +17,12 @@ from engine.health import Health, Progress
 from engine.kube import KubeApi
 from engine.kube import reflector as reflectors
 from engine.kube.connection import Connection
+from engine.kube.informer_cache import Followed, Store
 from engine.kube.json import JsonObject
-from engine.kube.lease import LeaderElection
-from engine.kube.store import Followed, Store
+from engine.kube.leader_election import LeaderElection
 from engine.reachability import api_server_reached
 from starters.watch.main import stand_by
-from starters.watch.queue import WakeQueue
+from starters.watch.wake_queue import WakeQueue
 
 KEY = Key(kind="Account", namespace="n", name="a", uid="u")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from activities.aws.permissions import PERMISSIONS, Role, permitted
-from domain.instances.places import places
+from domain.instances.served_queues import places
 from starters.cli.iam import iam_files
 
 DEPLOYED = Path(__file__).parents[2] / "deploy" / "iam"

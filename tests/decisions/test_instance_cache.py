@@ -16,7 +16,7 @@ from domain.instances.names import GroupKey
 from domain.instances.resources import AWSMachinePool
 from engine.errors import Unavailable
 from engine.kube import KubeApi
-from engine.kube.store import Followed, Store
+from engine.kube.informer_cache import Followed, Store
 
 
 class _Mirror:

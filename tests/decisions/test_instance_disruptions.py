@@ -24,8 +24,8 @@ from domain.instances.constants import CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
 from domain.instances.disruption_budget import Disruption, Limit, Turn, lasts, waits_for
 from domain.instances.event_verification import ScheduledEvent
 from domain.instances.instance_lifecycle import work_for_instance
+from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.names import InstanceKey
-from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.resources import Machine
 from engine.kube.api import Listing
 

@@ -43,11 +43,11 @@ from domain.instances.event_verification import Facts, HookTiming, Question, Sch
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.instance_lifecycle import InstanceWork, work_for_instance
 from domain.instances.interruption_causes import interruption_label
+from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.labels import label_patch, recalled
 from domain.instances.notices import about
 from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.phases import InstancePhase
-from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.resources import AWSMachinePool
 from domain.resource import ObjectMeta
 from domain.writes import merge

@@ -20,8 +20,8 @@ from domain.instances import AWS_CLUSTER, AWS_CLUSTER_ROLE_IDENTITY, AWS_MACHINE
 from domain.instances.actions import LookAtInstance
 from domain.instances.constants import CLUSTER_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.event_record import InstanceRecord, hook_ended
+from domain.instances.interruption_policy import ReactionPolicy
 from domain.instances.observed import InstanceWorld
-from domain.instances.policy import ReactionPolicy
 from engine.kube.json import mapping
 
 

@@ -13,7 +13,10 @@ from domain.instances.actions import AskInstance, CountRefuted, Notify
 from domain.instances.event_verification import Facts
 from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import work_for_instance
-from domain.instances.notifications import (
+from domain.instances.interruption_policy import CauseSort, Channel, Reaction, ReactionPolicy
+from domain.instances.observed import InstanceWorld
+from domain.instances.resources import InterruptionPolicy
+from domain.instances.webhook_notifications import (
     FIELDS,
     TEMPLATE,
     json_body,
@@ -22,9 +25,6 @@ from domain.instances.notifications import (
     teams_body,
     templated_body,
 )
-from domain.instances.observed import InstanceWorld
-from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
-from domain.instances.resources import InterruptionPolicy
 from domain.pause_and_retry import PAUSED
 from domain.refusal import ErrorType, Refusal
 from domain.runner import State

@@ -41,9 +41,17 @@ from domain.instances.event_record import InstanceRecord, answered, cordoned, im
 from domain.instances.event_verification import HookTiming, Question
 from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import work_for_instance
+from domain.instances.interruption_policy import (
+    Budgets,
+    Draining,
+    Reaction,
+    ReactionPolicy,
+    Taint,
+    TaintEffect,
+    Tainting,
+)
 from domain.instances.notices import about_node
 from domain.instances.observed import InstanceWorld
-from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, Taint, TaintEffect, Tainting
 from domain.instances.policy_selection import Selected, choose, selected
 from domain.instances.resources import AWSMachinePool, InterruptionPolicy
 from domain.notices import Notice
@@ -52,10 +60,10 @@ from engine.errors import ApiError, Conflict, Throttled
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping, sequence
 from engine.settings import Settings
-from starters.watch.index import Index
 from starters.watch.instances import watched_for
-from starters.watch.kinds import Watched
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
+from starters.watch.watched_kinds import Watched
 
 SETTINGS = ReactionPolicy(terminated=Reaction.DRAIN, hook_margin=timedelta(seconds=5))
 CAPITAL = Selected(

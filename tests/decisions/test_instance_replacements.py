@@ -37,9 +37,9 @@ from domain.instances.disruption_budget import Turn
 from domain.instances.event_record import InstanceRecord, opened
 from domain.instances.event_verification import Question, ScheduledEvent
 from domain.instances.instance_lifecycle import InstanceWork, work_for_instance
+from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.names import InstanceKey
 from domain.instances.observed import InstanceMemory, InstanceWorld
-from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.replacements import (
     REPLACED,
     Mark,
@@ -56,9 +56,9 @@ from domain.notices import Notice, Reported
 from engine.errors import Absent, Denied, Unavailable
 from engine.kube.json import JsonObject, mapping, text
 from engine.settings import Settings
-from starters.watch.index import Index
 from starters.watch.instances import watched_for
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
 
 WAIT = timedelta(seconds=60)
 FIRST = ReactionPolicy(

@@ -35,25 +35,25 @@ from domain.instances.event_verification import HookTiming, ScheduledEvent
 from domain.instances.events import InstanceState
 from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import work_for_instance
+from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.labels import Story, recalled
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.observed import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.periodic_resync import differs
-from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.refusal import ErrorType, Refusal
 from domain.writes import merge
 from engine.errors import Invalid
 from engine.kube.json import JsonObject
-from engine.kube.workload import kubeconfig
+from engine.kube.workload_clusters import kubeconfig
 from engine.settings import Settings
 from starters.cli.output import CommandError
 from starters.cli.processes import execute
-from starters.watch.index import Index
+from starters.watch.instance_metrics import instance_gauges
 from starters.watch.instances import watched_for
-from starters.watch.instances_metrics import instance_gauges
-from starters.watch.kinds import Watched
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
+from starters.watch.watched_kinds import Watched
 
 KEY = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID)
 

@@ -8,9 +8,9 @@ from typing import cast
 import pytest
 
 from domain.claims import RESOURCE_CLAIM
-from engine.kube import JsonObject, KubeApi, store
+from engine.kube import JsonObject, KubeApi, informer_cache
 from engine.kube.api import WatchEvent
-from engine.kube.store import Followed, Mirror, _entry, reached
+from engine.kube.informer_cache import Followed, Mirror, _entry, reached
 
 
 def an_object(uid: str = "1", version: str = "7") -> JsonObject:
@@ -59,7 +59,7 @@ async def test_a_version_is_reached_by_an_event_or_a_bookmark_and_waited_for_unt
 
 
 async def test_a_stream_that_hangs_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "LONGEST_BEHIND", 0.01)
+    monkeypatch.setattr(informer_cache, "LONGEST_BEHIND", 0.01)
     mirror = Mirror(cast(KubeApi, None), Followed(RESOURCE_CLAIM))
     assert not await reached([mirror], {RESOURCE_CLAIM.name: "1"})
     assert await reached([mirror], {})

@@ -12,8 +12,8 @@ from activities.loadbalancers.cache import LoadBalancerCache, View
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.resources import LoadBalancerMachine
 from engine.kube import KubeApi
-from engine.kube import store as store_module
-from engine.kube.store import Followed, Store
+from engine.kube import informer_cache as store_module
+from engine.kube.informer_cache import Followed, Store
 
 MANY = 20
 COMMON = {"app": "balancer"}

@@ -8,11 +8,11 @@ import pytest
 from lb_objects import NOW, balancer
 from lb_project import Project
 
+from domain.loadbalancers.cloud.deletion import remove_load_balancer
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, FloatingIp, SecurityGroup, ServerGroup
 from domain.loadbalancers.cloud.ownership import mark_of
-from domain.loadbalancers.cloud.removal import remove_load_balancer
-from domain.loadbalancers.migration import migrated
+from domain.loadbalancers.former_fields import migrated
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.template_hash import cloud_hash
 from domain.resource import timestamp

@@ -17,7 +17,7 @@ from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.machine.actions import GrantAccess
 from engine.errors import Conflict
 from engine.kube import SECRET, BlockingKube, KubeApi
-from engine.kube.store import Store
+from engine.kube.informer_cache import Store
 from engine.settings import Settings
 
 NAME = "web-1-abc"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from lb_objects import balancer, machine, machine_set
 
-from domain.loadbalancers.go_texts import format_duration, parse_bool, parse_duration, to_json
-from domain.loadbalancers.migration import machine_migration, migrated, spec_migration, status_migration
+from domain.loadbalancers.former_fields import machine_migration, migrated, spec_migration, status_migration
+from domain.loadbalancers.go_formats import format_duration, parse_bool, parse_duration, to_json
 from domain.loadbalancers.names import load_balancer_label, load_balancer_name, machine_names, set_name
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.template_hash import cloud_hash, template_document, template_hash

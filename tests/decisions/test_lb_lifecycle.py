@@ -14,15 +14,15 @@ from lb_world import MINUTE, SPEC, World, started
 from domain.decision import Action
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import CreateSet
-from domain.loadbalancers.cloud.changes import Brought
+from domain.loadbalancers.cloud.drift_sweep import to_be_compared
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer
 from domain.loadbalancers.cloud.ownership import mark_of
+from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer
-from domain.loadbalancers.cloud.sweep import to_be_compared
-from domain.loadbalancers.health import is_master
 from domain.loadbalancers.machine.actions import GrantAccess, LookAtMachine, SeenMachine
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
+from domain.loadbalancers.machine_health import is_master
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from lb_objects import balancer, machine
 
-from domain.loadbalancers.machine.access import Credentials, access_objects, access_status, kubeconfig
+from domain.loadbalancers.machine.api_access import Credentials, access_objects, access_status, kubeconfig
 from domain.loadbalancers.machine.keepalived import HEALTH_SCRIPT, keepalived_conf
 from domain.loadbalancers.machine.promtail import promtail_yaml
 from domain.loadbalancers.machine.user_data import MachineSettings, user_data

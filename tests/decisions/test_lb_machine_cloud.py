@@ -8,10 +8,10 @@ import pytest
 from lb_objects import machine
 from lb_project import Project
 
+from domain.loadbalancers.cloud.deletion import remove_machine
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, plan_machine, virtual_address
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, Server
 from domain.loadbalancers.cloud.ownership import mark_of
-from domain.loadbalancers.cloud.removal import remove_machine
 from domain.loadbalancers.cloud.steps import CreateServer
 from domain.loadbalancers.resources import DebugSettings, LoadBalancerMachine
 from domain.writes import merge

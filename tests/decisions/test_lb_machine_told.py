@@ -29,14 +29,14 @@ from domain.loadbalancers.constants import (
     MACHINE_FINALIZER,
     MARKED_AT_ANNOTATION,
 )
-from domain.loadbalancers.health import CONFIG_READY, CONFIG_REJECTED, ENVOY_READY, MARKED
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
+from domain.loadbalancers.machine_health import CONFIG_READY, CONFIG_REJECTED, ENVOY_READY, MARKED
 from domain.resource import parse_timestamp, timestamp
 from domain.runner import State
 from engine.errors import Invalid
 from engine.kube import EVENT, LEASE, BlockingKube, KubeApi
-from engine.kube.store import Followed, Store
+from engine.kube.informer_cache import Followed, Store
 from engine.settings import Settings
 
 NAME = "web--shop-aaaa-00001"

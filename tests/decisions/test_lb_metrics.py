@@ -14,10 +14,10 @@ from domain.loadbalancers.services.objects import Installation
 from domain.resource import CustomResource
 from domain.writes import merge
 from starters.watch.gauges import published
-from starters.watch.index import Index
 from starters.watch.loadbalancer_metrics import balancer_gauges
 from starters.watch.loadbalancers import WATCHED, read_machine
 from starters.watch.projection import project
+from starters.watch.projection_index import Index
 from starters.watch.services import Reading
 
 READ = {entry.kind.name: entry.read for entry in WATCHED}

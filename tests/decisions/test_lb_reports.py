@@ -14,11 +14,11 @@ from activities.loadbalancers.machine_heartbeats import Reports
 from activities.loadbalancers.pass_context import PassContext
 from activities.openstack.projects import Projects
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.fleet import Fleet, report_of
-from domain.loadbalancers.health import DEFAULT_TIMINGS
+from domain.loadbalancers.fleet_silence import Fleet, report_of
+from domain.loadbalancers.machine_health import DEFAULT_TIMINGS
 from domain.loadbalancers.resources import LoadBalancerMachine
 from engine.kube import BlockingKube, KubeApi
-from engine.kube.store import Followed, Store
+from engine.kube.informer_cache import Followed, Store
 from engine.settings import Settings
 
 Json = dict[str, Any]

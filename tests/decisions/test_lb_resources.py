@@ -18,7 +18,7 @@ from domain.custom_resources import custom_resources
 from domain.loadbalancers import CUSTOM_KINDS
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.reading import Malformed, read
-from starters.cli.waking import kinds_with_objects
+from starters.cli.wake_lifecycles import kinds_with_objects
 from workers.registry import areas
 
 FORMER = "{what}ID: string, {what}Name: string, {what}Search: string, {what}_id: string, {what}_name: string, "

@@ -9,8 +9,8 @@ import pytest
 from lb_objects import LABELS, NOW, ago, condition, fleet_of, healthy, machine, machine_set
 
 from domain.loadbalancers.boot_backoff import boot_pause
-from domain.loadbalancers.fleet import Fleet
-from domain.loadbalancers.health import mark_patches
+from domain.loadbalancers.fleet_silence import Fleet
+from domain.loadbalancers.machine_health import mark_patches
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import SetPlan, machine_document, machines_of, plan_set
 from domain.writes import merge

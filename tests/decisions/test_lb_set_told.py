@@ -20,11 +20,11 @@ from activities.openstack.projects import Projects
 from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
-from domain.loadbalancers.health import MARKED
+from domain.loadbalancers.machine_health import MARKED
 from domain.loadbalancers.passes import PassSet
 from domain.resource import timestamp
 from engine.kube import EVENT, BlockingKube, KubeApi
-from engine.kube.store import Followed, Store
+from engine.kube.informer_cache import Followed, Store
 from engine.settings import Settings
 
 SET = "web--shop-aaaa"

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from lb_world import World, started
 
+from domain.loadbalancers.cloud.drift_sweep import difference_of_balancer, difference_of_machine, orphans
 from domain.loadbalancers.cloud.objects import CloudPort, SecurityGroup, Server
-from domain.loadbalancers.cloud.sweep import difference_of_balancer, difference_of_machine, orphans
 from domain.loadbalancers.names import cloud_name
 
 

@@ -8,7 +8,7 @@ from guarded_calls import Clock
 from prometheus_client import CollectorRegistry
 
 from activities.loadbalancers.metrics import SweepCount, Swept
-from domain.loadbalancers.cloud.sweep import Orphan
+from domain.loadbalancers.cloud.drift_sweep import Orphan
 
 SWEEP = timedelta(minutes=5)
 PORTS = tuple(Orphan(kind="port", id=each, name="lbs/web", owner="gone") for each in ("p", "q"))

@@ -14,10 +14,10 @@ from domain.loadbalancers.constants import DRIFT_ANNOTATION, MARKED_AT_ANNOTATIO
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.writes import merge
 from starters.watch.heartbeats import MissedHeartbeats
-from starters.watch.index import Index
-from starters.watch.kinds import Watched
 from starters.watch.loadbalancers import WATCHED
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
+from starters.watch.watched_kinds import Watched
 
 ENTRIES = {entry.name: entry for entry in WATCHED}
 

@@ -12,7 +12,7 @@ from claim_scenes import entry, handle
 
 from activities.claims.cache import ClaimCache
 from activities.claims.managed_resources import Managed, States
-from domain.claims.plans import Operations
+from domain.claims.evaluator_interface import Operations
 from engine.errors import Absent, Conflict, Denied, Unavailable
 from engine.kube import KubeApi
 from engine.kube.discovery import Discovery

@@ -10,7 +10,7 @@ from claim_domain import NAMES
 from activities.claims.cache import ClaimCache
 from activities.claims.managed_resources import Managed
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
-from domain.claims.plans import Operations
+from domain.claims.evaluator_interface import Operations
 from engine.kube import KubeApi
 from engine.kube.api import FIELD_MANAGER
 from engine.kube.discovery import Discovery

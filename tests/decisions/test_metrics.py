@@ -30,8 +30,8 @@ from engine.errors import Denied, Unavailable
 from engine.metrics import Listener, Request, Step, Write
 from starters.watch.accounts import WATCHED
 from starters.watch.gauges import published
-from starters.watch.index import Index
 from starters.watch.projection import project
+from starters.watch.projection_index import Index
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
 READ = {entry.kind.name: entry.read for entry in WATCHED}

@@ -25,9 +25,9 @@ from domain.identity import all_areas
 from starters.watch.account_metrics import account_gauges
 from starters.watch.audit_reports import audit_gauges
 from starters.watch.claim_metrics import claim_gauges
-from starters.watch.index import Index
-from starters.watch.instances_metrics import instance_gauges
+from starters.watch.instance_metrics import instance_gauges
 from starters.watch.loadbalancer_metrics import balancer_gauges
+from starters.watch.projection_index import Index
 from starters.watch.threescale_metrics import threescale_gauges
 
 ROOT = Path(__file__).parents[2]

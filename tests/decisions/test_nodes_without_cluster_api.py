@@ -63,24 +63,24 @@ from domain.instances.event_record import InstanceRecord, cordoned, opened
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import patch_for, work_for_instance
+from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.names import InstanceKey
 from domain.instances.notices import about, about_node
 from domain.instances.observed import InstanceWorld
 from domain.instances.phases import InstancePhase
-from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.policy_selection import choose, selected
 from domain.instances.resources import InterruptionPolicy, Node
 from engine.errors import Absent, Invalid
 from engine.kube import KubeApi
+from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, mapping
-from engine.kube.store import Followed
 from engine.settings import Settings
 from starters.events.machine_index import Holder, Index
 from starters.events.machine_index import node as read_node
-from starters.watch.index import Index as Watch
+from starters.watch.instance_metrics import instance_gauges
 from starters.watch.instances import watched_for
-from starters.watch.instances_metrics import instance_gauges
-from starters.watch.kinds import Watched
+from starters.watch.projection_index import Index as Watch
+from starters.watch.watched_kinds import Watched
 
 EKS = "eks.amazonaws.com/nodegroup"
 DRAINS = ReactionPolicy(name="p", spot=Reaction.DRAIN, terminating_hook=Reaction.DRAIN, terminated=Reaction.DRAIN)

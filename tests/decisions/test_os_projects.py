@@ -14,7 +14,7 @@ from activities.openstack import projects
 from activities.openstack.projects import Projects
 from activities.openstack.server_user_data import FOREIGN_SECRET, birth
 from domain.identity import Kind
-from domain.loadbalancers.machine.access import access_objects
+from domain.loadbalancers.machine.api_access import access_objects
 from domain.loadbalancers.project import ProjectReference
 from engine.errors import Absent, Denied, Invalid, Pending
 from engine.kube import BlockingKube

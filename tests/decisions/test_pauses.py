@@ -23,7 +23,7 @@ from engine.health import Health
 from engine.kube import KubeApi, pausing
 from engine.pauses import PAUSED_AREAS, held, refuse_if_paused, set_pauses
 from engine.settings import Settings
-from starters.cli.pausing import named
+from starters.cli.pause_areas import named
 
 NOW = datetime(2026, 11, 22, 7, tzinfo=UTC)
 AREAS = ("accounts", "claims")

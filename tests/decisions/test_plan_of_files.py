@@ -14,7 +14,7 @@ from domain.identity import Key, Kind
 from engine.errors import Denied
 from engine.kube import JsonObject, KubeApi, Listing
 from starters.cli.output import CommandError
-from starters.cli.planning import OnlyAsking, SupposedKube, lifecycle_of, read
+from starters.cli.plan_files import OnlyAsking, SupposedKube, lifecycle_of, read
 from workers.registry import actions
 
 POOL = """

@@ -11,10 +11,8 @@ from claim_scenes import BOUND, NOW, asking, claim, config_map, entry, handle, p
 from test_binding_plans import pool, wanted
 
 from activities.claims.evaluator import Evaluator
-from domain.claims.binding import plan_binding, plan_pool_handle
-from domain.claims.claim_pass import plan_claim
-from domain.claims.handle_pass import plan_handle
-from domain.claims.plans import (
+from domain.claims.claim_evaluation import plan_claim
+from domain.claims.evaluator_interface import (
     BindingPlan,
     BindingQuestion,
     ClaimPlan,
@@ -24,6 +22,8 @@ from domain.claims.plans import (
     HandleQuestion,
     PoolQuestion,
 )
+from domain.claims.handle_binding import plan_binding, plan_pool_handle
+from domain.claims.handle_evaluation import plan_handle
 
 # Everything that computes differently: templates, schemas, checks, patterns, JMESPath, durations.
 BASE = provider(

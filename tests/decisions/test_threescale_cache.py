@@ -10,8 +10,8 @@ from memory_kube import MemoryKube
 from activities.threescale.cache import ThreescaleCache
 from domain.threescale import BACKEND, PRODUCT
 from domain.threescale.resources import Backend, Product, Tenant
-from engine.kube import KubeApi, store
-from engine.kube.store import Store
+from engine.kube import KubeApi, informer_cache
+from engine.kube.informer_cache import Store
 
 
 class Ground:
@@ -67,7 +67,7 @@ async def test_what_is_asked_of_one_kind_is_not_answered_by_another(ground: Grou
 
 async def test_a_pass_lists_what_its_cache_does_not_reach(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream may hang for a minute before it is known to."""
-    monkeypatch.setattr(store, "LONGEST_BEHIND", 0.01)
+    monkeypatch.setattr(informer_cache, "LONGEST_BEHIND", 0.01)
     await ground.backend("store", systemName="stock")
     mirror = ground.cache.mirrors[BACKEND.name]
     mirror._entries.clear()

@@ -24,7 +24,7 @@ from domain.threescale import BACKEND
 from domain.threescale.passes import PassObject, ThreescaleWorld
 from engine.errors import Invalid
 from engine.kube import SECRET, KubeApi
-from engine.kube.store import Store
+from engine.kube.informer_cache import Store
 from engine.settings import Settings
 
 Json = dict[str, Any]

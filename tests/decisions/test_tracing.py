@@ -18,7 +18,7 @@ from domain.identity import Key
 from engine import metrics, telemetry, tracing
 from engine.errors import Unavailable
 from engine.settings import Settings
-from starters.watch.queue import WakeQueue
+from starters.watch.wake_queue import WakeQueue
 
 KEY = Key(kind="Account", namespace="ns", name="one", uid="42", cluster="east")
 

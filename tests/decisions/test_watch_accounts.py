@@ -11,9 +11,9 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.identity import Kind
 from engine.kube.json import JsonObject
 from starters.watch.accounts import WATCHED
-from starters.watch.index import Index
-from starters.watch.kinds import Watched, watched_kinds
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
+from starters.watch.watched_kinds import Watched, watched_kinds
 
 NAMESPACE = "aws-account-operator"
 VALIDATION = "AccountValidation/aws"

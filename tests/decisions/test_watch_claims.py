@@ -18,10 +18,10 @@ from engine.kube.api import KubeApi
 from engine.settings import Settings
 from starters.watch.claims import watched_for
 from starters.watch.gauges import _families
-from starters.watch.index import Index
-from starters.watch.kinds import Watched
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
 from starters.watch.resource_watches import wanted_views
+from starters.watch.watched_kinds import Watched
 from starters.watch.watcher import Watcher
 
 Obj = dict[str, Any]

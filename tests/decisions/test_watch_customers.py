@@ -9,7 +9,7 @@ from test_watch_accounts import BY_NAME, NAMESPACE, World, changed, obj, read
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.identity import Kind
-from starters.watch.kinds import Watched
+from starters.watch.watched_kinds import Watched
 
 Obj = dict[str, Any]
 

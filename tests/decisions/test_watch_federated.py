@@ -12,9 +12,9 @@ from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FED
 from domain.accounts.constants import FINALIZER
 from starters.watch.accounts import WATCHED as ACCOUNTS
 from starters.watch.federated import WATCHED, federated_gauges
-from starters.watch.index import Index
-from starters.watch.kinds import Watched
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
+from starters.watch.watched_kinds import Watched
 
 Obj = dict[str, Any]
 ENTRIES = {entry.name: entry for entry in WATCHED}

@@ -14,11 +14,11 @@ from domain.identity import Key, Kind
 from domain.relations import AnyObject, Linked, News, On, Relation, Scope, WhileNamed, Whom, version
 from domain.resource import KubeModel, ObjectMeta
 from engine.kube.api import FIELD_MANAGER
-from engine.kube.store import Followed
-from starters.watch.index import Index
-from starters.watch.kinds import Watched
+from engine.kube.informer_cache import Followed
 from starters.watch.owned import objects, owned
 from starters.watch.projection import Projection, View
+from starters.watch.projection_index import Index
+from starters.watch.watched_kinds import Watched
 
 SHELF = Kind(name="Shelf", group="example.com", version="v1", plural="shelves", area="")
 BOOK = Kind(name="Book", group="example.com", version="v1", plural="books", area="")

@@ -14,13 +14,13 @@ from domain.identity import Key, Kind
 from domain.relations import News, Relation
 from domain.resource import timestamp
 from engine.kube.api import KubeApi
+from engine.kube.informer_cache import Followed
 from engine.kube.reflector import newer
-from engine.kube.store import Followed
-from starters.watch.adoption import key_of
 from starters.watch.checkpoint import Checkpoint
-from starters.watch.index import Index
-from starters.watch.kinds import Carried, Watched
+from starters.watch.missing_workflows import key_of
 from starters.watch.projection import Projection, Shown, Side, View
+from starters.watch.projection_index import Index
+from starters.watch.watched_kinds import Carried, Watched
 from starters.watch.watcher import Watcher
 
 KIND = Kind(name="Thing", group="example.com", version="v1", plural="things", area="")

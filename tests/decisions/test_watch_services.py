@@ -14,9 +14,9 @@ from domain.resource import CustomResource, KubeModel
 from domain.writes import merge
 from engine.kube import NODE, KubeApi
 from engine.kube.json import JsonObject
-from starters.watch.index import Index
 from starters.watch.loadbalancers import WATCHED
 from starters.watch.projection import Projection, project
+from starters.watch.projection_index import Index
 from starters.watch.services import EVENTS, Reading
 from starters.watch.watcher import Watcher
 

@@ -20,10 +20,10 @@ from domain.threescale import (
 from domain.writes import merge
 from engine.kube import SECRET
 from engine.kube.json import text
-from starters.watch.index import Index
-from starters.watch.kinds import Watched
 from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
 from starters.watch.threescale import WATCHED
+from starters.watch.watched_kinds import Watched
 
 Json = dict[str, Any]
 LASTING = {"type": "InSync", "status": "True"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from domain.loadbalancers.health import RELEVANT
+from domain.loadbalancers.machine_health import RELEVANT
 from domain.loadbalancers.resources import LoadBalancer, MachineCondition
 from domain.resource import timestamp
 from yawollet.conditions import Finding, config_ready, envoy_ready, envoy_up_to_date, reported

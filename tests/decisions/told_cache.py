@@ -9,7 +9,7 @@ from activities.claims.binder_queue import BinderQueue
 from activities.claims.cache import ClaimCache
 from domain.identity import Key
 from engine.kube import KubeApi
-from engine.kube.store import Followed, Mirror, Store
+from engine.kube.informer_cache import Followed, Mirror, Store
 from engine.settings import Settings
 
 # Short, for whatever the process would wait for before it wakes somebody.

@@ -14,8 +14,8 @@ from domain.accounts.resources import AccountPool
 from domain.identity import Key
 from domain.pause_and_retry import PAUSED, RETRY
 from engine.kube import JsonObject, KubeApi
+from engine.kube.informer_cache import Store
 from engine.kube.json import text
-from engine.kube.store import Store
 from engine.settings import Settings
 
 pytestmark = pytest.mark.integration

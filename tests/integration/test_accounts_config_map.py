@@ -13,8 +13,8 @@ from activities.accounts.cache import THE_CONFIG_MAP, Reader
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from engine.kube import CONFIG_MAP, KubeApi
+from engine.kube.informer_cache import Store
 from engine.kube.json import text
-from engine.kube.store import Store
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 

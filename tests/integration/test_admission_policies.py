@@ -22,7 +22,7 @@ from domain.accounts.force_release import FORCE_RELEASE
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION
-from domain.loadbalancers.machine.access import role_rules
+from domain.loadbalancers.machine.api_access import role_rules
 from domain.pause_and_retry import PAUSED, RETRY
 from domain.threescale import OPEN_API, PRODUCT, TENANT
 from domain.threescale.auto_promotion import PROMOTE

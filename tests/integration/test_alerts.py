@@ -21,7 +21,7 @@ from prometheus_client import REGISTRY
 from promtool_program import PromtoolError, find_promtool
 
 from starters.watch.gauges import gauges_of_areas
-from starters.watch.index import Index
+from starters.watch.projection_index import Index
 
 ALERTS = Path(__file__).parents[2] / "deploy" / "monitoring" / "alerts.yaml"
 WELL = 10  # minutes for which all is well at first

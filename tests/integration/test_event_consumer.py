@@ -30,7 +30,7 @@ from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import HAND_OVER, INSTANCE_WORKFLOW, HandOver, Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.names import GroupKey, InstanceKey
-from domain.instances.places import Place
+from domain.instances.served_queues import Place
 from engine.kube import KubeApi
 from engine.settings import Settings
 from engine.temporal import connect
@@ -42,7 +42,7 @@ from starters.events.consumer_benchmark import spot_warning, state_change
 from starters.events.dispatcher import Dispatcher
 from starters.events.machine_index import Index, machine
 from starters.events.main import CALLS_PER_QUEUE, IN_WORK, POLLERS
-from starters.events.queues import SqsQueue
+from starters.events.sqs_queues import SqsQueue
 
 pytestmark = pytest.mark.integration
 

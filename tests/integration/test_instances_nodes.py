@@ -20,9 +20,9 @@ from activities.instances.node_drain import NodeActivities
 from domain.identity import Key, Kind
 from domain.instances import INTERRUPTION_POLICY
 from domain.instances.actions import CordonNode, EmptyNode, FindNode, ReleaseNode
+from domain.instances.interruption_policy import Budgets, Draining, Reaction, Taint, TaintEffect
 from domain.instances.names import InstanceKey
 from domain.instances.notices import about_node, on_each
-from domain.instances.policy import Budgets, Draining, Reaction, Taint, TaintEffect
 from domain.instances.resources import InterruptionPolicy
 from domain.notices import normal
 from domain.writes import RecordEvents

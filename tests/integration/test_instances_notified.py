@@ -23,12 +23,12 @@ from activities.instances.webhook_notifications import KEPT_IN, NotificationActi
 from domain.identity import Key
 from domain.instances import AWS_MACHINE, INTERRUPTION_POLICY
 from domain.instances.actions import Done, Notify
+from domain.instances.interruption_policy import CauseSort, Reaction
 from domain.instances.names import InstanceKey
-from domain.instances.policy import CauseSort, Reaction
 from domain.notices import Notice
 from engine.errors import ApiError, Invalid, Throttled, Unavailable
 from engine.kube import SECRET, KubeApi
-from engine.kube.store import Store
+from engine.kube.informer_cache import Store
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

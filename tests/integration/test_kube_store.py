@@ -14,8 +14,8 @@ from waiting import PATIENT, eventually
 from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.identity import Kind
 from engine.kube import CONFIG_MAP, KubeApi
+from engine.kube.informer_cache import Followed, Store
 from engine.kube.json import JsonObject, text
-from engine.kube.store import Followed, Store
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 

@@ -13,8 +13,8 @@ from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from engine.kube import KubeApi
+from engine.kube.informer_cache import Store
 from engine.kube.json import JsonObject, text
-from engine.kube.store import Store
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 

@@ -30,8 +30,8 @@ from engine.settings import Settings
 from localcloud.deployment import Deployment
 from starters.watch import resource_watches
 from starters.watch.claims import watched_for
-from starters.watch.index import Index
 from starters.watch.projection import Projection, Shown, Side
+from starters.watch.projection_index import Index
 from starters.watch.watcher import Watcher
 
 pytestmark = pytest.mark.integration

@@ -29,8 +29,8 @@ from engine.kube.reflector import Timing
 from engine.reachability import api_server_reached
 from engine.settings import Settings
 from localcloud.deployment import Deployment
-from starters.watch.kinds import watched_kinds
-from starters.watch.mirrors import FEW
+from starters.watch.reflectors import FEW
+from starters.watch.watched_kinds import watched_kinds
 from starters.watch.watcher import Watcher
 
 pytestmark = pytest.mark.integration

@@ -32,17 +32,17 @@ from domain.relations import Relation, Scope, WhileNamed
 from domain.resource import parse_timestamp
 from engine.errors import Absent, ApiError
 from engine.kube import LEASE, KubeApi
+from engine.kube.informer_cache import Followed
 from engine.kube.json import JsonObject, mapping, text
 from engine.kube.reflector import Timing
-from engine.kube.store import Followed
 from engine.settings import Settings
 from engine.temporal import connect, wake
 from localcloud.deployment import Deployment
-from starters.watch import kinds
-from starters.watch.adoption import unmatched
+from starters.watch import watched_kinds
 from starters.watch.checkpoint import CHECKPOINT
-from starters.watch.kinds import Watched
+from starters.watch.missing_workflows import unmatched
 from starters.watch.projection import View
+from starters.watch.watched_kinds import Watched
 from starters.watch.watcher import Watcher
 
 pytestmark = pytest.mark.integration
@@ -370,7 +370,7 @@ async def test_a_kind_that_is_not_installed_holds_nobody_up_and_is_found_when_it
 async def test_kinds_that_objects_declare_are_watched_while_they_do(
     kube: KubeApi, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kinds, "LINGERS", 0.0)
+    monkeypatch.setattr(watched_kinds, "LINGERS", 0.0)
     gadget = gadget_kind()
     recorder = Recorder(kube)
     watcher = Watcher(kube, recorder.wake, [declaring(gadget, namespace)], timing=TIMING)

@@ -32,7 +32,7 @@ from domain.instances.passes import GroupWorld, LookAtGroup
 from engine.settings import Settings
 from engine.temporal import OP_KIND, OP_NAME, OP_NAMESPACE, OP_PHASE, connect, is_open, wake
 from engine.temporal_namespace import bootstrap
-from starters.cli import listing, retrying, top
+from starters.cli import bulk_retry, listing, top
 from starters.cli.audits import instances as audited
 from starters.cli.lifecycle import find_key
 from starters.cli.object_reference import Target
@@ -81,7 +81,7 @@ async def test_a_cluster_sees_its_own_and_what_aws_has_named(shared: Client, clu
         assert (counted.open, counted.failing, counted.stuck) == (1, 1, 0)
     assert {row.workflow_id for row in await top._worst(session, ("accounts", "instances"), now)} == ids
     assert {row.workflow_id for row in await listing._lifecycles(session, None, "")} == ids
-    found = await retrying._found(session, retrying.Sought(everything=True).asked())
+    found = await bulk_retry._found(session, bulk_retry.Sought(everything=True).asked())
     instance = INSTANCE.model_copy(update={"cluster": cluster})
     assert [row.key(cluster) for row in found] == [pool(cluster), instance]
     assert await find_key(session, Target(EC2_INSTANCE, INSTANCE.namespace, INSTANCE.name)) == instance

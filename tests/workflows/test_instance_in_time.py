@@ -51,10 +51,10 @@ from domain.instances.event_delivery import ANSWERED, INSTANCE_WORKFLOW, Outcome
 from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.instance_lifecycle import patch_for
+from domain.instances.interruption_policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.labels import recalled
 from domain.instances.names import InstanceKey
 from domain.instances.observed import Emptying, InstanceMemory, InstanceWorld, KnownNode
-from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.replacements import Replacement
 from domain.instances.resources import AWSMachine, Machine, Node
 from domain.notices import warning

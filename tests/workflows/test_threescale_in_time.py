@@ -30,7 +30,7 @@ from domain.threescale import BACKEND, PRODUCT
 from domain.threescale.passes import PassObject, ThreescaleWorld
 from engine import clock
 from engine.kube import SECRET, KubeApi
-from engine.kube.store import Store
+from engine.kube.informer_cache import Store
 from engine.settings import Settings
 from engine.temporal import wake
 from workers.activity_interceptor import Boundary

@@ -22,7 +22,7 @@ from domain.threescale import THE_TENANTS
 from domain.threescale.passes import SweepTenants, ThreescaleWorld
 from engine import clock
 from engine.kube import KubeApi
-from engine.kube.store import Store
+from engine.kube.informer_cache import Store
 from engine.settings import Settings
 from engine.temporal import wake
 from workers.activity_interceptor import Boundary

@@ -15,8 +15,8 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from domain.decision import Decision, Outcome, Queue
-from domain.instances.places import Place
-from domain.instances.topology_upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopology, TopologyWorld, key_of
+from domain.instances.event_topology_upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopology, TopologyWorld, key_of
+from domain.instances.served_queues import Place
 from engine import clock
 from engine.temporal import wake
 from workers.activity_interceptor import Boundary

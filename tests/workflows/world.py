@@ -43,7 +43,7 @@ from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observed import AccountWorld, ClaimWorld, RegionOutcome
 from domain.accounts.passes import ObserveAccount, ObserveClaim
 from domain.accounts.resources import Account, AccountClaim, AccountStatus
-from domain.accounts.status import release_failed, released
+from domain.accounts.state_conditions import release_failed, released
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.model import Model

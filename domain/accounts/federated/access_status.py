@@ -16,7 +16,7 @@ from domain.accounts.federated.actions import (
 )
 from domain.accounts.federated.policies import console_url
 from domain.accounts.federated.resources import AccessState, FederatedAccessStatus
-from domain.accounts.status import TRUE, with_condition
+from domain.accounts.state_conditions import TRUE, with_condition
 from domain.refusal import Refusal
 from domain.resource import Condition, condition_of, timestamp
 

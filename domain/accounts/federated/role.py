@@ -16,7 +16,7 @@ from domain.accounts.federated.actions import ClearValidation, DeleteAccesses, S
 from domain.accounts.federated.observed import FederatedRoleWorld, Verdict
 from domain.accounts.federated.policies import policy_name_fault
 from domain.accounts.federated.resources import AWSFederatedRole, FederatedRoleStatus, RoleState
-from domain.accounts.status import with_condition
+from domain.accounts.state_conditions import with_condition
 from domain.decision import Decision
 from domain.identity import Key
 from domain.pause_and_retry import retry_wanted

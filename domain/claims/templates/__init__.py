@@ -6,9 +6,9 @@ Soft limits (`limits`) turn excessive templates into clear errors; the evaluatin
 because Jinja2 compiles and imports at run time.
 """
 
-from domain.claims.templates.cadence import depends_on_time, reads_claim_or_handle, reads_what_passes_write
 from domain.claims.templates.errors import TemplateError
 from domain.claims.templates.renderer import Json, Renderer
+from domain.claims.templates.time_dependence import depends_on_time, reads_claim_or_handle, reads_what_passes_write
 from domain.claims.templates.views import ClaimView, HandleView, PoolView, ProviderView
 
 __all__ = [

@@ -29,9 +29,9 @@ from jinja2.sandbox import SandboxedEnvironment, SandboxedFormatter, modifies_kn
 from jinja2.utils import generate_lorem_ipsum
 
 from domain.claims.templates import limits
+from domain.claims.templates.datetimes import Clock
 from domain.claims.templates.errors import LimitExceeded
 from domain.claims.templates.filters import filters
-from domain.claims.templates.moments import Clock
 from domain.claims.templates.views import View
 
 # A short compiled template takes about 5 KiB, a long one eighty times its text.

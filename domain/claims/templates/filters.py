@@ -18,7 +18,7 @@ from jinja2.filters import FILTERS
 from strgen import StringGenerator  # type: ignore[import-untyped]
 
 from domain.claims.templates import limits
-from domain.claims.templates.moments import interval
+from domain.claims.templates.datetimes import interval
 
 Filter = Callable[..., object]
 

@@ -29,10 +29,10 @@ from jinja2.lexer import newline_re
 from typing_extensions import TypeAliasType
 
 from domain.claims.templates import limits
+from domain.claims.templates.datetimes import Clock, names
 from domain.claims.templates.environment import LazyVariable, Sandbox, clock_of_rendering
 from domain.claims.templates.errors import LimitExceeded, TemplateError, text_of
 from domain.claims.templates.filters import truth
-from domain.claims.templates.moments import Clock, names
 
 # A named alias, so that models can have fields of it.
 Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, Json] | None")

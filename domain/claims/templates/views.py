@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
-from domain.claims.templates.moments import FORMAT
+from domain.claims.templates.datetimes import FORMAT
 
 
 def _at(raw: object, *path: str) -> object:

@@ -14,8 +14,7 @@ from pydantic import Field
 
 from domain.identity import Kind
 from domain.instances import INTERRUPTION_POLICY
-from domain.instances.notifications import FIELDS, TEMPLATE
-from domain.instances.policy import (
+from domain.instances.interruption_policy import (
     Budgets,
     CauseSort,
     Channel,
@@ -25,6 +24,7 @@ from domain.instances.policy import (
     TaintEffect,
     Tainting,
 )
+from domain.instances.webhook_notifications import FIELDS, TEMPLATE
 from domain.resource import AGE, CustomResource, Definition, KubeModel, PrinterColumn
 from domain.schema import Marker
 

@@ -6,11 +6,11 @@ detached one without our description is never deleted: a released address is los
 
 from __future__ import annotations
 
-from domain.loadbalancers.addresses import same_address
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, LoadBalancerCloud
 from domain.loadbalancers.cloud.ownership import Selection, select
 from domain.loadbalancers.cloud.parts import Part, owner_of
 from domain.loadbalancers.cloud.steps import CreateFloatingIp, DeleteFloatingIp, Step, UpdateFloatingIp
+from domain.loadbalancers.ip_addresses import same_address
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.resources import LoadBalancer
 from domain.notices import warning

@@ -12,10 +12,10 @@ from __future__ import annotations
 import ipaddress
 from enum import StrEnum
 
-from domain.loadbalancers.addresses import ip_version
 from domain.loadbalancers.cloud.objects import CloudPort, MachineCloud, Server
 from domain.loadbalancers.cloud.ownership import Owner, Selection, mark_of, marked_for, select
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort, DeleteServer, Step, UpdatePort
+from domain.loadbalancers.ip_addresses import ip_version
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.resources import DebugSettings, LoadBalancerMachine
 from domain.model import Model

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from domain.loadbalancers.addresses import source_range
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
 from domain.loadbalancers.cloud.steps import ChangeRules
 from domain.loadbalancers.constants import AD_HOC_DEBUG_ANNOTATION
-from domain.loadbalancers.go_texts import parse_bool
+from domain.loadbalancers.go_formats import parse_bool
+from domain.loadbalancers.ip_addresses import source_range
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.notices import bad_source_range
 from domain.loadbalancers.resources import LoadBalancer

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, TypeVar
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.loadbalancers.blockers import with_pause
-from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
+from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.world import CloudWorld
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import Flavor, Image, LoadBalancerReference

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple, Self
 
-from domain.loadbalancers.cloud.changes import Brought
+from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.object_world import ObjectKnown, ObjectWorld
 from domain.loadbalancers.project import ProjectReference
 

@@ -4,8 +4,8 @@ from datetime import timedelta
 from typing import ClassVar
 
 from domain.decision import Action, Queue
-from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.objects import MachineCloud
+from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.steps import CloudAction, Look, Seen
 from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.resources import LoadBalancerMachine

@@ -4,8 +4,8 @@
     any but Ready --its server failed or is lost--> GivenUp: its set replaces it
     any --deletion--> Deleting: server, port, rights, then the finalizer
 
-The set evaluates health (`health.py`) and acts on it; a machine without a set acts by itself. The server is created
-after the access objects, because its user data contains the token, which the cluster issues after a moment.
+The set evaluates health (`machine_health.py`) and acts on it; a machine without a set acts by itself. The server is
+created after the access objects, because its user data contains the token, which the cluster issues after a moment.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from domain.decision import Action, Decision, earliest
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.blockers import OVERDUE_AFTER, Blocker, Nature, notices_of, overdue
+from domain.loadbalancers.cloud.deletion import remove_machine
 from domain.loadbalancers.cloud.lifecycle import blocked_step, looked_again, needs_look
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, machine_servers
 from domain.loadbalancers.cloud.objects import MachineCloud
-from domain.loadbalancers.cloud.removal import remove_machine
 from domain.loadbalancers.cloud.steps import CreateServer, DeleteServer, Step, in_project
 from domain.loadbalancers.constants import (
     BOOTS_SINCE_ANNOTATION,
@@ -31,12 +31,12 @@ from domain.loadbalancers.constants import (
     OUTAGE_ANNOTATION,
     QUOTA_ANNOTATION,
 )
-from domain.loadbalancers.fleet import AskFleet
-from domain.loadbalancers.health import HealthState, expires_at, health_of, mark_patches
-from domain.loadbalancers.machine.access import REMOVED, access_objects, access_status, has_access
+from domain.loadbalancers.fleet_silence import AskFleet
+from domain.loadbalancers.former_fields import machine_migration
 from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess
+from domain.loadbalancers.machine.api_access import REMOVED, access_objects, access_status, has_access
 from domain.loadbalancers.machine.world import MachineWorld
-from domain.loadbalancers.migration import machine_migration
+from domain.loadbalancers.machine_health import HealthState, expires_at, health_of, mark_patches
 from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from domain.loadbalancers.cloud.changes import Brought, machine_changed
 from domain.loadbalancers.cloud.machine import MachinePlan, plan_machine
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.observation_due import look_of_machine
 from domain.loadbalancers.cloud.served import ServedBalancer
+from domain.loadbalancers.cloud.step_results import Brought, machine_changed
 from domain.loadbalancers.cloud.steps import Observe
 from domain.loadbalancers.cloud.world import LEAVING, CloudKnown, CloudWorld, Judged
-from domain.loadbalancers.fleet import Fleet
-from domain.loadbalancers.health import Timings
+from domain.loadbalancers.fleet_silence import Fleet
+from domain.loadbalancers.machine_health import Timings
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.model import Model

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from domain.loadbalancers.addresses import ip_version
+from domain.loadbalancers.ip_addresses import ip_version
 from domain.loadbalancers.resources import Endpoint
 from domain.loadbalancers.services.objects import Node, Service
 

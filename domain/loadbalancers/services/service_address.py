@@ -6,7 +6,7 @@ endlessly. The address is never removed while the LoadBalancer exists.
 
 from __future__ import annotations
 
-from domain.loadbalancers.addresses import same_address
+from domain.loadbalancers.ip_addresses import same_address
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Service
 from domain.model import Model

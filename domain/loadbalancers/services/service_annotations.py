@@ -10,9 +10,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TypeVar
 
-from domain.loadbalancers.addresses import ip_version, source_range
 from domain.loadbalancers.constants import GROUP, LOG_LABEL_PREFIX
-from domain.loadbalancers.go_texts import format_duration, parse_bool, parse_duration
+from domain.loadbalancers.go_formats import format_duration, parse_bool, parse_duration
+from domain.loadbalancers.ip_addresses import ip_version, source_range
 from domain.loadbalancers.notices import bad_source_range
 from domain.loadbalancers.resources import (
     AdditionalNetwork,

@@ -20,14 +20,14 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from domain.loadbalancers import LOAD_BALANCER
-from domain.loadbalancers.addresses import same_address
 from domain.loadbalancers.constants import (
     API_VERSION,
     LOAD_BALANCER_FINALIZER,
     LOAD_BALANCER_LABEL,
     SERVICE_NAME_ANNOTATION,
 )
-from domain.loadbalancers.go_texts import parse_duration
+from domain.loadbalancers.go_formats import parse_duration
+from domain.loadbalancers.ip_addresses import same_address
 from domain.loadbalancers.names import load_balancer_label, load_balancer_name, service_name
 from domain.loadbalancers.resources import (
     Endpoint,

@@ -23,13 +23,13 @@ from domain.instances.resources import AWSMachine, AWSMachinePool, Node
 from domain.reading import read_all
 from engine.errors import Absent
 from starters.cli.audits import Finding, found_twice
-from starters.cli.served_places import places_of
+from starters.cli.served_queues import places_of
 
 if TYPE_CHECKING:
     from activities.aws.instances_session import Places
     from activities.instances.aws_queries import ServedPlaces
     from activities.instances.bulk_queries import Bulk, BulkGroups
-    from domain.instances.places import Place
+    from domain.instances.served_queues import Place
     from engine.kube import JsonObject
     from starters.cli.session import Session
 
@@ -147,7 +147,7 @@ async def _objects(session: Session, kind: Kind) -> list[JsonObject]:
 
 def _topologies(session: Session, known: Sequence[Place], callers: Places) -> list[Finding]:
     from activities.instances.topology import TopologyActivities
-    from domain.instances.places import with_queues
+    from domain.instances.served_queues import with_queues
 
     prefix, queues = session.settings.instances_group_prefix, with_queues(known)
     upkeep = TopologyActivities(queues, callers.caller, group_prefix=prefix, observing=True)

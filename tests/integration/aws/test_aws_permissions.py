@@ -17,7 +17,7 @@ from domain.accounts.actions.iam_identities import DeleteIdentities, RotateKeys
 from domain.accounts.actions.support_cases import OpenSupportCase, ResolveSupportCase
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.instances import permissions as instances
-from starters.events import queues
+from starters.events import sqs_queues
 
 SERVICES = ("account", "ec2", "iam", "organizations", "route53", "s3", "service-quotas", "sts", "support")
 PACKAGE = Path(aws.__path__[0])
@@ -26,7 +26,7 @@ OF_INSTANCES = (
     PACKAGE / "event_topology.py",
     PACKAGE / "instances.py",
     PACKAGE / "instances_session.py",
-    Path(queues.__file__),
+    Path(sqs_queues.__file__),
 )
 OF_ACCOUNTS = sorted(set(PACKAGE.glob("*.py")) - set(OF_INSTANCES))
 # Names that several services have: which one our code means.

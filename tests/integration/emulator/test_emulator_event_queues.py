@@ -20,7 +20,7 @@ from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent
 from domain.instances.names import GroupKey, InstanceKey
-from domain.instances.places import Place
+from domain.instances.served_queues import Place
 from engine.errors import Absent, Denied, Unavailable
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.aws.control import Emulator
@@ -29,7 +29,7 @@ from starters.events.consumer_benchmark import aws_machine, instance_name, spot_
 from starters.events.dead_letters import dead_letters, redrive
 from starters.events.dispatcher import Dispatcher
 from starters.events.machine_index import Index, machine
-from starters.events.queues import SqsQueue
+from starters.events.sqs_queues import SqsQueue
 
 pytestmark = pytest.mark.integration
 

@@ -15,7 +15,7 @@ import pytest
 from emulator_process import Cloud, EmulatorProcess, error_of
 from waiting import until
 
-from domain.instances.topology import Topology, topology
+from domain.instances.event_topology import Topology, topology
 from localcloud.aws.control import Emulator
 from localcloud.instance_groups import image_of
 

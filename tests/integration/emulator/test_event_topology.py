@@ -13,8 +13,8 @@ from temporalio.testing import ActivityEnvironment
 from activities.aws.instances_session import Places
 from activities.instances.topology import TopologyActivities
 from domain.decision import Outcome
-from domain.instances.places import Place
-from domain.instances.topology_upkeep import KeepTopology, TopologyWorld, key_of
+from domain.instances.event_topology_upkeep import KeepTopology, TopologyWorld, key_of
+from domain.instances.served_queues import Place
 from localcloud.aws.control import Emulator
 
 pytestmark = pytest.mark.integration

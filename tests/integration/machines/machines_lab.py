@@ -22,7 +22,7 @@ from product import free_port
 
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
-from domain.loadbalancers.machine.access import Credentials, access_objects, kubeconfig
+from domain.loadbalancers.machine.api_access import Credentials, access_objects, kubeconfig
 from domain.loadbalancers.machine.user_data import MachineSettings, user_data
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.kube import SECRET, KubeApi

@@ -13,7 +13,7 @@ from crd_lab import install
 from machines_lab import Lab, backend
 
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
-from domain.loadbalancers.health import health_of, is_master
+from domain.loadbalancers.machine_health import health_of, is_master
 from domain.loadbalancers.resources import LoadBalancerMachine
 from engine.kube import KubeApi
 from localcloud.deployment import Deployment

@@ -21,11 +21,11 @@ from activities.openstack.observation import observe_load_balancer, observe_mach
 from activities.openstack.projects import Projects
 from activities.openstack.session import Api, Project
 from activities.openstack.steps import await_server, carry_out
-from domain.loadbalancers.cloud.changes import Brought, changed, machine_changed
+from domain.loadbalancers.cloud.deletion import remove_load_balancer, remove_machine
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, plan_machine
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud, Server
-from domain.loadbalancers.cloud.removal import remove_load_balancer, remove_machine
+from domain.loadbalancers.cloud.step_results import Brought, changed, machine_changed
 from domain.loadbalancers.cloud.steps import CreateServer, Step
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine

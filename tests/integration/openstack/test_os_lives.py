@@ -9,8 +9,8 @@ import pytest
 from openstack_lab import Lab
 
 from activities.openstack.observation import observe_load_balancer, observe_machine, observe_project
+from domain.loadbalancers.cloud.deletion import remove_load_balancer
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
-from domain.loadbalancers.cloud.removal import remove_load_balancer
 from domain.loadbalancers.cloud.steps import UpdatePort
 from engine.errors import Conflict
 

@@ -33,8 +33,8 @@ from domain.threescale import CUSTOM_KINDS
 from domain.threescale.passes import PassObject, ThreescaleWorld
 from engine.errors import Conflict, Throttled, Unavailable
 from engine.kube import KubeApi
+from engine.kube.informer_cache import Store
 from engine.kube.json import text
-from engine.kube.store import Store
 from engine.settings import Settings
 from localcloud.threescale.control import ThreescaleControl
 

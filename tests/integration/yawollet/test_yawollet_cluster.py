@@ -21,8 +21,8 @@ from yawollet_lab import HOST, Backend, Machine, answered, ask, free_port, machi
 
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
-from domain.loadbalancers.health import health_of, is_master
-from domain.loadbalancers.machine.access import Credentials, access_objects, kubeconfig
+from domain.loadbalancers.machine.api_access import Credentials, access_objects, kubeconfig
+from domain.loadbalancers.machine_health import health_of, is_master
 from domain.loadbalancers.resources import LoadBalancerMachine
 from engine.kube import EVENT, SECRET, KubeApi
 from engine.kube.json import text

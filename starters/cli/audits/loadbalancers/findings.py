@@ -10,13 +10,13 @@ from datetime import datetime
 from activities.openstack.observation import ProjectCloud
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
+from domain.loadbalancers.cloud.drift_sweep import difference_of_balancer, difference_of_machine, orphans
 from domain.loadbalancers.cloud.floating_ip import floating_ips_of
 from domain.loadbalancers.cloud.load_balancer import ports_of, security_groups_of
 from domain.loadbalancers.cloud.machine import machine_ports, machine_servers
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, SecurityGroup, Server
 from domain.loadbalancers.cloud.ownership import Selection, marked_for
-from domain.loadbalancers.cloud.sweep import difference_of_balancer, difference_of_machine, orphans
-from domain.loadbalancers.migration import migrated
+from domain.loadbalancers.former_fields import migrated
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet

@@ -1,0 +1,176 @@
+"""The places of the clusters in this Kubernetes cluster, for settings that name `clusters`.
+
+When its clusters come to live elsewhere a process ends, and its supervisor starts it again with the new places.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from activities.aws.instances_session import Places
+from activities.instances.cluster_accounts import CLUSTER_KINDS, cluster_names, role_of
+from domain.instances import AWS_CLUSTER_ROLE_IDENTITY
+from domain.instances.event_envelope import REGION
+from domain.instances.names import parse_arn
+from domain.instances.queues_from_clusters import (
+    ClusterEntry,
+    ProviderCluster,
+    cluster_entries,
+    places_of_clusters,
+)
+from engine.errors import ApiError, Unavailable
+from engine.kube.api import KubeApi
+from engine.kube.informer_cache import Followed, Store
+from engine.kube.json import JsonObject, text
+from engine.settings import Settings
+
+# Seconds. Clusters that are made together end a process once.
+GATHER_SECONDS = 5.0
+# Seconds. How long a command waits for the lists, and a process until it says why there are none.
+LISTED_WITHIN = 10.0
+# Seconds. How often AWS is asked for the process's own account while it does not answer.
+AGAIN_SECONDS = 5.0
+# Of clusters that have the provider's own credentials.
+CONTROLLER_IDENTITY = "AWSClusterControllerIdentity"
+
+logger = logging.getLogger(__name__)
+
+
+class ClusterPlaces:
+    """Follows the clusters of the AWS provider, and says which places they are in."""
+
+    def __init__(self, store: Store, entries: Sequence[ClusterEntry], callers: Places) -> None:
+        self._entries = entries
+        self._callers = callers
+        self._identities = store.follow(Followed(AWS_CLUSTER_ROLE_IDENTITY))
+        self._clusters = tuple(store.follow(Followed(kind)) for kind in CLUSTER_KINDS)
+        self._changed = asyncio.Event()
+        self._own: dict[str, str] = {}  # the process's account by region
+        for mirror in (self._identities, *self._clusters):
+            mirror.listen(lambda _before, _after: self._changed.set())
+
+    async def settled(self) -> None:
+        """Wait until all are listed, or known not to be installed."""
+        for mirror in (self._identities, *self._clusters):
+            await mirror.settled()
+
+    @property
+    def trouble(self) -> str:
+        return next((each.trouble for each in (self._identities, *self._clusters) if each.trouble), "")
+
+    async def current(self) -> tuple[str, ...]:
+        """The entries that stand for the places of the clusters as they are now.
+
+        Raises:
+            ApiError: AWS does not say whose the process's own credentials are.
+        """
+        found = [await self._placed(cluster) for mirror in self._clusters for cluster in mirror.all()]
+        return places_of_clusters(self._entries, [each for of_one in found for each in of_one])
+
+    async def other_than(self, known: Sequence[str]) -> tuple[str, ...]:
+        """Wait until the clusters live in other places than these; returns the new ones."""
+        while True:
+            await self._changed.wait()
+            await asyncio.sleep(GATHER_SECONDS)
+            self._changed.clear()
+            try:
+                found = await self.current()
+            except ApiError as error:
+                logger.warning("the places of new clusters are not known yet: %s", error.message)
+                self._changed.set()
+                continue
+            if found != tuple(known):
+                return found
+
+    async def _placed(self, cluster: JsonObject) -> list[ProviderCluster]:
+        region, identity = text(cluster, "spec", "region"), text(cluster, "spec", "identityRef", "kind")
+        if not REGION.fullmatch(region):
+            return []
+        role = role_of(cluster, self._identities)
+        arn = parse_arn(role)
+        if arn is not None:
+            account = arn.account
+        elif identity in ("", CONTROLLER_IDENTITY):
+            account = await self._own_account(region)
+        else:  # static keys, or a role that is not there yet
+            return []
+        names = {name for _, name in cluster_names(cluster)} or {text(cluster, "metadata", "name")}
+        return [ProviderCluster(name=name, region=region, role=role, account=account) for name in sorted(names)]
+
+    async def _own_account(self, region: str) -> str:
+        if region not in self._own:
+            self._own[region] = await asyncio.to_thread(self._callers.own_account, region)
+        return self._own[region]
+
+
+async def resolved(settings: Settings, api: KubeApi) -> Settings:
+    """The settings with the places of the clusters of this moment in the place of the entries `clusters`, for commands.
+
+    Raises:
+        ApiError: the clusters cannot be listed, or AWS does not say whose the process's own credentials are.
+    """
+    others, entries = cluster_entries(settings.instances_queues)
+    async with Store(api) as store:
+        clusters = ClusterPlaces(store, entries, _callers(settings))
+        try:
+            async with asyncio.timeout(LISTED_WITHIN):
+                await clusters.settled()
+        except TimeoutError:
+            problem = f"PERDURE_INSTANCES_QUEUES: the AWS provider's clusters cannot be listed: {clusters.trouble}"
+            raise Unavailable(problem, code="ClustersUnknown") from None
+        return _with(settings, others, await clusters.current())
+
+
+async def run_with_cluster_places(
+    settings: Settings, process: str, run: Callable[[Settings], Awaitable[None]], end: Callable[[], None]
+) -> None:
+    """Run a process whose settings have entries `clusters` with the places of the clusters in their stead.
+
+    Args:
+        settings: of the process.
+        process: its name, for the API server.
+        run: the process.
+        end: asks it to end; called once when the clusters have come to live elsewhere.
+    """
+    others, entries = cluster_entries(settings.instances_queues)
+    async with await KubeApi.open(settings, process) as api, Store(api) as store:
+        clusters = ClusterPlaces(store, entries, _callers(settings))
+        found = await _first(clusters)
+        logger.info("places of the AWS provider's clusters: %s", ", ".join(found) or "none yet")
+
+        async def end_when_others() -> None:
+            others = await clusters.other_than(found)
+            logger.warning(
+                "the AWS provider's clusters live in other places now: %s; this process ends, to begin with these",
+                ", ".join(others) or "none",
+            )
+            end()
+
+        following = asyncio.create_task(end_when_others())
+        try:
+            await run(_with(settings, others, found))
+        finally:
+            following.cancel()
+
+
+async def _first(clusters: ClusterPlaces) -> tuple[str, ...]:
+    while True:
+        try:
+            async with asyncio.timeout(LISTED_WITHIN):
+                await clusters.settled()
+            return await clusters.current()
+        except TimeoutError:
+            logger.warning("the AWS provider's clusters cannot be listed, waiting: %s", clusters.trouble)
+        except ApiError as error:
+            logger.warning("the process's own account is not known, trying again: %s", error.message)
+            await asyncio.sleep(AGAIN_SECONDS)
+
+
+def _callers(settings: Settings) -> Places:
+    return Places(connections=1, observing=settings.observing)
+
+
+def _with(settings: Settings, others: Sequence[str], found: Sequence[str]) -> Settings:
+    return settings.model_copy(update={"instances_queues": (*others, *found)})

@@ -1,0 +1,231 @@
+"""The evaluation of a claim: its wanted object, and its requirements for a handle.
+
+    shape of the spec ─► provider(s) ─► approval ─► initialisation ─► validation ─► requirements for a handle
+         └ fault            └ fault       └ waits                        └ invalid      (only while it has none)
+
+Each step continues with the changed claim, so templates see it as it will be written. A claim that stops at a step
+keeps its handle, which is reconciled without the claim's changes.
+
+- Provider mode (`spec.provider`): the provider is immutable; its labels and annotations are added to the claim
+  permanently; required approval comes first (`claim_approval.py`).
+- List mode (`spec.resources`): each entry has a provider; defaults are written into the spec, once
+  (`claim_defaults.py`).
+
+Accepted values that the status has lost (a crash, a person, a restore) are taken from the handle.
+"""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from domain.claims.claim_approval import approved, pending_status
+from domain.claims.claim_defaults import with_defaults
+from domain.claims.evaluator_interface import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
+from domain.claims.faults import FAULTS, Faulty, fault_of
+from domain.claims.handle_creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at, without
+from domain.claims.parameters import Accepted, provider_status, settle_parameters
+from domain.claims.periodic_evaluation import claim_by_clock
+from domain.claims.provider_assignment import INVALID_RESOURCES, PROVIDER_MISSING
+from domain.claims.provider_resources import Scene, provider_name, reference
+from domain.claims.schema_validation import validation_errors
+from domain.claims.stalled_condition import with_own_stalled
+from domain.claims.timestamps import start_of
+from domain.resource import timestamp
+
+INVALID_SPEC = "InvalidSpec"
+PROVIDER_IMMUTABLE = "ProviderImmutable"
+
+
+def plan_claim(question: ClaimQuestion) -> ClaimPlan:
+    return _Pass(question).plan()
+
+
+class _Pass:
+    def __init__(self, question: ClaimQuestion) -> None:
+        self.question = question
+        self.claim = question.claim
+        self.assigned = question.assigned
+        self.provider = text_at(question.claim, "spec", "provider", "name")
+        self.annotations: dict[str, str] = {}
+        self.labels: dict[str, str] = {}
+        self.wanted: tuple[WantedEntry, ...] = ()
+        self.creation: JsonObject | None = None
+        self.no_creation = ""
+        self.fault: Fault | None = None
+
+    def plan(self) -> ClaimPlan:
+        try:
+            halt = self._steps()
+        except FAULTS as error:
+            halt, self.fault = Halt.FAULT, fault_of(error)
+        before = value_at(self.question.claim, "spec", "resources")
+        after = value_at(self.claim, "spec", "resources")
+        return ClaimPlan(
+            annotations=self.annotations,
+            labels=self.labels,
+            resources=None if after == before else tuple(objects_at(self.claim, "spec", "resources")),
+            status=self._status(),
+            halt=halt,
+            fault=self.fault,
+            wanted=self.wanted,
+            wanted_pool=text_at(self.claim, "metadata", "annotations", self.question.names.pool_name_annotation),
+            provider=self.provider,
+            creation=self.creation,
+            no_creation=self.no_creation,
+            by_clock=self._by_clock(halt),
+        )
+
+    def _by_clock(self, halt: Halt) -> bool:
+        question = self.question
+        invalid = halt is Halt.INVALID
+        waits = (question.handle is None and halt is not Halt.APPROVAL) or invalid
+        return waits and claim_by_clock(self.claim, question.providers, invalid=invalid, newer=question.newer)
+
+    def _steps(self) -> Halt:
+        self._check_shape()
+        if self.provider:
+            provider = self._top_level_provider()
+            self._take_up_values()
+            self._put_on_claim(provider)
+            if not approved(self.claim, provider, bound=self.question.handle is not None):
+                self.claim = {**self.claim, "status": pending_status(self.claim, provider)}
+                return Halt.APPROVAL
+        else:
+            self._show_assigned()
+        self._initialise()
+        if self._is_invalid():
+            return Halt.INVALID
+        if self.question.handle is None:
+            self._needs()
+        return Halt.NONE
+
+    def _status(self) -> JsonObject:
+        bound = self.question.handle is not None
+        return with_own_stalled(object_at(self.claim, "status"), self.fault, self.question.now, bound=bound)
+
+    def _scene(self) -> Scene:
+        question = self.question
+        return Scene.of(question, claim=self.claim, handle=question.handle)
+
+    def _set_status(self, **fields: JsonValue) -> None:
+        self.claim = {**self.claim, "status": {**object_at(self.claim, "status"), **fields}}
+
+    def _add_to_metadata(self, field: str, added: dict[str, str]) -> None:
+        metadata = object_at(self.claim, "metadata")
+        entries: JsonObject = {**object_at(metadata, field), **added}
+        self.claim = {**self.claim, "metadata": {**metadata, field: entries}}
+
+    def _check_shape(self) -> None:
+        """Faulty unless the spec requests resources in exactly one way; UnreadableMoment if the start is not a time."""
+        start_of(self.claim)
+        entries = value_at(self.claim, "spec", "resources")
+        if value_at(self.claim, "spec", "provider") is not None:
+            if entries is not None:
+                raise Faulty(INVALID_SPEC, "spec.provider and spec.resources exclude each other: remove one of them")
+            if not self.provider:
+                raise Faulty(INVALID_SPEC, "spec.provider has no name")
+            return
+        if entries is None:
+            raise Faulty(INVALID_SPEC, "the spec has neither provider nor resources: add one of them")
+        if not entries:
+            raise Faulty(INVALID_RESOURCES, "spec.resources is empty")
+        if unassigned := self.question.unassigned:
+            raise Faulty(unassigned.reason, unassigned.message)
+
+    def _top_level_provider(self) -> JsonObject:
+        recorded = text_at(self.claim, "status", "provider", "name")
+        if recorded and recorded != self.provider:
+            message = f"spec.provider.name is immutable: it is {recorded}, and may not change to {self.provider}"
+            raise Faulty(PROVIDER_IMMUTABLE, message)
+        if self.provider not in self.question.providers:
+            raise Faulty(PROVIDER_MISSING, f"ResourceProvider {self.provider}: not found")
+        if not recorded:
+            self._set_status(provider={**object_at(self.claim, "status", "provider"), "name": self.provider})
+        return self.question.providers[self.provider]
+
+    def _take_up_values(self) -> None:
+        """Restores the accepted values, held by the handle, in a claim whose status has lost them."""
+        held = object_at(self.question.handle, "spec", "provider")
+        status = object_at(self.claim, "status", "provider")
+        values = held.get("parameterValues")
+        lost = not isinstance(status.get("parameterValues"), dict)
+        if lost and isinstance(values, dict) and text_at(held, "name") == self.provider:
+            self._set_status(provider={**status, "parameterValues": values})
+
+    def _put_on_claim(self, provider: JsonObject) -> None:
+        """Only adds providers, never removes one."""
+        self.annotations = self._lacking("annotations", object_at(provider, "spec", "resourceClaimAnnotations"))
+        self.labels = self._lacking("labels", object_at(provider, "spec", "resourceClaimLabels"))
+        if self.annotations:
+            self._add_to_metadata("annotations", self.annotations)
+        if self.labels:
+            self._add_to_metadata("labels", self.labels)
+
+    def _lacking(self, field: str, asked: JsonObject) -> dict[str, str]:
+        there = object_at(self.claim, "metadata", field)
+        return {key: value for key, value in asked.items() if isinstance(value, str) and there.get(key) != value}
+
+    def _show_assigned(self) -> None:
+        """The providers recorded at binding stay."""
+        bound = self.question.handle is not None
+        before = objects_at(self.claim, "status", "resources")
+        shown: list[JsonValue] = []
+        listed = objects_at(self.claim, "spec", "resources")
+        for index, (entry, name) in enumerate(zip(listed, self.assigned, strict=True)):
+            known = before[index] if index < len(before) else {}
+            provider = reference(self.question.names, self._provider(name))
+            kept = object_at(known, "provider") if bound and provider_name(known) else provider
+            shown.append({**known, **({"name": entry["name"]} if text_at(entry, "name") else {}), "provider": kept})
+        self._set_status(resources=shown + ([*before[len(shown) :]] if bound else []))
+
+    def _provider(self, name: str) -> JsonObject:
+        if name not in self.question.providers:
+            raise Faulty(PROVIDER_MISSING, f"ResourceProvider {name}: not found")
+        return self.question.providers[name]
+
+    def _initialise(self) -> None:
+        """Applies defaults (list mode) once."""
+        if self.question.names.init_timestamp_annotation in object_at(self.claim, "metadata", "annotations"):
+            return
+        if not self.provider:
+            resources: list[JsonValue] = [*with_defaults(self._scene(), self.assigned)]
+            self.claim = {**self.claim, "spec": {**object_at(self.claim, "spec"), "resources": resources}}
+        mark = {self.question.names.init_timestamp_annotation: timestamp(self.question.now)}
+        self.annotations |= mark
+        self._add_to_metadata("annotations", mark)
+
+    def _is_invalid(self) -> bool:
+        if self.provider:
+            outcome = settle_parameters(self._scene(), self.question.providers[self.provider])
+            self._set_status(provider=provider_status(self.claim, outcome))
+            return not isinstance(outcome, Accepted)
+        errors = validation_errors(self._scene(), self.assigned)
+        shown: list[JsonValue] = []
+        for index, entry in enumerate(objects_at(self.claim, "status", "resources")):
+            text = errors[index] if index < len(errors) else None
+            kept = without(entry, ("validationError",))
+            shown.append(kept if text is None else {**kept, "validationError": text})
+        self._set_status(resources=shown)
+        return any(text is not None for text in errors)
+
+    def _needs(self) -> None:
+        """A free handle may still be bound if no new one can be created."""
+        scene = self._scene()
+        resources = resources_wanted(scene, self.assigned)
+        self.wanted = wanted_entries(scene, resources)
+        if self.provider:
+            before = objects_at(self.claim, "status", "resources")
+            shown: list[JsonValue] = [
+                {**(before[index] if index < len(before) else {}), **without(resource, ("template",))}
+                for index, resource in enumerate(resources)
+            ]
+            self._set_status(resources=shown)
+        self.no_creation = creation_forbidden(scene, resources)
+        if self.no_creation:
+            return
+        try:
+            self.creation = handle_for_claim(scene, resources)
+        except FAULTS as error:
+            self.fault = fault_of(error)
+            self.no_creation = self.fault.message

@@ -1,0 +1,149 @@
+"""Binding a free handle to a claim, and the handle that a pool creates.
+
+The claim's names and provider replace the handle's, entry by entry, and missing entries are added. Templates follow in
+the handle's next pass. A default lifespan starts now; without one the claim inherits the handle's unclaimed end.
+
+A pool's handle is created with its provider's resources, so that it can be matched at once; if templates need the
+handle's uid, it gets them in its first pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from domain.claims import RESOURCE_HANDLE
+from domain.claims.constants import HANDLE_NAME_PREFIX
+from domain.claims.domain_names import DomainNames
+from domain.claims.evaluator_interface import BindingPlan, BindingQuestion, HandleBody, PoolQuestion, WantedEntry
+from domain.claims.faults import FAULTS, fault_of
+from domain.claims.handle_creation import effective_provider
+from domain.claims.handle_expiry import ended
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at, without
+from domain.claims.lifespan import end_at_binding, for_pool_handle
+from domain.claims.lifespan_templates import handle_terms
+from domain.claims.provider_resources import Scene, referring, resource_list
+from domain.claims.references import claim_reference, pool_reference
+from domain.claims.templates import TemplateError
+from domain.claims.timestamps import end_of_handle, requested_end_of
+from domain.resource import timestamp
+
+_HANDED_ON = ("preferenceScore", "resourceAnnotations", "resourceLabels", "vars")
+_SOME_UID = "00000000-0000-0000-0000-000000000000"
+
+
+def plan_binding(question: BindingQuestion) -> BindingPlan:
+    """If the plan has a fault, nothing may be bound."""
+    claim, handle = question.claim, question.handle
+    spec: JsonObject = {**object_at(handle, "spec"), "resourceClaim": claim_reference(question.names, claim)}
+    spec["resources"] = _side_by_side(objects_at(spec, "resources"), question.wanted)
+    spec = without(spec, ("provider",))
+    if object_at(claim, "spec", "provider"):
+        spec["provider"] = effective_provider(claim)
+    bound: JsonObject = {**handle, "spec": spec}
+    scene = Scene.of(question, claim=claim, handle=bound)
+    try:
+        end = end_at_binding(
+            handle_terms(scene),
+            current=end_of_handle(handle),
+            requested_end=requested_end_of(claim),
+            now=question.now,
+        )
+    except FAULTS as error:
+        return BindingPlan(fault=fault_of(error))
+    return BindingPlan(labels=claim_labels(question.names, claim), spec=object_at(ended(bound, end), "spec"))
+
+
+def claim_labels(names: DomainNames, claim: JsonObject) -> dict[str, str]:
+    return {
+        names.claim_name_label: text_at(claim, "metadata", "name"),
+        names.claim_namespace_label: text_at(claim, "metadata", "namespace"),
+    }
+
+
+def new_handle(
+    names: DomainNames, namespace: str, name: str, labels: Mapping[str, JsonValue], spec: JsonObject
+) -> JsonObject:
+    return {
+        "apiVersion": names.api_version,
+        "kind": RESOURCE_HANDLE.name,
+        "metadata": {
+            "name": name,
+            "generateName": HANDLE_NAME_PREFIX,
+            "namespace": namespace,
+            "labels": dict(labels),
+            "finalizers": [names.finalizer],
+        },
+        "spec": spec,
+    }
+
+
+def _side_by_side(held: Sequence[JsonObject], wanted: Sequence[WantedEntry]) -> list[JsonValue]:
+    entries: list[JsonValue] = []
+    for index, asked in enumerate(wanted):
+        name: JsonObject = {"name": asked.name} if asked.name else {}
+        if index < len(held):
+            entries.append({**without(held[index], ("name",)), **name})
+        else:
+            template: JsonObject = {"template": asked.template} if asked.template else {}
+            entries.append({**name, "provider": asked.reference, **template})
+    return [*entries, *held[len(wanted) :]]
+
+
+def plan_pool_handle(question: PoolQuestion) -> HandleBody:
+    """If the plan has a fault, no handle may be created."""
+    pool = question.pool
+    try:
+        return HandleBody(labels=_pool_labels(question.names, pool), spec=_pool_spec(question))
+    except FAULTS as error:
+        return HandleBody(fault=fault_of(error))
+
+
+def _pool_labels(names: DomainNames, pool: JsonObject) -> dict[str, str]:
+    return {
+        names.pool_name_label: text_at(pool, "metadata", "name"),
+        names.pool_namespace_label: text_at(pool, "metadata", "namespace"),
+    }
+
+
+def _pool_spec(question: PoolQuestion) -> JsonObject:
+    pool = question.pool
+    asked = object_at(pool, "spec")
+    handed_on: JsonObject = {field: asked[field] for field in _HANDED_ON if asked.get(field)}
+    spec: JsonObject = {"resourcePool": pool_reference(question.names, pool), **handed_on}
+    provider: JsonObject | None = None
+    if name := text_at(asked, "provider", "name"):
+        spec["provider"] = asked["provider"]
+        provider = _scene_of_new(question, spec).provider(name)
+        spec |= _yielded(question, spec, name)
+    elif resources := objects_at(asked, "resources"):
+        spec["resources"] = [referring(question.names, entry, question.providers) for entry in resources]
+    lifespan = for_pool_handle(asked.get("lifespan"), value_at(provider, "spec", "lifespan"), question.now).as_json()
+    return {**spec, "lifespan": lifespan} if lifespan else spec
+
+
+def _scene_of_new(question: PoolQuestion, spec: JsonObject, **made: JsonValue) -> Scene:
+    """`made` is metadata that exists only after the creation."""
+    metadata: JsonObject = {"namespace": text_at(question.pool, "metadata", "namespace"), **made}
+    if question.handle_name:
+        metadata |= {"name": question.handle_name, "generateName": HANDLE_NAME_PREFIX}
+    handle: JsonObject = {
+        "apiVersion": question.names.api_version,
+        "kind": "ResourceHandle",
+        "metadata": metadata,
+        "spec": spec,
+    }
+    return Scene.of(question, handle=handle)
+
+
+def _yielded(question: PoolQuestion, spec: JsonObject, provider: str) -> JsonObject:
+    """Empty if the resources cannot be computed before the handle's creation."""
+    try:
+        resources: list[JsonValue] = [*resource_list(_scene_of_new(question, spec), provider)]
+    except TemplateError:
+        if question.handle_name:  # an error that also occurs after the creation is a fault
+            made = _scene_of_new(question, spec, uid=_SOME_UID, creationTimestamp=timestamp(question.now))
+            resource_list(made, provider)
+        return {}
+    return {"resources": resources}

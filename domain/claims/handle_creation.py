@@ -1,0 +1,107 @@
+"""A claim's requirements for a handle, and the new handle if no free one matches.
+
+In provider mode the provider yields the resources and gives the lifespan. In list mode the resources are the claim's,
+with their providers' variables (later ones override), and each lifespan setting is the shortest of all. A top-level
+provider without its own resource does not forbid a creation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from domain.claims.evaluator_interface import WantedEntry
+from domain.claims.json_objects import JsonObject, object_at, objects_at, only, text_at, value_at
+from domain.claims.lifespan import Terms, for_claim, least
+from domain.claims.lifespan_templates import provider_terms
+from domain.claims.provider_resources import Scene, provider_name, reference, resource_list
+from domain.claims.references import claim_reference
+from domain.claims.timestamps import requested_end_of
+
+
+def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
+    """`assigned` are the claim's providers in list mode. Raises ProviderError, TemplateError."""
+    if provider := text_at(scene.claim, "spec", "provider", "name"):
+        return resource_list(scene, provider)
+    return [
+        {**only(entry, "name", "template"), "provider": reference(scene.names, scene.provider(name))}
+        for entry, name in zip(objects_at(scene.claim, "spec", "resources"), assigned, strict=True)
+    ]
+
+
+def wanted_entries(scene: Scene, resources: Sequence[JsonObject]) -> tuple[WantedEntry, ...]:
+    return tuple(
+        WantedEntry(
+            provider=provider_name(resource),
+            name=text_at(resource, "name"),
+            template=object_at(resource, "template"),
+            match_ignore=_match_ignore(scene.provider(provider_name(resource))),
+            reference=object_at(resource, "provider"),
+        )
+        for resource in resources
+    )
+
+
+def creation_forbidden(scene: Scene, resources: Sequence[JsonObject]) -> str:
+    """Empty if allowed."""
+    if value_at(scene.claim, "spec", "disableCreation") is True:
+        return "the claim disables creation"
+    names = dict.fromkeys(provider_name(resource) for resource in resources)
+    forbid = [name for name in names if value_at(scene.provider(name), "spec", "disableCreation") is True]
+    return f"ResourceProvider {', '.join(forbid)} disables creation" if forbid else ""
+
+
+def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObject:
+    """Without name, finalizer and labels.
+
+    Raises:
+        TemplateError: a provider's lifespan cannot be rendered.
+        UnreadableDuration: it is not a duration.
+        UnreadableMoment: the requested end is not a time.
+    """
+    claim = scene.claim or {}
+    names = [provider_name(resource) for resource in resources]
+    provider = text_at(claim, "spec", "provider", "name")
+    if provider:
+        terms = provider_terms(scene, scene.provider(provider))
+        own: JsonObject = {"provider": effective_provider(claim)}
+    else:
+        terms = least(_each_terms(scene, names))
+        own = _present(vars=_all_vars(scene, names))
+    lifespan = for_claim(terms, requested_end_of(claim), scene.now).as_json()
+    listed: list[JsonValue] = [*resources]
+    spec: JsonObject = {
+        "resourceClaim": claim_reference(scene.names, claim),
+        **own,
+        "resources": listed,
+        **_present(lifespan=lifespan),
+    }
+    return {"apiVersion": scene.names.api_version, "kind": "ResourceHandle", "spec": spec}
+
+
+def effective_provider(claim: JsonObject) -> JsonObject:
+    """A handle's `spec.provider` in provider mode: the claim's, with accepted values only."""
+    provider: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
+    values = value_at(claim, "status", "provider", "parameterValues")
+    return provider if values is None else {**provider, "parameterValues": values}
+
+
+def _each_terms(scene: Scene, names: Sequence[str]) -> list[Terms]:
+    return [provider_terms(scene, scene.provider(name)) for name in dict.fromkeys(names)]
+
+
+def _all_vars(scene: Scene, names: Sequence[str]) -> JsonObject:
+    every: JsonObject = {}
+    for name in names:
+        every |= object_at(scene.provider(name), "spec", "vars")
+    return every
+
+
+def _match_ignore(provider: JsonObject) -> tuple[str, ...]:
+    patterns = value_at(provider, "spec", "matchIgnore")
+    return tuple(each for each in patterns if isinstance(each, str)) if isinstance(patterns, list) else ()
+
+
+def _present(**objects: JsonObject) -> JsonObject:
+    return {name: value for name, value in objects.items() if value}

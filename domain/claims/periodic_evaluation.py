@@ -1,0 +1,118 @@
+"""Whether rendered templates of a handle or claim may change without an event.
+
+If time changes them, the object is evaluated periodically; if the pass's own writes do, they are rendered again in the
+pass. The templates of all reachable providers count, even if a link's condition is false now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from pydantic import JsonValue
+
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.lifespan_templates import lifespan_texts
+from domain.claims.provider_resources import links, named_providers
+from domain.claims.templates import depends_on_time, reads_claim_or_handle, reads_what_passes_write
+from domain.claims.templates.renderer import condition_template
+
+
+def by_clock(handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
+    """Whether the handle's templates depend on time, including those for its claim's status."""
+    return depends_on_time(_texts(handle, claim, providers, newer))
+
+
+def by_own_writes(handle: JsonObject, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
+    """Whether the templates read statuses and lifespans that a pass writes."""
+    return reads_what_passes_write(_handle_texts(handle, providers, newer))
+
+
+def by_objects(handle: JsonObject, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
+    return reads_claim_or_handle([*_handle_texts(handle, providers, newer), *lifespan_texts(handle)])
+
+
+def lifespan_by_own_writes(handle: JsonObject) -> bool:
+    return reads_what_passes_write(lifespan_texts(handle))
+
+
+def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:
+    """Whether the requirements or validation of a claim without a handle depend on time.
+
+    Parameters count only while the values are `invalid`: accepted ones are never validated again.
+    """
+    judged = _reached(named_providers(claim), providers) if invalid else ()
+    checks = (text for provider in judged for text in _parameter_texts(provider))
+    return by_clock({}, claim, providers, newer=newer) or depends_on_time(checks)
+
+
+def _texts(
+    handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], newer: bool
+) -> Iterator[str]:
+    named = named_providers(handle) | (named_providers(claim) if claim else set())
+    for provider in _reached(named, providers):
+        yield from _provider_texts(provider, newer)
+    yield from lifespan_texts(handle)
+    if newer:
+        yield from _strings(object_at(handle, "spec", "vars"))
+    for field in ("autoDelete", "autoDetach"):
+        yield from _conditions([text_at(claim, "spec", field, "when")])
+
+
+def _handle_texts(handle: JsonObject, providers: Mapping[str, JsonObject], newer: bool) -> Iterator[str]:
+    for provider in _reached(named_providers(handle), providers):
+        yield from _provider_texts(provider, newer)
+    if newer:
+        yield from _strings(object_at(handle, "spec", "vars"))
+
+
+def _reached(names: Iterable[str], providers: Mapping[str, JsonObject]) -> list[JsonObject]:
+    found: dict[str, JsonObject] = {}
+    ahead = list(names)
+    while ahead:
+        name = ahead.pop()
+        if name in providers and name not in found:
+            found[name] = providers[name]
+            ahead += [text_at(link, "name") for link in links(providers[name])]
+    return list(found.values())
+
+
+def _provider_texts(provider: JsonObject, newer: bool) -> Iterator[str]:
+    """Templates rendered while the provider's resources exist; vars are templates since 1.13."""
+    spec = object_at(provider, "spec")
+    yield from _strings(value_at(spec, "template", "definition"))
+    yield from _strings(spec.get("statusSummaryTemplate"))
+    yield from lifespan_texts(provider)
+    if value_at(spec, "template", "enable") is True:
+        yield from _strings(spec.get("override"))
+    if newer:
+        yield from _strings(spec.get("vars"))
+    checks = [text_at(check, "check") for check in objects_at(spec, "validation", "checks")]
+    yield from _conditions([text_at(spec, "healthCheck"), text_at(spec, "readinessCheck"), *checks])
+    for link in links(provider):
+        yield from _strings(link.get("parameterValues"))
+        yield from _conditions([text_at(link, "when"), text_at(link, "waitFor")])
+
+
+def _parameter_texts(provider: JsonObject) -> Iterator[str]:
+    """Templates rendered until the values are accepted."""
+    for parameter in objects_at(provider, "spec", "parameters"):
+        checks = objects_at(parameter, "validation", "checks")
+        yield text_at(parameter, "default", "template")
+        yield from _conditions(text_at(check, "check") for check in checks)
+
+
+def _conditions(expressions: Iterable[str]) -> Iterator[str]:
+    return (condition_template(expression) for expression in expressions if expression)
+
+
+def _strings(value: JsonValue) -> Iterator[str]:
+    """All texts in a value, except keys."""
+    ahead: list[JsonValue] = [value]
+    while ahead:
+        each = ahead.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            ahead += each.values()
+        elif isinstance(each, list):
+            ahead += each

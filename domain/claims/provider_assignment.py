@@ -1,0 +1,61 @@
+"""The provider of each resource that a claim lists (list mode).
+
+It is the one named in the entry, else in the claim's status, else the one whose `match` fits the entry's template.
+Nothing is rendered, so no evaluator is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from domain.claims.deep_merge import TooDeep
+from domain.claims.faults import Faulty
+from domain.claims.handle_matching import serving
+from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.provider_resources import provider_name
+
+NO_PROVIDER = "NoProvider"
+SEVERAL_PROVIDERS = "SeveralProviders"
+PROVIDER_MISSING = "ProviderMissing"
+INVALID_RESOURCES = "InvalidResources"
+
+
+class NotAssigned(Faulty):
+    pass
+
+
+def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str, ...]:
+    """NotAssigned if an entry has no provider, several match, or the named one does not exist."""
+    before = [provider_name(entry) for entry in objects_at(claim, "status", "resources")]
+    matches = {name: value_at(provider, "spec", "match") for name, provider in providers.items()}
+    assigned = []
+    for index, entry in enumerate(objects_at(claim, "spec", "resources")):
+        where = _words(index, entry)
+        if not provider_name(entry) and not object_at(entry, "template"):
+            raise NotAssigned(INVALID_RESOURCES, f"{where} has neither provider.name nor template")
+        named = provider_name(entry) or (before[index] if index < len(before) else "")
+        if named and named not in providers:
+            raise NotAssigned(PROVIDER_MISSING, f"{where}: ResourceProvider {named} not found")
+        assigned.append(named or _only_one(where, entry, matches))
+    return tuple(assigned)
+
+
+def _only_one(where: str, entry: JsonObject, matches: Mapping[str, JsonValue]) -> str:
+    try:
+        found = serving(object_at(entry, "template"), matches)
+    except TooDeep as error:
+        raise NotAssigned(NO_PROVIDER, f"{where}: the template is {error}") from error
+    if not found:
+        raise NotAssigned(NO_PROVIDER, f"{where}: no ResourceProvider matches the template")
+    if len(found) > 1:
+        raise NotAssigned(
+            SEVERAL_PROVIDERS, f"{where}: the template matches {len(found)} ResourceProviders: {', '.join(found)}"
+        )
+    return found[0]
+
+
+def _words(index: int, entry: JsonObject) -> str:
+    name = text_at(entry, "name")
+    return f"spec.resources[{index}] ({name})" if name else f"spec.resources[{index}]"

@@ -1,0 +1,217 @@
+"""The definition of each resource of a handle, or what it waits for.
+
+A provider may require a claim; links to other resources of the handle may wait (`waitFor`) and provide values of that
+resource's live state (`templateVars`). The provider's `override` is merged over the handle's template. Parameter values
+reach a resource only through `template.definition`. A waiting resource is not written.
+
+A resource is pinned to its recorded reference: edits of name and namespace are ignored, so that they never create a
+second object; a change of apiVersion or kind is an error, unless the recorded one is not served. Of two entries with
+the same name, the first recorded one, else the first in order, owns the object; the other waits for a new definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from pydantic import JsonValue
+
+from domain.claims.deep_merge import TooDeep, merge
+from domain.claims.domain_names import DomainNames
+from domain.claims.json_objects import JsonObject, object_at, text_at, value_at
+from domain.claims.linked_providers import Lent, Requester, Resources, lent_by_links
+from domain.claims.names import guid_of, resource_name
+from domain.claims.provider_resources import provider_name
+
+_KIND = ("apiVersion", "kind")
+
+
+class WaitingFor(StrEnum):
+    CLAIM = "ResourceClaim"
+    LINKED = "Linked ResourceProvider"
+    DEFINITION = "Resource Definition"  # it would be the object of another resource
+
+
+class DefinitionError(Exception):
+    pass
+
+
+def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
+    """Each uses the references recorded before it.
+
+    Raises:
+        DefinitionError: a definition is invalid, or of a different kind than recorded.
+        ProviderError: a provider is missing or has invalid links.
+        TemplateError: a provider's template fails.
+    """
+    found: list[JsonObject | WaitingFor] = []
+    for index in range(len(resources.entries)):
+        outcome = definition_or_wait(resources, index)
+        if not isinstance(outcome, WaitingFor):
+            reference = reference_for(resources, index, outcome)
+            if reference != resources.recorded(index):
+                resources = resources.with_reference(index, reference)
+        found.append(outcome)
+    return found
+
+
+def definition_or_wait(resources: Resources, index: int) -> JsonObject | WaitingFor:
+    provider = resources.scene.provider(provider_name(resources.entries[index]))
+    bound = bool(object_at(resources.handle, "spec", "resourceClaim"))
+    if value_at(provider, "spec", "resourceRequiresClaim") is True and not bound:
+        return WaitingFor.CLAIM
+    lent = lent_by_links(resources, index, provider)
+    return WaitingFor.LINKED if lent is None else definition(resources, index, provider, lent)
+
+
+def reference_of(defined: JsonObject) -> JsonObject:
+    metadata = object_at(defined, "metadata")
+    found: JsonObject = {"apiVersion": defined["apiVersion"], "kind": defined["kind"], "name": metadata["name"]}
+    return {**found, "namespace": metadata["namespace"]} if metadata.get("namespace") else found
+
+
+def reference_for(resources: Resources, index: int, defined: JsonObject) -> JsonObject:
+    """A recorded one stays, except that of a missing object of a namespaced kind, recorded without a namespace."""
+    recorded, namespace = resources.recorded(index), text_at(defined, "metadata", "namespace")
+    if any(defined[field] != recorded.get(field) for field in _KIND):
+        return reference_of(defined)
+    lacks = bool(namespace) and not recorded.get("namespace") and resources.state(index) is None
+    return {**recorded, "namespace": namespace} if lacks else recorded
+
+
+def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -> dict[int, int]:
+    owners: dict[tuple[str, ...], int] = {}
+    found: dict[int, int] = {}
+    for index in sorted(range(len(outcomes)), key=lambda number: (not resources.recorded(number), number)):
+        outcome = outcomes[index]
+        if isinstance(outcome, WaitingFor):
+            continue
+        owner = owners.setdefault(_identity(outcome), index)
+        if owner != index:
+            found[index] = owner
+    return found
+
+
+def _identity(defined: JsonObject) -> tuple[str, ...]:
+    """All versions of a group count as the same kind."""
+    metadata = object_at(defined, "metadata")
+    return _group(defined), text_at(defined, "kind"), text_at(metadata, "namespace"), text_at(metadata, "name")
+
+
+def _group(obj: JsonObject) -> str:
+    return text_at(obj, "apiVersion").rpartition("/")[0]
+
+
+def definition(resources: Resources, index: int, provider: JsonObject, lent: Lent) -> JsonObject:
+    template = object_at(resources.entries[index], "template")
+    here = where(resources, index)
+    try:
+        merged = merge(template, _override(resources, index, provider, lent), overwrite=True)
+    except TooDeep as error:
+        raise DefinitionError(f"{here}: the definition is {error}") from error
+    if not isinstance(merged, dict) or not isinstance(merged.get("metadata", {}), dict):
+        raise DefinitionError(f"{here}: the definition or its metadata is not an object")
+    for field in _KIND:
+        if not text_at(merged, field):
+            raise DefinitionError(f"{here}: the definition has no {field}")
+    return {**merged, "metadata": _metadata(resources, index, provider, merged)}
+
+
+def _override(resources: Resources, index: int, provider: JsonObject, lent: Lent) -> JsonValue:
+    override = object_at(provider, "spec", "override")
+    if value_at(provider, "spec", "template", "enable") is not True:
+        return override
+    scene = resources.scene
+    variables = {**lent.values, **_fixed_variables(resources, index), **scene.views(provider)}
+    what = f"ResourceProvider {text_at(provider, 'metadata', 'name')}, override"
+    return scene.renderer.render(override, variables, what=what, lazy=lent.beside(scene.vars(provider)))
+
+
+def _fixed_variables(resources: Resources, index: int) -> dict[str, object]:
+    """No variable of provider, handle or link can override these.
+
+    `resource_reference` comes from the spec alone, as always.
+    """
+    entries, requester = resources.entries, resources.requester
+    return {
+        "guid": _guid(resources.handle),
+        "requester_identities": list(requester.identities),
+        "requester_identity": next(iter(requester.identities), None),
+        "requester_user": requester.user,
+        "resource_index": index,
+        "resource_name": value_at(entries[index], "name"),
+        "resource_reference": object_at(entries[index], "reference"),
+        "resource_references": [object_at(entry, "reference") for entry in entries],
+        "resource_state": resources.state(index),
+        "resource_states": [resources.state(number) for number in range(len(entries))],
+        "resource_template": object_at(entries[index], "template"),
+        "resource_templates": [object_at(entry, "template") for entry in entries],
+    }
+
+
+def _metadata(resources: Resources, index: int, provider: JsonObject, merged: JsonObject) -> JsonObject:
+    spec = object_at(resources.handle, "spec")
+    metadata = {**object_at(merged, "metadata"), **_pinned(resources, index, merged)}
+    annotations: JsonObject = {
+        **object_at(metadata, "annotations"),
+        **object_at(spec, "resourceAnnotations"),
+        **own_annotations(resources, index, provider),
+    }
+    labels = {**object_at(metadata, "labels"), **object_at(spec, "resourceLabels")}
+    return {**metadata, "annotations": annotations, **({"labels": labels} if labels else {})}
+
+
+def _pinned(resources: Resources, index: int, merged: JsonObject) -> JsonObject:
+    """The recorded reference, or else the definition's."""
+    recorded = resources.recorded(index)
+    differs = [field for field in _KIND if merged[field] != recorded.get(field)]
+    if not recorded or (differs and index in resources.unserved):
+        metadata = object_at(merged, "metadata")
+        name, generate_name = text_at(metadata, "name"), text_at(metadata, "generateName")
+        return {"name": resource_name(name, generate_name, guid=_guid(resources.handle), index=index)}
+    same_kind = differs == ["apiVersion"] and _group(merged) == _group(recorded)
+    if differs and not (same_kind and index in resources.outdated):
+        field, was = differs[0], recorded.get(differs[0])
+        raise DefinitionError(f"{where(resources, index)}: {field} may not change from {was} to {merged[field]}")
+    return {field: recorded[field] for field in ("name", "namespace") if recorded.get(field)}
+
+
+def own_annotations(resources: Resources, index: int, provider: JsonObject) -> JsonObject:
+    names = resources.scene.names
+    meta, spec = object_at(resources.handle, "metadata"), object_at(resources.handle, "spec")
+    annotations: JsonObject = {
+        names.resource_provider_name_annotation: text_at(provider, "metadata", "name"),
+        names.resource_provider_namespace_annotation: text_at(provider, "metadata", "namespace"),
+        names.resource_handle_name_annotation: text_at(meta, "name"),
+        names.resource_handle_namespace_annotation: text_at(meta, "namespace"),
+        names.resource_handle_uid_annotation: text_at(meta, "uid"),
+        names.resource_index_annotation: str(index),
+    }
+    if claim := object_at(spec, "resourceClaim"):
+        annotations[names.resource_claim_name_annotation] = text_at(claim, "name")
+        annotations[names.resource_claim_namespace_annotation] = text_at(claim, "namespace")
+    if pool := object_at(spec, "resourcePool"):
+        annotations[names.resource_pool_name_annotation] = text_at(pool, "name")
+        annotations[names.resource_pool_namespace_annotation] = text_at(pool, "namespace")
+    return {**annotations, **_requester_annotations(names, resources.requester)}
+
+
+def _requester_annotations(names: DomainNames, requester: Requester) -> JsonObject:
+    if requester.user is None:
+        return {}
+    annotations: JsonObject = {names.requester_user_annotation: text_at(requester.user, "metadata", "name")}
+    for identity in requester.identities[:1]:
+        extra = object_at(identity, "extra")
+        annotations[names.requester_email_annotation] = text_at(extra, "email")
+        annotations[names.requester_name_annotation] = text_at(extra, "name")
+        annotations[names.requester_preferred_username_annotation] = text_at(extra, "preferred_username")
+    return annotations
+
+
+def _guid(handle: JsonObject) -> str:
+    return guid_of(text_at(handle, "metadata", "name"), text_at(handle, "metadata", "generateName"))
+
+
+def where(resources: Resources, index: int) -> str:
+    name = text_at(resources.entries[index], "name") or str(index)
+    return f"resource {name} of ResourceProvider {provider_name(resources.entries[index])}"

@@ -1,0 +1,137 @@
+"""What every event's envelope has, and how its fields are read: strictly where they decide, else with a substitute.
+
+An id, a time, an account or a region that is missing is filled in from the transport, and named in `degraded`; one
+that is there and cannot be one makes the event invalid, but for ids and times, which anything may stand for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from domain.instances.constants import CLOCKS_DIFFER, OLDEST_EVENT
+from domain.instances.events import EventKind, InstanceEvent
+from domain.instances.message_unwrapping import Message, Part
+from domain.instances.names import usable_id
+
+Fields = Mapping[str, object]
+
+ACCOUNT = re.compile(r"[0-9]{12}", re.ASCII)
+REGION = re.compile(r"[a-z0-9-]{1,32}", re.ASCII)
+_LONGEST_TEXT = 256
+
+
+class InvalidError(ValueError):
+    """What matters in an envelope is missing or wrong; the text says what."""
+
+
+class Header:
+    """An envelope's own fields, with what the transport knows in place of what is missing."""
+
+    def __init__(self, fields: Fields, part: Part, message: Message, *, bare: bool = False) -> None:
+        self._message = message
+        self._part = part
+        self.fields = fields
+        self.degraded = {"envelope"} if bare else set()
+        self.event_id = self._event_id(fields.get("id"))
+        self.account = self._filled("account", fields.get("account"), message.account, ACCOUNT)
+        self.region = self._filled("region", fields.get("region"), message.region, REGION)
+        self.time = self._time(fields.get("time"))
+
+    @property
+    def latest(self) -> datetime:
+        """What is told to have happened later comes from the future."""
+        return max(self._message.taken_at, self._message.received_at) + CLOCKS_DIFFER
+
+    def event(self, kind: EventKind, **facts: object) -> InstanceEvent:
+        """The canonical event of this envelope."""
+        common: dict[str, object] = {
+            "event_id": self.event_id,
+            "kind": kind,
+            "account": self.account,
+            "region": self.region,
+            "time": self.time,
+            "received_at": self._message.taken_at,
+            "message_id": clean(self._message.message_id, 128),
+            "topic": clean(self._part.topic, 128),
+            "degraded": tuple(sorted(self.degraded)),
+        }
+        return InstanceEvent.model_validate(common | facts)
+
+    def _event_id(self, text: object) -> str:
+        if isinstance(text, str) and 0 < len(text) <= 128 and text.isascii() and text.isprintable() and " " not in text:
+            return text
+        self.degraded.add("id")
+        if isinstance(text, str) and text:
+            return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+        fallback = clean(self._message.fallback_id, 128)
+        return f"{fallback}.{self._part.place}" if self._part.place else fallback
+
+    def _filled(self, name: str, value: object, fallback: str, shape: re.Pattern[str]) -> str:
+        if value is None or value == "":
+            self.degraded.add(name)
+            return fallback
+        if not isinstance(value, str) or not shape.fullmatch(value):
+            raise InvalidError(f"{name} is none")
+        return value
+
+    def _time(self, text: object) -> datetime:
+        """The event's time, unless it is none or none that can be: one from the future would freeze the order."""
+        taken = self._message.taken_at
+        time = _instant(text)
+        if time is not None and taken - OLDEST_EVENT <= time <= self.latest:
+            return time
+        self.degraded.add("time")
+        return taken.replace(microsecond=0)
+
+
+def _instant(text: object) -> datetime | None:
+    """An ISO time, UTC, in whole seconds as EventBridge has it."""
+    if not isinstance(text, str) or len(text) > 64:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
+    except (ValueError, OverflowError):
+        return None
+
+
+def known_text(fields: Fields, name: str) -> str:
+    """A text that has to be there."""
+    value = fields.get(name)
+    if not isinstance(value, str) or not value:
+        raise InvalidError(f"{name} is missing")
+    return value
+
+
+def instance_id(fields: Fields, name: str) -> str:
+    """An instance's id."""
+    value = fields.get(name)
+    if not isinstance(value, str) or not usable_id(value):
+        raise InvalidError(f"{name} is no instance's id")
+    return value
+
+
+def name_of(fields: Fields, name: str, longest: int = _LONGEST_TEXT) -> str:
+    """A name that calls to AWS are made with: as it is, or the event is refused. A group's may be of any letters."""
+    value = known_text(fields, name)
+    if not value.isprintable() or len(value.encode()) > longest:
+        raise InvalidError(f"{name} is not a name")
+    return value
+
+
+def plain(text: str) -> bool:
+    """True for texts that keys can be made of."""
+    return bool(text) and text.isascii() and text.isprintable() and not set(text) & set(" /")
+
+
+def clean(value: object, longest: int = _LONGEST_TEXT) -> str:
+    """A text for people, short and fit to be sent on; empty if it is none."""
+    if not isinstance(value, str):
+        return ""
+    if value.isascii() and value.isprintable():
+        return value[:longest]
+    shown = "".join(each if each.isprintable() else "?" for each in value[:longest])
+    return shown.encode()[:longest].decode(errors="ignore")

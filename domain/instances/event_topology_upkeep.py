@@ -1,0 +1,159 @@
+"""The upkeep of a queue, its dead-letter queue and its rules in one account and region: drift is found and corrected.
+
+Attributes and targets are compared one by one, and only differences are written. A queue to which clusters of the AWS
+provider deliver (it has a rule of the provider's name) keeps the provider's names (`provider_queue_takeover.py`) and
+gets the region's dead-letter queue, since it has none. Nothing is ever deleted here, neither objects of others nor
+objects that are no longer wanted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import ClassVar
+
+from domain.decision import Action, Queue
+from domain.identity import Key
+from domain.instances.constants import TOPOLOGY_WORKFLOW
+from domain.instances.event_topology import Attributes, Rule, Target, same_document, topology
+from domain.instances.event_topology import Queue as EventQueue
+from domain.instances.provider_queue_takeover import cluster_queue_name, cluster_topology
+from domain.instances.served_queues import Place
+from domain.model import Model
+from domain.passes import PassedWorld
+from domain.schema import Document
+
+# Nobody is told when someone changes a queue; a rule that is gone loses events, and states are read again meanwhile.
+LOOK_EVERY = timedelta(hours=1)
+LOOK_AGAIN = timedelta(minutes=2)
+
+_RULE_SUFFIX = "-ec2-rule"
+# SQS's own key in KMS, also within an ARN.
+_MANAGED_KEY = "alias/aws/sqs"
+
+
+class Wanted(Model):
+    """What should stand in a place: queues in the order in which they can be made, and rules."""
+
+    queues: tuple[EventQueue, ...]
+    rules: tuple[Rule, ...]
+
+
+class TopologyWorld(PassedWorld):
+    """What a look came to."""
+
+
+class KeepTopology(Action):
+    """Look at a place's queues and rules, and mend what differs."""
+
+    activity: ClassVar[str] = "instances.keep_topology"
+    queue: ClassVar[str] = Queue.INSTANCES
+    result: ClassVar[type[Model] | None] = TopologyWorld
+    start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
+
+    key: Key
+    dry_run: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "reconcile the place's queues and rules"
+
+
+def key_of(place: Place, cluster: str = "") -> Key:
+    """The key of a place's lifecycle; it is never made anew under its name."""
+    name = f"{place.region}.{place.queue}"
+    return Key(kind=TOPOLOGY_WORKFLOW, namespace=place.account, name=name, uid="", cluster=cluster)
+
+
+def place_of_key(key: Key, places: Iterable[Place]) -> Place | None:
+    """The place of a lifecycle; None once the settings name it no more."""
+    return next((place for place in places if key_of(place, key.cluster) == key), None)
+
+
+def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str = "") -> Wanted:
+    """What should stand in a place.
+
+    Args:
+        place: the place.
+        rules_of_queue: the names of the rules that deliver to its queue today.
+        group_prefix: only events of Auto Scaling groups whose name begins so.
+
+    Raises:
+        ValueError: names would be longer than AWS allows.
+    """
+    clusters = provider_clusters(place.queue, rules_of_queue)
+    if not clusters:
+        own = topology(place.account, place.region, place.queue, group_prefix)
+        return Wanted(queues=(own.dead_letters, own.queue), rules=own.rules)
+    found = [cluster_topology(place.account, place.region, cluster) for cluster in clusters]
+    policies = [json.loads(each.queue.attributes["Policy"]) for each in found]
+    policy = {**policies[0], "Statement": [part for each in policies for part in each["Statement"]]}
+    attributes = {**found[0].queue.attributes, "Policy": json.dumps(policy, separators=(",", ":"))}
+    queue = found[0].queue.model_copy(update={"attributes": attributes})
+    dead = topology(place.account, place.region).dead_letters
+    return Wanted(queues=(dead, queue), rules=tuple(each.rule for each in found))
+
+
+def provider_clusters(queue: str, rules: Iterable[str]) -> tuple[str, ...]:
+    """The clusters that the AWS provider made a queue for, by the names of the rules that deliver to it."""
+    named = (rule.removesuffix(_RULE_SUFFIX) for rule in rules if rule.endswith(_RULE_SUFFIX))
+    return tuple(sorted({cluster for cluster in named if cluster_queue_name(cluster) == queue}))
+
+
+def differing_attributes(queue: EventQueue, found: Mapping[str, str]) -> Attributes:
+    """The attributes to be set. A key of the customer's own (KMS) is left in the place of SQS's encryption.
+
+    That of AWS is not: EventBridge may not use it, so that nothing would be delivered.
+    """
+    key = found.get("KmsMasterKeyId", "")
+    managed = key.endswith(_MANAGED_KEY)
+    differing = {
+        name: value
+        for name, value in queue.attributes.items()
+        if not _same(name, value, found.get(name)) and (managed or not key or name != "SqsManagedSseEnabled")
+    }
+    return {**differing, "KmsMasterKeyId": ""} if managed else differing
+
+
+def rule_differs(rule: Rule, found: Mapping[str, object]) -> bool:
+    """True if the rule has another pattern or is off."""
+    pattern = found.get("EventPattern")
+    same = same_document(rule.pattern, pattern if isinstance(pattern, str) else None)
+    return not same or found.get("State") != rule.state
+
+
+def missing_targets(rule: Rule, found: Sequence[Mapping[str, object]]) -> tuple[Target, ...]:
+    """The targets that are not there, or not so; others' targets are left alone."""
+    documents = {str(each.get("Id")): each for each in found}
+    return tuple(target for target in rule.targets if not _stands(target.document, documents.get(target.id)))
+
+
+def _stands(target: Document, found: Mapping[str, object] | None) -> bool:
+    """True if a target is there as it should be; what AWS fills in by itself does not count."""
+    if found is None:
+        return False
+    for name, value in target.items():
+        there = found.get(name)
+        if isinstance(value, Mapping) and isinstance(there, Mapping):
+            if any(there.get(inner) != part for inner, part in value.items()):
+                return False
+        elif there != value:
+            return False
+    return True
+
+
+def _same(name: str, value: str, found: str | None) -> bool:
+    if name == "RedrivePolicy":
+        return _texts(value) == _texts(found)
+    return same_document(json.loads(value), found) if name == "Policy" else value == found
+
+
+def _texts(document: str | None) -> dict[str, str]:
+    """A redrive policy's fields; AWS has its number as one or as a text."""
+    try:
+        fields = json.loads(document or "{}")
+    except ValueError:
+        return {}
+    return {str(name): str(value) for name, value in fields.items()} if isinstance(fields, dict) else {}

@@ -1,0 +1,112 @@
+"""Compatibility with clusters that the AWS provider set up: a queue and a rule for each, by the provider's names.
+
+The names come from the Cluster, dots becoming dashes in the queue's alone, so that the clusters `a.b` and `a-b` have
+one queue; the provider's own poller looked them up by the name of the AWSCluster and found none where that differs.
+Taken over, the rule loses its list of instances (and with it the limit of 86) and hears all six states; its
+shape stays one that the provider can read and extend, should it be switched on again. Notices of Spot, Auto Scaling and
+Health come by the region's own rules (`event_topology.py`), which the provider has no counterpart of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from domain.instances.constants import EC2_SOURCE, STATE_CHANGE
+from domain.instances.event_topology import Queue, Rule, Target, all_states, queue_arn_of, rule_arn_of, rule_name
+from domain.model import Model
+from domain.schema import Document
+
+_LONGEST_QUEUE_NAME = 80
+_QUEUE_SUFFIX = "-queue"
+_SID_PREFIX = "CAPAEvents_"
+
+
+class ClusterTopology(Model):
+    """A cluster's queue and rule."""
+
+    queue: Queue
+    rule: Rule
+
+
+def cluster_queue_name(cluster: str) -> str:
+    """The queue's name of a Cluster."""
+    return f"{cluster.replace('.', '-')}{_QUEUE_SUFFIX}"
+
+
+def cluster_rule_name(cluster: str) -> str:
+    """The rule's name of a Cluster."""
+    return f"{cluster}-ec2-rule"
+
+
+def cluster_of_queue(queue: str) -> str:
+    """The Cluster by whose name a queue may have been made (of `a.b` and `a-b` the latter); empty if by none."""
+    cluster = queue.removesuffix(_QUEUE_SUFFIX)
+    return cluster if cluster_queue_name(cluster) == queue else ""
+
+
+def rules_of_policy(queue: str, policy: str) -> tuple[str, ...]:
+    """The provider's rules that a queue's policy lets deliver to it."""
+    try:
+        statements = json.loads(policy)["Statement"]
+        named = [str(each.get("Sid", "")) for each in statements]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return ()
+    rules = (each.removeprefix(_SID_PREFIX).removesuffix(f"_{queue}") for each in named)
+    return tuple(rule for rule, sid in zip(rules, named, strict=True) if sid == _sid(rule, queue))
+
+
+def _sid(rule: str, queue: str) -> str:
+    return f"{_SID_PREFIX}{rule}_{queue}"
+
+
+def cluster_topology(account: str, region: str, cluster: str) -> ClusterTopology:
+    """What should stand for a Cluster.
+
+    Raises:
+        ValueError: its name makes names longer than AWS allows: 55 characters are the most.
+    """
+    queue_name, name = cluster_queue_name(cluster), rule_name(cluster_rule_name(cluster))
+    if len(queue_name) > _LONGEST_QUEUE_NAME:
+        raise ValueError(f"the queue's name {queue_name!r} is longer than the {_LONGEST_QUEUE_NAME} that SQS takes")
+    queue_arn, rule_arn = queue_arn_of(account, region, queue_name), rule_arn_of(account, region, name)
+    rule = Rule(
+        name=name,
+        arn=rule_arn,
+        pattern=state_pattern(),
+        targets=(Target(id=queue_name, arn=queue_arn),),
+    )
+    policy = json.dumps(cluster_queue_policy(queue_name, queue_arn, name, rule_arn), separators=(",", ":"))
+    attributes = {"ReceiveMessageWaitTimeSeconds": "20", "Policy": policy}
+    return ClusterTopology(queue=Queue(name=queue_name, arn=queue_arn, attributes=attributes), rule=rule)
+
+
+def state_pattern() -> Document:
+    """The rule's pattern, for all instances."""
+    return {"source": [EC2_SOURCE], "detail-type": [STATE_CHANGE], "detail": {"state": all_states()}}
+
+
+def cluster_queue_policy(queue_name: str, queue_arn: str, name: str, rule_arn: str) -> Document:
+    """The queue's policy, key by key in the provider's order."""
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Sid": _sid(name, queue_name),
+                "Principal": {"Service": ["events.amazonaws.com"]},
+                "Effect": "Allow",
+                "Action": ["sqs:SendMessage"],
+                "Resource": [queue_arn],
+                "Condition": {"ArnEquals": {"aws:SourceArn": rule_arn}},
+            }
+        ],
+        "Id": queue_arn,
+    }
+
+
+def shared_queues(clusters: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The queues that several Clusters have in common, with their names: messages of one reach the others' too."""
+    by_queue: dict[str, list[str]] = {}
+    for cluster in sorted(set(clusters)):
+        by_queue.setdefault(cluster_queue_name(cluster), []).append(cluster)
+    return {queue: tuple(names) for queue, names in by_queue.items() if len(names) > 1}

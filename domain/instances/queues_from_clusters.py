@@ -1,0 +1,100 @@
+"""The places that clusters of the AWS provider show, where PERDURE_INSTANCES_QUEUES has an entry `clusters`.
+
+    clusters[/QUEUE][@ROLE]
+
+| part | is |
+|---|---|
+| region | `spec.region` of the AWSCluster or AWSManagedControlPlane |
+| account | that of the role in its AWSClusterRoleIdentity; else that of the process's own credentials |
+| `QUEUE` | the queue's name; `*-queue` is the queue that the provider has made for each cluster |
+| `ROLE` | the name of a role, with its path, in each account; without it the role of the cluster's identity |
+
+A cluster with static keys (AWSClusterStaticIdentity) does not show its account, and is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from domain.instances.event_topology import PREFIX
+from domain.instances.names import partition_of
+from domain.instances.provider_queue_takeover import cluster_queue_name
+from domain.instances.served_queues import QUEUE_NAME, Place, place_of, places
+from domain.model import Model
+
+WORD = "clusters"
+PROVIDER_QUEUE = "*-queue"
+_ROLE_NAME = re.compile(r"[A-Za-z0-9+=,.@_/-]{1,512}", re.ASCII)
+
+
+class ClusterEntry(Model):
+    """An entry for the places of all clusters; `role` is the name of a role in each account, with its path."""
+
+    queue: str = PREFIX
+    role: str = ""
+
+
+class ProviderCluster(Model):
+    """Where a cluster of the AWS provider lives.
+
+    Attributes:
+        name: of the Cluster.
+        region: where its machines are.
+        role: the ARN of its identity's role; empty if it has the provider's own credentials.
+        account: the role's, or the one of the process's own credentials.
+    """
+
+    name: str
+    region: str
+    role: str = ""
+    account: str
+
+
+def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[ClusterEntry, ...]]:
+    """The other entries, as they are, and those for clusters.
+
+    Raises:
+        ValueError: an entry is wrong; it says which.
+    """
+    others, found = [], []
+    for text in texts:
+        path, at, role = text.partition("@")
+        word, slash, queue = path.partition("/")
+        if word != WORD:
+            others.append(text)
+            continue
+        wrong = (slash and queue != PROVIDER_QUEUE and not QUEUE_NAME.fullmatch(queue)) or (
+            at and not _ROLE_NAME.fullmatch(role)
+        )
+        if wrong:
+            raise ValueError(f"{text!r} is not of the form {WORD}[/QUEUE][@ROLE], with the role's name, not its ARN")
+        found.append(ClusterEntry(queue=queue or PREFIX, role=role))
+    return tuple(others), tuple(found)
+
+
+def check_entries(texts: Iterable[str]) -> None:
+    """Check what can be checked before the clusters are known.
+
+    Raises:
+        ValueError: an entry is wrong; it says which.
+    """
+    others, of_clusters = cluster_entries(texts)
+    if of_clusters:
+        for text in others:
+            place_of(text)
+    else:
+        places(others)
+
+
+def places_of_clusters(entries: Iterable[ClusterEntry], clusters: Sequence[ProviderCluster]) -> tuple[str, ...]:
+    """The entries that stand for the clusters' places, sorted, each once."""
+    found = {_place(entry, cluster).entry for entry in entries for cluster in clusters}
+    return tuple(sorted(found))
+
+
+def _place(entry: ClusterEntry, cluster: ProviderCluster) -> Place:
+    queue = cluster_queue_name(cluster.name) if entry.queue == PROVIDER_QUEUE else entry.queue
+    partition = partition_of(cluster.region)
+    role = f"arn:{partition}:iam::{cluster.account}:role/{entry.role}" if entry.role else cluster.role
+    return Place(account=cluster.account, region=cluster.region, queue=queue, role=role)

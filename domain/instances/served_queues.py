@@ -1,0 +1,128 @@
+"""Where instances are served: an account and region, its queue, and the role by which it is entered.
+
+People write one of these:
+
+| entry | the place's events come by |
+|---|---|
+| `ACCOUNT/REGION[/QUEUE][@ROLE]` | a queue of its own; several queues of one place are several entries |
+| `ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE]` | the queue of another place, which has an entry of its own |
+| `clusters[/QUEUE][@ROLE]` | the queues of the clusters of the AWS provider (`queues_from_clusters.py`) |
+
+A queue is named by its name, as SQS finds its URL by that (GetQueueUrl), and a role by its ARN, where the process's own
+credentials are of another account. It is the role for the first account.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from domain.instances.event_envelope import ACCOUNT, REGION
+from domain.instances.event_topology import PREFIX
+from domain.model import Model
+
+QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}(?:\.fifo)?", re.ASCII)
+_ROLE = re.compile(r"arn:[a-z-]+:iam::[0-9]{12}:role/.+", re.ASCII)
+
+DEAD = "-dead"
+# A region's own dead letters, which also hold those of queues that have none, as the AWS provider's.
+REGION_DEAD = f"{PREFIX}{DEAD}"
+
+
+class Place(Model):
+    """An account and region with the queue of its events.
+
+    Attributes:
+        account: 12 digits.
+        region: its name.
+        queue: the name of its own queue.
+        role: the ARN of the role by which it is entered; empty where the process's own credentials are of the account.
+        shares: the place whose queue its events come by, as a text; empty if it has its own.
+        senders: other accounts whose events come by its queue.
+    """
+
+    account: str
+    region: str
+    queue: str = PREFIX
+    role: str = ""
+    shares: str = ""
+    senders: frozenset[str] = frozenset()
+
+    @property
+    def dead_letters(self) -> str:
+        """The name of the queue's dead letters."""
+        return f"{self.queue}{DEAD}"
+
+    @property
+    def where(self) -> tuple[str, str]:
+        """The account and region."""
+        return self.account, self.region
+
+    @property
+    def entry(self) -> str:
+        """As it is written in the settings."""
+        return f"{self}@{self.role}" if self.role else str(self)
+
+    def __str__(self) -> str:
+        return f"{self.account}/{self.region}{f'={self.shares}' if self.shares else f'/{self.queue}'}"
+
+
+def places(texts: Iterable[str]) -> tuple[Place, ...]:
+    """The places that the settings name, each once.
+
+    Raises:
+        ValueError: a text is none, or shares a queue that no other names; it says which.
+    """
+    found = {str(place): place for place in map(place_of, texts)}
+    senders: dict[str, set[str]] = {}
+    for place in found.values():
+        if place.shares:
+            if place.shares not in found:
+                raise ValueError(f"{str(place)!r} shares a queue that no other entry names: {place.shares!r}")
+            senders.setdefault(place.shares, set()).add(place.account)
+    return tuple(
+        place.model_copy(update={"senders": frozenset(senders.get(name, ()))}) for name, place in found.items()
+    )
+
+
+def with_queues(found: Iterable[Place]) -> tuple[Place, ...]:
+    """The places that have a queue of their own."""
+    return tuple(place for place in found if not place.shares)
+
+
+def served(found: Sequence[Place]) -> frozenset[tuple[str, str]]:
+    """The accounts and regions of some places."""
+    return frozenset(place.where for place in found)
+
+
+def place_of(text: str) -> Place:
+    """The place of one text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    path, at, role = text.partition("@")
+    own, equals, shared = path.partition("=")
+    account, region, queue = _parts(text, own)
+    if at and not _ROLE.fullmatch(role):
+        raise _wrong(text, role)
+    if not equals:
+        return Place(account=account, region=region, queue=queue, role=role)
+    if "/" in own.partition("/")[2]:
+        raise _wrong(text, own)
+    return Place(account=account, region=region, role=role, shares="/".join(_parts(text, shared)))
+
+
+def _parts(text: str, path: str) -> tuple[str, str, str]:
+    """Account, region and queue of `ACCOUNT/REGION[/QUEUE]`."""
+    account, _, rest = path.partition("/")
+    region, _, queue = rest.partition("/")
+    found = (account, region, queue or PREFIX)
+    for part, shape in zip(found, (ACCOUNT, REGION, QUEUE_NAME), strict=True):
+        if not shape.fullmatch(part):
+            raise _wrong(text, part)
+    return found
+
+
+def _wrong(text: str, part: str) -> ValueError:
+    return ValueError(f"{text!r} is not of the form ACCOUNT/REGION[=ACCOUNT/REGION][/QUEUE][@ROLE]: {part!r}")

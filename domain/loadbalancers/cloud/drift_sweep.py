@@ -1,0 +1,79 @@
+"""The comparison of a whole project: objects that differ from the desired state, and orphans.
+
+It changes nothing: lifecycles of differing objects are woken and decide by the same rules. Only marked objects can be
+orphans; an unmarked object with an unknown name may be another cluster's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from domain.loadbalancers.cloud.load_balancer import plan_cloud
+from domain.loadbalancers.cloud.machine import plan_machine
+from domain.loadbalancers.cloud.objects import CloudPort, LoadBalancerCloud, MachineCloud, SecurityGroup, Server
+from domain.loadbalancers.cloud.ownership import marked_for
+from domain.loadbalancers.constants import DRIFT_ANNOTATION
+from domain.loadbalancers.former_fields import migrated
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.model import Model
+
+
+class Orphan(Model):
+    """A cloud object whose owner no longer exists."""
+
+    kind: str
+    id: str
+    name: str
+    owner: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id} ({self.name}), made for {self.owner}"
+
+
+def to_be_compared(found: LoadBalancer | LoadBalancerMachine) -> bool:
+    meta = found.metadata
+    if meta.deleting or DRIFT_ANNOTATION in meta.annotations:
+        return False
+    if isinstance(found, LoadBalancer):
+        return bool(found.status.last_openstack_reconcile)
+    return bool(found.status.server_id)
+
+
+def difference_of_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> str:
+    if balancer.metadata.deleting:
+        return ""
+    plan = plan_cloud(migrated(balancer), cloud, now)
+    told = "; ".join(step.summary for step in plan.steps)
+    return plan.problem or told or ("its status is not up to date" if plan.status else "")
+
+
+def difference_of_machine(machine: LoadBalancerMachine, cloud: MachineCloud, balancer: LoadBalancer) -> str:
+    if machine.metadata.deleting:
+        return ""
+    plan = plan_machine(
+        machine, cloud, security_group_id=balancer.status.group_id or "", debug=balancer.spec.debug_settings
+    )
+    if plan.given_up:
+        return f"its server is {plan.server}"
+    told = "; ".join(step.summary for step in plan.steps)
+    return plan.problem or told or ("its status is not up to date" if plan.status else "")
+
+
+def orphans(
+    security_groups: Iterable[SecurityGroup],
+    ports: Iterable[CloudPort],
+    servers: Iterable[Server],
+    uids: Collection[str],
+) -> tuple[Orphan, ...]:
+    """Objects with a mark of an unknown owner. `uids` are of *all* clusters that share the project."""
+    found = [
+        *(("security group", each.id, each.name, marked_for(each.description)) for each in security_groups),
+        *(("port", each.id, each.name, marked_for(each.description)) for each in ports),
+        *(("server", each.id, each.name, each.uid) for each in servers),
+    ]
+    return tuple(
+        Orphan(kind=kind, id=id_, name=name, owner=owner)
+        for kind, id_, name, owner in found
+        if owner and owner not in uids
+    )

@@ -1,0 +1,72 @@
+"""All machines of an installation together: if none of them reports, the machines are probably not broken.
+
+If all agents stop reporting at once, the connection to the API server is broken: replacements would be silent, too,
+while the old machines still serve. So while the whole fleet is silent, machines that have ever reported are deleted
+only to reduce replicas. Only one set (that of the machine silent for longest) creates a replacement: if it reports, the
+connection works and the others are dead. So an installation with a single machine recovers, too. Paused sets and
+machines without a set cannot try this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from datetime import datetime
+from typing import ClassVar, TypeVar
+
+from domain.decision import Action, Queue, World
+from domain.loadbalancers import LOAD_BALANCER_SET
+from domain.loadbalancers.machine_health import DEFAULT_TIMINGS, Timings, last_report
+from domain.loadbalancers.resources import LoadBalancerMachine
+from domain.model import Model
+
+W = TypeVar("W", bound=World)
+
+
+class Fleet(Model):
+    """Machines that ever reported and that report now, and the set (`namespace/name`) that may try a replacement."""
+
+    reported: int = 0
+    reporting: int = 0
+    scout: str = ""
+    at: datetime | None = None  # when this was determined
+
+    @property
+    def silent(self) -> bool:
+        return self.reported > 0 and self.reporting == 0
+
+
+# When a machine last reported, and its set (`namespace/name`); empty if it has none.
+Report = tuple[datetime, str]
+
+
+def fleet_that_reported(
+    found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS, paused: Container[str] = ()
+) -> Fleet:
+    """Given `report_of` each machine; the scout is not one of the paused sets."""
+    reports = [each for each in found if each is not None]
+    reporting = sum(moment >= now - timings.window for moment, _ in reports)
+    able = [each for each in reports if each[1] and each[1] not in paused]
+    return Fleet(reported=len(reports), reporting=reporting, scout=min(able)[1] if able else "")
+
+
+class AskFleet(Action):
+    activity: ClassVar[str] = "loadbalancers.ask_fleet"
+    title: ClassVar[str] = "find out whether any other machine reports"
+    queue: ClassVar[str] = Queue.LOAD_BALANCERS
+    result: ClassVar[type[Model] | None] = Fleet
+    reads: ClassVar[bool] = True
+
+    def fold(self, world: W, result: Model | None) -> W:
+        return world.model_copy(update={"fleet": result})
+
+
+def report_of(machine: LoadBalancerMachine) -> Report | None:
+    """None if the machine never reported or is being deleted."""
+    moment = None if machine.metadata.deleting else last_report(machine)
+    return None if moment is None else (moment, _set_of(machine))
+
+
+def _set_of(machine: LoadBalancerMachine) -> str:
+    meta = machine.metadata
+    owner = next((each.name for each in meta.owner_references if each.kind == LOAD_BALANCER_SET.name), "")
+    return f"{meta.namespace}/{owner}" if owner else ""

@@ -1,0 +1,269 @@
+"""A person's commands for one lifecycle: why, plan, retry, pause, resume, wake.
+
+`pause` and `resume` are written to the custom resource (for areas to a ConfigMap, `pause_areas.py`); `retry` is an
+update that the lifecycle may refuse; `why` and `plan` change nothing. Pausing, resuming and waking need no worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from domain.identity import all_kinds
+from domain.pause_and_retry import PAUSED, is_paused
+from engine import command_groups
+from starters.cli.completion import complete_areas, complete_kinds, complete_objects
+from starters.cli.environment import StateOption
+from starters.cli.object_reference import KindArgument, NameIfSeveral, Target, kind_named, target
+from starters.cli.output import Format, FormatOption, printed, say
+
+if TYPE_CHECKING:
+    from domain.identity import Key
+    from starters.cli.session import Session
+    from starters.cli.why import Why
+
+ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="The reason, kept in the record.")]
+
+OptionalKind = Annotated[
+    str,
+    typer.Argument(metavar="KIND", help="The kind; not with --area or --all.", autocompletion=complete_kinds),
+]
+OptionalName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAMESPACE/NAME", help="The object; not with --area or --all.", autocompletion=complete_objects
+    ),
+]
+PlannedKind = Annotated[
+    str, typer.Argument(metavar="KIND", help="The kind; not with --file.", autocompletion=complete_kinds)
+]
+PlannedName = Annotated[
+    str,
+    typer.Argument(metavar="NAMESPACE/NAME", help="The object; not with --file.", autocompletion=complete_objects),
+]
+RetriedKind = Annotated[
+    str,
+    typer.Argument(metavar="KIND", help="The kind. Without it: every kind.", autocompletion=complete_kinds),
+]
+RetriedName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAMESPACE/NAME",
+        help="The object. Without it: all objects that match the options.",
+        autocompletion=complete_objects,
+    ),
+]
+AreaOption = Annotated[
+    str,
+    typer.Option(
+        "--area",
+        metavar="AREA",
+        help="One of accounts, claims, instances, loadbalancers, threescale.",
+        autocompletion=complete_areas,
+    ),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="Everything, in every area.")]
+
+
+def register(app: typer.Typer) -> None:
+    for looking in (why, plan):
+        app.command(rich_help_panel=command_groups.LOOK)(looking)
+    for acting in (retry, pause, resume, wake):
+        app.command(rich_help_panel=command_groups.ACT)(acting)
+
+
+def why(
+    kind: KindArgument, name: NameIfSeveral = "", output: FormatOption = Format.TEXT, state: StateOption = None
+) -> None:
+    """Explain one object: its state, what it waits for, until when, what happens then, and what failed.
+
+    Example: perdure why account aws-account-operator/osd-creds-mgmt-x7k2p
+    """
+    from starters.cli import lifecycle
+    from starters.cli.why import tell
+
+    asked = target(kind, name)
+    tell(asked, _answer(asked, lifecycle.why), output)
+
+
+def plan(
+    kind: PlannedKind = "",
+    name: PlannedName = "",
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="Manifests that are not applied yet.", exists=True)
+    ] = None,
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="For manifests without a namespace.")] = "",
+    output: FormatOption = Format.TEXT,
+    state: StateOption = None,
+) -> None:
+    """Show what would be done now, for an object or for a file as if it were applied. Nothing is changed.
+
+    Example: perdure plan --file pool.yaml
+    """
+    if file is not None:
+        from starters.cli import plan_files
+
+        if kind or name:
+            raise typer.BadParameter("name an object or a file, not both", param_hint="--file")
+        plan_files.plan_file(file, namespace or "default", output)
+        return
+    from starters.cli import lifecycle
+    from starters.cli.why import tell_plan
+
+    asked = target(kind, name)
+    tell_plan(asked, _answer(asked, lifecycle.plan), output)
+
+
+def _answer(asked: Target, question: Callable[[Session, Key], Awaitable[Why]]) -> Why:
+    from starters.cli import lifecycle
+    from starters.cli.session import perform
+
+    async def ask(session: Session) -> Why:
+        return await question(session, await lifecycle.find_key(session, asked))
+
+    return perform(ask)
+
+
+def retry(
+    kind: RetriedKind = "",
+    name: RetriedName = "",
+    everything: Annotated[bool, typer.Option("--all", help="All objects of KIND, or of all kinds.")] = False,
+    phase: Annotated[str, typer.Option("--phase", help="All objects in this phase, such as Failed.")] = "",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only objects in this namespace.")] = "",
+    query: Annotated[str, typer.Option("--query", help="A query as in Temporal's web UI, in addition.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be retried, and retry nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    reason: ReasonOption = "",
+    output: FormatOption = Format.TEXT,
+    state: StateOption = None,
+) -> None:
+    """Try again what failed, for one object or for all that match. Refused if nothing has failed.
+
+    Example: perdure retry account --phase Failed --dry-run
+    """
+    from starters.cli import bulk_retry, lifecycle
+    from starters.cli.session import perform, person
+
+    if not name:
+        only = kind_named(kind) if kind else None
+        found = bulk_retry.Sought(kind=only, namespace=namespace, phase=phase, query=query, everything=everything)
+        bulk_retry.retry_all(found, reason, dry_run=dry_run, yes=yes, form=output)
+        return
+    asked = target(kind, name)
+
+    async def tell(session: Session) -> str:
+        key = await lifecycle.find_key(session, asked)
+        return await lifecycle.retry(session, key, f"{person()}: {reason}" if reason else person())
+
+    bulk_retry.tell_one(asked, perform(tell), output)
+
+
+def pause(
+    kind: OptionalKind = "",
+    name: OptionalName = "",
+    area: AreaOption = "",
+    everything: AllOption = False,
+    reason: ReasonOption = "",
+    output: FormatOption = Format.TEXT,
+    state: StateOption = None,
+) -> None:
+    """Change nothing for an object, an area or everything, in the cluster or in a cloud, until `perdure resume`.
+
+    Example: perdure pause --area accounts --reason "the payer's key leaked"
+    """
+    from starters.cli import pause_areas
+
+    if wide := pause_areas.named(kind, name, area, everything=everything):
+        pause_areas.pause(wide, reason, output)
+    else:
+        _hold(target(kind, name), held=True, reason=reason, form=output)
+
+
+def resume(
+    kind: OptionalKind = "",
+    name: OptionalName = "",
+    area: AreaOption = "",
+    everything: AllOption = False,
+    reason: ReasonOption = "",
+    output: FormatOption = Format.TEXT,
+    state: StateOption = None,
+) -> None:
+    """Resume reconciliation. Objects that were paused individually stay paused when an area resumes.
+
+    Example: perdure resume --area accounts
+    """
+    from starters.cli import pause_areas
+
+    if wide := pause_areas.named(kind, name, area, everything=everything):
+        pause_areas.resume(wide, reason, output)
+    else:
+        _hold(target(kind, name), held=False, reason=reason, form=output)
+
+
+def wake(
+    kind: Annotated[
+        str,
+        typer.Argument(metavar="KIND", help="The kind. With --all alone: every kind.", autocompletion=complete_kinds),
+    ] = "",
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAMESPACE/NAME", help="The object; not with --all.", autocompletion=complete_objects),
+    ] = "",
+    everything: Annotated[
+        bool, typer.Option("--all", help="All objects of KIND, or of every kind that is served.")
+    ] = False,
+    output: FormatOption = Format.TEXT,
+    state: StateOption = None,
+) -> None:
+    """Reconcile an object now. Harmless at any time; starts the lifecycle if it does not run.
+
+    Example: perdure wake --all
+    """
+    if everything == bool(name) or not (kind or everything):
+        raise typer.BadParameter("name either one object, KIND NAMESPACE/NAME, or --all", param_hint="NAMESPACE/NAME")
+    from starters.cli import lifecycle, wake_lifecycles
+    from starters.cli.session import perform
+
+    if everything:
+        kinds = (kind_named(kind),) if kind else tuple(all_kinds().values())
+        done = perform(lambda session: wake_lifecycles.wake_all(session, kinds))
+        if not printed(done, output):
+            say(f"{done.woken} lifecycles woken")
+        if done.failed:
+            raise typer.Exit(1)
+        return
+    asked = target(kind, name)
+
+    async def tell(session: Session) -> None:
+        await wake_lifecycles.wake_one(session, await lifecycle.find_key(session, asked))
+
+    perform(tell)
+    if not printed(wake_lifecycles.Woken(woken=1, failed=0), output):
+        say(f"{asked}: woken")
+
+
+def _hold(asked: Target, *, held: bool, reason: str, form: Format) -> None:
+    from engine.kube.json import JsonObject, mapping
+    from starters.cli import lifecycle, wake_lifecycles
+    from starters.cli.pause_areas import Held
+    from starters.cli.records import annotate, record
+    from starters.cli.session import ClusterSession, perform_on_cluster
+
+    async def write(session: ClusterSession) -> JsonObject | None:
+        obj = await lifecycle.find_object(session, asked)
+        if is_paused(mapping(obj, "metadata", "annotations")) is held:
+            return None
+        await annotate(session, asked, {PAUSED: "true" if held else None})
+        await record(session, asked, obj, "Paused" if held else "Resumed", reason)
+        return obj
+
+    written = perform_on_cluster(write)
+    stands = Held(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, paused=held)
+    if not printed(stands, form):
+        before, after = ("already paused", "paused") if held else ("was not paused", "resumed")
+        say(f"{asked}: {before if written is None else after}")
+    if written is not None:
+        wake_lifecycles.tell_lifecycle(asked, written)

@@ -1,0 +1,46 @@
+"""The accounts, regions and queues that PERDURE_INSTANCES_QUEUES names, for commands.
+
+The cluster is only asked if the setting says that its clusters show them.
+"""
+
+from __future__ import annotations
+
+from domain.instances.queues_from_clusters import check_entries, cluster_entries
+from domain.instances.served_queues import Place, places
+from engine.settings import settings
+from starters.cli.output import CommandError
+from starters.cli.session import ClusterSession, perform_on_cluster
+
+
+async def places_of(session: ClusterSession) -> tuple[Place, ...]:
+    """The places, within a session.
+
+    Raises:
+        CommandError: the setting is wrong.
+        ApiError: the clusters' places cannot be found.
+    """
+    texts = session.settings.instances_queues
+    try:
+        check_entries(texts)
+        if cluster_entries(texts)[1]:
+            # It loads boto3, which few commands need.
+            from activities.instances.queues_from_clusters import resolved
+
+            texts = (await resolved(session.settings, session.kube)).instances_queues
+        return places(texts)
+    except ValueError as error:
+        raise CommandError(f"PERDURE_INSTANCES_QUEUES: {error}") from error
+
+
+def places_of_settings() -> tuple[Place, ...]:
+    """The places, without a session.
+
+    Raises:
+        CommandError: the setting is wrong, or the clusters' places cannot be found.
+    """
+    texts = settings().instances_queues
+    try:
+        others, of_clusters = cluster_entries(texts)
+        return perform_on_cluster(places_of) if of_clusters else places(others)
+    except ValueError as error:
+        raise CommandError(f"PERDURE_INSTANCES_QUEUES: {error}") from error

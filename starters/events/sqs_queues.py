@@ -1,0 +1,181 @@
+"""An SQS queue and its dead letters: boto3's blocking calls on threads.
+
+A recreated queue keeps its URL. SQS's limits: ten entries a batch, twenty seconds a poll, visibility of twelve hours
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import ParamSpec, Protocol, TypeVar, cast
+
+from activities.aws.session import Services
+from domain.instances.message_unwrapping import Message, message_of
+from domain.instances.served_queues import REGION_DEAD, Place
+from engine.errors import Absent
+from engine.kube.json import sequence, text
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MOST_IN_BATCH = 10
+_SYSTEM_ATTRIBUTES = ["SentTimestamp", "ApproximateReceiveCount"]
+_LONGEST_HIDING = timedelta(hours=12)
+
+Receipt = str
+TextAttributes = Mapping[str, Mapping[str, str]]
+
+
+class Queue(Protocol):
+    """Each call raises an ApiError if it fails as a whole."""
+
+    @property
+    def name(self) -> str:
+        """The name in logs and metrics."""
+
+    async def receive(self, most: int) -> list[Message]:
+        """Long-poll for messages."""
+
+    async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
+        """Takes up to ten; returns the failed receipts."""
+
+    async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
+        """Takes up to ten; returns the failed receipts."""
+
+    async def bury(self, body: str, attributes: TextAttributes) -> None:
+        """Add a dead letter."""
+
+
+class _Api(Protocol):
+    def get_queue_url(self, *, QueueName: str, QueueOwnerAWSAccountId: str) -> Mapping[str, object]: ...  # noqa: N803
+
+    def receive_message(self, **parameters: object) -> Mapping[str, object]: ...
+
+    def send_message(self, **parameters: object) -> Mapping[str, object]: ...
+
+    def delete_message_batch(self, **parameters: object) -> Mapping[str, object]: ...
+
+    def change_message_visibility_batch(self, **parameters: object) -> Mapping[str, object]: ...
+
+
+class SqsQueue:
+    """One queue.
+
+    Args:
+        place: account and region.
+        caller: identity for the calls.
+        threads: where calls run; a receive occupies one.
+        wait: duration of a long poll.
+        visibility: visibility timeout.
+        name: another queue of the place, such as its dead letters.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        caller: Services,
+        threads: Executor,
+        *,
+        wait: timedelta,
+        visibility: timedelta,
+        name: str = "",
+    ) -> None:
+        self._place = place
+        self._queue = name or place.queue
+        self._caller = caller
+        self._threads = threads
+        self._wait = int(wait.total_seconds())
+        self._visibility = _whole(visibility)
+        self._urls: dict[str, str] = {}
+
+    @property
+    def name(self) -> str:
+        return f"{self._place.account}/{self._place.region}/{self._queue}"
+
+    async def receive(self, most: int) -> list[Message]:
+        return await self._run(self._receive, most)
+
+    async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
+        return await self._run(self._delete, receipts)
+
+    async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
+        return await self._run(self._hide, entries)
+
+    async def bury(self, body: str, attributes: TextAttributes) -> None:
+        """Uses the queue's own dead letters, or the region's for queues of the AWS provider."""
+        try:
+            await self._run(self._send, self._place.dead_letters, body, attributes)
+        except Absent:
+            if self._place.dead_letters == REGION_DEAD:
+                raise
+            await self._run(self._send, REGION_DEAD, body, attributes)
+
+    async def send(self, body: str, attributes: TextAttributes) -> None:
+        await self._run(self._send, self._queue, body, attributes)
+
+    async def exists(self) -> bool:
+        try:
+            await self._run(self._url, self._queue)
+        except Absent:
+            return False
+        return True
+
+    async def _run(self, call: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *arguments, **named))
+
+    # On a thread.
+
+    def _receive(self, most: int) -> list[Message]:
+        answer = self._api.receive_message(
+            QueueUrl=self._url(self._queue),
+            MaxNumberOfMessages=min(most, MOST_IN_BATCH),
+            WaitTimeSeconds=self._wait,
+            VisibilityTimeout=self._visibility,
+            MessageSystemAttributeNames=_SYSTEM_ATTRIBUTES,
+            MessageAttributeNames=["All"],
+        )
+        place, now = self._place, datetime.now(UTC)
+        found = (each for each in sequence(answer, "Messages") if isinstance(each, Mapping))
+        return [message_of(each, place.account, place.region, now, place.senders) for each in found]
+
+    def _delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
+        entries = [{"Id": str(number), "ReceiptHandle": receipt} for number, receipt in enumerate(receipts)]
+        answer = self._api.delete_message_batch(QueueUrl=self._url(self._queue), Entries=entries)
+        return _failed(answer, receipts)
+
+    def _hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
+        asked = [
+            {"Id": str(number), "ReceiptHandle": receipt, "VisibilityTimeout": _whole(duration)}
+            for number, (receipt, duration) in enumerate(entries)
+        ]
+        answer = self._api.change_message_visibility_batch(QueueUrl=self._url(self._queue), Entries=asked)
+        return _failed(answer, [receipt for receipt, _ in entries])
+
+    def _send(self, queue: str, body: str, attributes: TextAttributes) -> None:
+        self._api.send_message(QueueUrl=self._url(queue), MessageBody=body, MessageAttributes=attributes)
+
+    def _url(self, queue: str) -> str:
+        if queue not in self._urls:
+            found = self._api.get_queue_url(QueueName=queue, QueueOwnerAWSAccountId=self._place.account)
+            self._urls[queue] = text(found, "QueueUrl")
+        return self._urls[queue]
+
+    @property
+    def _api(self) -> _Api:
+        return cast("_Api", self._caller.client("sqs", self._place.region))
+
+
+def _failed(answer: Mapping[str, object], receipts: Sequence[Receipt]) -> list[Receipt]:
+    """The receipts of a batch's failed entries."""
+    ids = {text(each, "Id") for each in sequence(answer, "Failed")}
+    return [receipt for number, receipt in enumerate(receipts) if str(number) in ids]
+
+
+def _whole(duration: timedelta) -> int:
+    """Rounds up, since SQS takes whole seconds."""
+    return math.ceil(max(timedelta(0), min(duration, _LONGEST_HIDING)).total_seconds())

@@ -1,0 +1,47 @@
+"""Which changes are steps of an end in progress: claim, handle and resources that are deleted together.
+
+    handle marked ──► resources gone ──► claim marked ──► handle gone ──► claim gone
+
+The workflow that carries out the end makes these changes; each wake would cost it a workflow task. An end is recognised
+by an expired lifespan or a deleted claim.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from domain.claims import RESOURCE_CLAIM
+from domain.resource import parse_timestamp
+from starters.watch.projection import Projection
+from starters.watch.projection_index import Index
+
+# Clocks differ; and an object deleted just before its expiry is observed right after it.
+ABOUT_TO_END = timedelta(seconds=3)
+
+
+def claim_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
+    """Whether a claim is being deleted because its lifespan has expired, or is gone after a deletion timestamp."""
+    if after is None:
+        return before is not None and before.deleting
+    return after.deleting and _over(after) and not _let_go(before, after)
+
+
+def handle_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
+    """Whether a handle is being deleted because it or its claim has expired or is deleted, or is gone after that."""
+    if after is None:
+        return before is not None and before.deleting
+    namespace, _, name = after.fact("claim").partition("/")
+    claim = index.get(RESOURCE_CLAIM.name, namespace, name) if name else None
+    goes = _over(after) or (claim is not None and (claim.deleting or _over(claim)))
+    return after.deleting and goes and not _let_go(before, after)
+
+
+def _let_go(before: Projection | None, after: Projection) -> bool:
+    """Whether it was just resumed, so that no workflow is carrying out its end yet."""
+    return before is not None and bool(before.fact("paused")) and not after.fact("paused")
+
+
+def _over(known: Projection) -> bool:
+    """Whether the lifespan has expired, for which the lifecycle has a timer."""
+    end = parse_timestamp(known.fact("end"))
+    return end is not None and end <= datetime.now(UTC) + ABOUT_TO_END

@@ -1,0 +1,204 @@
+"""How the resource claims area's kinds are read into projections: what counts as a change, and facts.
+
+Any difference in a status counts, since people, older clients and restore tools write it; Perdure's own writes are
+recognised by their field manager (`watcher.py`). The facts are:
+
+- `handle` of a claim: its handle's name;
+- `unbound` of a claim: the binder has to serve it;
+- `detached` of a claim, `ignored` and `paused` also of a handle or pool: other lifecycles leave it alone;
+- `stalled` of a claim, handle or pool: its status shows a fault;
+- `claim`, `pool` of a handle: namespace and name;
+- `end` of a claim or handle: expiry, for a claim the earlier of the shown and the requested one;
+- `free` of a handle: not bound to a claim;
+- `healthy`, `ready` of a claim or handle: as in the status, empty while unknown;
+- `minimum` of a pool: the wanted number of free handles.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import cast
+
+from domain import pause_and_retry
+from domain.claims.domain_names import DomainNames
+from domain.claims.json_objects import JsonObject as ClaimsObject
+from domain.claims.linked_providers import recorded_reference
+from domain.claims.relations import UNREAD_ANNOTATIONS
+from domain.claims.resource_definitions import WaitingFor
+from domain.claims.stalled_condition import STALLED
+from domain.resource import parse_timestamp, timestamp
+from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
+from engine.settings import Settings
+from starters.watch.projection import View, generation, others_finalizers
+
+# State of Poolboy's framework, which no decision reads.
+_UNREAD_STATUS = frozenset({"diffBase", "kopf"})
+_TRUE = "true"
+
+
+class Readings:
+    def __init__(self, settings: Settings) -> None:
+        self._names = DomainNames(domain=settings.claims_domain)
+        self._namespace = settings.claims_namespace
+        # The binder writes the initialisation annotation once; no other pass reads it.
+        self._unread_annotations = UNREAD_ANNOTATIONS | {self._names.init_timestamp_annotation}
+
+    def claim(self, obj: JsonObject) -> View:
+        status = mapping(obj, "status")
+        link = mapping(status, "resourceHandle")
+        detached, ignored, paused = flag(link, "detached"), self._ignored(obj), _paused(obj)
+        served = bool(
+            text(link, "name")
+            and at(obj, "metadata", "annotations", self._names.init_timestamp_annotation)
+            and mapping(status, "lifespan")
+        )
+        return View(
+            fingerprint=self._content(obj),
+            settled=self._left_in_peace(obj) if ignored else (served or detached) and not _retry_wanted(obj),
+            facts=_facts(
+                handle=text(link, "name"),
+                detached=_word(detached),
+                ignored=_word(ignored),
+                paused=_word(paused),
+                stalled=_word(_stalled(obj)),
+                end=_earliest(text(status, "lifespan", "end"), text(obj, "spec", "lifespan", "end")),
+                unbound=_word(not (text(link, "name") or detached or ignored or _deleting(obj))),
+                healthy=_truth(status, "healthy"),
+                ready=_truth(status, "ready"),
+            ),
+        )
+
+    def handle(self, obj: JsonObject) -> View:
+        spec, status = mapping(obj, "spec"), mapping(obj, "status")
+        bound = bool(mapping(spec, "resourceClaim"))
+        healthy, ready, ignored, paused = (
+            _truth(status, "healthy"),
+            _truth(status, "ready"),
+            self._ignored(obj),
+            _paused(obj),
+        )
+        free = not (bound or ignored or _deleting(obj))
+        return View(
+            fingerprint=self._content(obj),
+            handed=(paused,),  # a pause by its own workflow concerns the claim's, which reconciles both
+            settled=self._left_in_peace(obj) if ignored else _complete(obj, free=free) and not _retry_wanted(obj),
+            facts=_facts(
+                pool=_path(mapping(spec, "resourcePool")),
+                claim=_path(mapping(spec, "resourceClaim")),
+                end=_earliest(text(spec, "lifespan", "end")),
+                ignored=_word(ignored),
+                paused=_word(paused),
+                stalled=_word(_stalled(obj)),
+                healthy=healthy,
+                ready=ready,
+                free=_word(free),
+            ),
+        )
+
+    def pool(self, obj: JsonObject) -> View:
+        """A pool's workflow is woken at every start, because its status does not show stale counts."""
+        return View(
+            fingerprint=self._content(obj),
+            facts=_facts(
+                ignored=_word(self._ignored(obj)),
+                paused=_word(_paused(obj)),
+                stalled=_word(_stalled(obj)),
+                minimum=_number(obj, "spec", "minAvailable"),
+            ),
+        )
+
+    def scaling(self, obj: JsonObject) -> View:
+        return View(
+            fingerprint=self._content(obj),
+            settled=text(obj, "status", "state") == "done",
+        )
+
+    def _content(self, obj: JsonObject) -> tuple[object, ...]:
+        """Everything except what Kubernetes, kubectl and former frameworks store for themselves; the generation stands
+        for the spec.
+        """
+        metadata, status = mapping(obj, "metadata"), mapping(obj, "status")
+        return (
+            generation(obj),
+            others_finalizers(obj, self._names.finalizer),
+            self._names.finalizer in sequence(metadata, "finalizers"),
+            _sorted(mapping(metadata, "labels")),
+            _sorted(mapping(metadata, "annotations"), self._unread_annotations),
+            hash(json.dumps(_sorted(status, _UNREAD_STATUS), sort_keys=True, default=str)),
+        )
+
+    def _left_in_peace(self, obj: JsonObject) -> bool:
+        """Whether an ignored object has none of our finalizers left."""
+        return not set(self._names.our_finalizers) & {str(name) for name in sequence(obj, "metadata", "finalizers")}
+
+    def _ignored(self, obj: JsonObject) -> bool:
+        return self._names.ignore_label in mapping(obj, "metadata", "labels")
+
+
+def _complete(handle: JsonObject, *, free: bool) -> bool:
+    """Whether every resource is recorded or waits for a claim."""
+    entries = sequence(handle, "status", "resources")
+    wanted = sequence(handle, "spec", "resources")
+
+    def done(index: int, entry: object) -> bool:
+        waits = text(entry, "waitingFor")
+        return (free and waits == WaitingFor.CLAIM) or (not waits and bool(_recorded(handle, index)))
+
+    return bool(wanted) and len(entries) == len(wanted) and all(done(*each) for each in enumerate(entries))
+
+
+def _recorded(handle: JsonObject, index: int) -> Mapping[str, object]:
+    return recorded_reference(cast("ClaimsObject", handle), index)
+
+
+def _sorted(values: Mapping[str, object], unread: frozenset[str] = frozenset()) -> tuple[tuple[str, object], ...]:
+    return tuple((name, values[name]) for name in sorted(values) if name not in unread)
+
+
+def _facts(**facts: str) -> dict[str, str]:
+    return {name: value for name, value in facts.items() if value}
+
+
+def _earliest(*moments: str) -> str:
+    """Returns nothing without a valid timestamp, so that nothing expires."""
+    read = filter(None, map(parse_timestamp, filter(None, moments)))
+    return min((timestamp(moment) for moment in read), default="")
+
+
+def _paused(obj: JsonObject) -> bool:
+    return pause_and_retry.is_paused(mapping(obj, "metadata", "annotations"))
+
+
+def _stalled(obj: JsonObject) -> bool:
+    shown = sequence(obj, "status", "conditions")
+    return any(text(each, "type") == STALLED and text(each, "status") == "True" for each in shown)
+
+
+def _deleting(obj: JsonObject) -> bool:
+    return bool(text(obj, "metadata", "deletionTimestamp"))
+
+
+def _retry_wanted(obj: JsonObject) -> bool:
+    annotations = mapping(obj, "metadata", "annotations")
+    token = text(annotations, pause_and_retry.RETRY)
+    return bool(token) and token != text(annotations, pause_and_retry.RETRIED)
+
+
+def _path(reference: Mapping[str, object]) -> str:
+    return f"{text(reference, 'namespace')}/{text(reference, 'name')}" if reference else ""
+
+
+def _number(obj: Mapping[str, object], *path: str) -> str:
+    value = at(obj, *path)
+    return str(value) if isinstance(value, int) else ""
+
+
+def _truth(status: Mapping[str, object], field: str) -> str:
+    """Returns `true`, `false`, or nothing while unknown."""
+    value = status.get(field)
+    return str(value).lower() if isinstance(value, bool) else ""
+
+
+def _word(holds: bool) -> str:
+    return _TRUE if holds else ""

@@ -1,0 +1,292 @@
+"""The watched kinds of all areas, as a table.
+
+An area joins with a module here that defines `WATCHED`, or `watched_for` if it depends on the settings. If another
+object's workflow does an object's work, that object is its *carrier* and gets its wakes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from typing import cast
+
+from domain.built_in_kinds import SECRET
+from domain.identity import Key, Kind, all_kinds
+from domain.relations import ANY_KIND, Relation, Scope, WhileNamed, kind_name
+from engine.kube.api import FIELD_MANAGER
+from engine.kube.informer_cache import Followed
+from engine.kube.json import JsonObject
+from engine.settings import Settings
+from starters.watch import areas
+from starters.watch.projection import Place, Projection, Read, Side, View, project
+from starters.watch.projection_index import Index
+from starters.watch.relations import ending_with_referrer, missing_referents, places_of, referents, shown_by, woken
+
+# Seconds. Objects come and go; listing a namespace repeatedly would cost more than watching on.
+LINGERS = 300.0
+
+# Seconds that an object's own wake may wait after a change, given the object before and after it.
+Patience = Callable[[Projection | None, Projection], float]
+# Whether an object has a lifecycle.
+Lives = Callable[[Projection, Index], bool]
+# Whether a change, given the object before and after it, is a step of an end in progress.
+Ending = Callable[[Projection | None, Projection | None, Index], bool]
+# The key of the object whose workflow does an object's work.
+Carrier = Callable[[Projection, Index], Key]
+
+
+def _no_patience(before: Projection | None, after: Projection) -> float:
+    return 0.0
+
+
+def _ends_unseen(before: Projection | None, after: Projection | None, _: Index) -> bool:
+    return False
+
+
+def _carries_itself(known: Projection, _: Index) -> Key:
+    return known.key
+
+
+def _is_never_silent(_: Projection) -> float | None:
+    return None
+
+
+def _lives_always(_known: Projection, _index: Index) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Which workflow does the work of a kind's objects.
+
+    Args:
+        by: the key of that workflow's object.
+        from_birth: whether the workflow that makes an object also opens its own, so that a new one wakes nothing.
+        relieved: seconds until an object's own workflow follows a change of its carrier.
+    """
+
+    by: Carrier = _carries_itself
+    from_birth: bool = False
+    relieved: float = 0.0
+
+
+@dataclass(frozen=True)
+class Pacing:
+    """How long the wakes of a change wait.
+
+    Args:
+        patience: how long an object's own wake may wait, because another workflow does its work.
+        gathers: seconds for which wakes of other lifecycles are gathered, if one change concerns thousands.
+    """
+
+    patience: Patience = _no_patience
+    gathers: float = 0.0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """One kind (or a part of it) that is watched.
+
+    Args:
+        followed: what is listed and watched; a declared kind may leave `plural` empty for discovery. Two entries of one
+            kind need different `called` names.
+        read: reads an object into the fields of its projection.
+        relations: all relations; those of the kind determine which lifecycles its changes wake, what is watched while
+            its objects refer to it, and who is woken after the first list for an object that is missing.
+        lives: which objects have a lifecycle, if most have none; an object that stops having one wakes an open
+            lifecycle as if it were gone.
+        ending: whether a change is a step of an end in progress, whose workflow is then woken only seconds later;
+            lifecycles of objects that live on are woken at once.
+        carried: which workflow does the work of its objects.
+        silent_at: when (seconds of the epoch) an object's last report expires, if its status is a heartbeat: only a
+            missed report, and the next one after it, wake lifecycles.
+        pacing: how long the wakes wait.
+    """
+
+    followed: Followed
+    read: Read
+    relations: tuple[Relation, ...] = ()
+    lives: Lives = _lives_always
+    ending: Ending = _ends_unseen
+    carried: Carried = Carried()
+    silent_at: Callable[[Projection], float | None] = _is_never_silent
+    pacing: Pacing = Pacing()
+
+    def __post_init__(self) -> None:
+        called = self.followed.called or self.kind.name
+        object.__setattr__(self, "followed", replace(self.followed, called=called))
+
+    @property
+    def kind(self) -> Kind:
+        return self.followed.kind
+
+    @property
+    def name(self) -> str:
+        """Used in metrics, logs and the index."""
+        return self.followed.name
+
+    @property
+    def end(self) -> str:
+        """What relations call its objects."""
+        return self.kind.name
+
+    @property
+    def writer(self) -> str:
+        """The field manager of the lifecycles that its changes wake: their own writes wake nothing."""
+        return FIELD_MANAGER
+
+    def project(self, cluster: str, obj: JsonObject) -> Projection:
+        shown = partial(shown_by, self.relations, self.end, obj)
+        return project(self.kind.name, cluster, obj, self.read, self.writer, shown)
+
+    def relatives(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+        """Other lifecycles that a change concerns."""
+        return woken(self.relations, self.end, before, after, index)
+
+    def missing(self, index: Index) -> set[Key]:
+        """Lifecycles that need a missing object of this kind."""
+        return missing_referents(self.relations, self.end, index)
+
+    def declared(self, known: Projection) -> tuple[WatchedWhileNamed, ...]:
+        """What else is watched while this object exists."""
+        return tuple(_watched_while_named(self.relations, *each) for each in dict.fromkeys(self._named(known)))
+
+    def _named(self, known: Projection) -> Iterator[tuple[Relation, tuple[str, ...]]]:
+        """What has to be watched: the relation, and what all names begin with."""
+        kept = {Scope.KIND: 2, Scope.NAME: 2, Scope.NAMESPACE: 1, Scope.CLUSTER: 0}
+        for (relation, side), _ in places_of(self.relations, self.end):
+            if side is Side.REFERRER and relation.watched and (relation, side) in known.shown:
+                for name in sorted(cast(tuple[tuple[str, ...], ...], known.shown[relation, side].names)):
+                    yield relation, name[: kept[relation.watched.scope]]
+
+    def told_of_silence(self, known: Projection, index: Index) -> set[Key]:
+        """The lifecycles that an object's reports are for."""
+        return referents(self.relations, known, index)
+
+    @cached_property
+    def area(self) -> str:
+        """The area of the lifecycles that read its objects; empty if none."""
+        known = all_kinds()
+        ends = (kind_name(end) for each in self.relations for end in (*each.referrers, *each.referents))
+        return self.kind.area or next((known[name].area for name in ends if name in known and known[name].area), "")
+
+    @property
+    def has_workflow(self) -> bool:
+        return self.kind.lifecycle
+
+    @property
+    def declaring(self) -> bool:
+        places = (place for place, _ in places_of(self.relations, self.end))
+        return any(relation.watched and side is Side.REFERRER for relation, side in places)
+
+    @property
+    def reporting(self) -> bool:
+        return self.silent_at is not _is_never_silent
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchedWhileNamed(Watched):
+    """Objects that are watched while other objects refer to them.
+
+    Args:
+        named: what the names of all these objects begin with.
+        lingers: seconds that they stay watched after the last object that refers to them.
+        wider: the cluster-wide watch that may replace many partial ones.
+    """
+
+    relation: Relation
+    named: tuple[str, ...] = ()
+    lingers: float = 0.0
+    wider: WatchedWhileNamed | None = None
+
+    @property
+    def end(self) -> str:
+        return kind_name(self.relation.referents[0])
+
+    @property
+    def writer(self) -> str:
+        return (self.relation.watched and self.relation.watched.field_manager) or FIELD_MANAGER
+
+    def project(self, cluster: str, obj: JsonObject) -> Projection:
+        """Objects of a list may lack their kind."""
+        return super().project(cluster, {"apiVersion": self.kind.api_version, "kind": self.kind.name, **obj})
+
+    def missing(self, index: Index) -> set[Key]:
+        return missing_referents(self.relations, self.end, index, self._is_missing)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is the only watch of its kind, and names it."""
+        how = self.relation.watched
+        return how is not None and how.scope is Scope.CLUSTER
+
+    def _is_missing(self, _: Place, name: Hashable, index: Index) -> bool:
+        path = cast(tuple[str, ...], name)
+        selected = path[: len(self.named)] == self.named and bool(path[-1])
+        return selected and index.get(self.name, *path[-2:]) is None
+
+
+@cache
+def _watched_while_named(
+    relations: tuple[Relation, ...], relation: Relation, named: tuple[str, ...]
+) -> WatchedWhileNamed:
+    """The watch of all objects whose names begin so."""
+    end, how = relation.referents[0], relation.watched
+    if how is None or isinstance(end, Key):
+        raise TypeError(f"{end} is not watched while it is named")
+    if how.scope is Scope.KIND:
+        open_ended = tuple(each for each in relations if ANY_KIND in map(kind_name, (each.referrers + each.referents)))
+        return WatchedWhileNamed(
+            followed=_all_of(how, *named),
+            read=read_nothing,
+            relations=open_ended,
+            ending=partial(ending_with_referrer, open_ended, ANY_KIND) if how.field_manager else _ends_unseen,
+            relation=relation,
+            named=named,
+            lingers=LINGERS,
+        )
+    if named and named[0]:
+        whole = _watched_while_named(relations, relation, ())
+        selector = f"metadata.name={named[1]}" if named[1:] else whole.followed.field_selector
+        followed = replace(
+            whole.followed, called=f"{how.one} {'/'.join(named)}", namespace=named[0], field_selector=selector
+        )
+        return replace(whole, followed=followed, named=named, lingers=0.0 if named[1:] else LINGERS, wider=whole)
+    return WatchedWhileNamed(
+        followed=Followed(
+            kind=end if isinstance(end, Kind) else end.kind_of,  # type: ignore[attr-defined]
+            # Excludes Helm's releases, which are many and large.
+            field_selector="type!=helm.sh/release.v1" if end == SECRET else "",
+            metadata_only=isinstance(end, Kind),
+            called=how.all,
+        ),
+        read=read_nothing,
+        relations=(relation,),
+        relation=relation,
+        lingers=LINGERS if how.scope is Scope.CLUSTER else 0.0,
+    )
+
+
+def _all_of(how: WhileNamed, api_version: str, name: str) -> Followed:
+    group, _, version = api_version.rpartition("/")
+    kind = Kind(name=name, group=group, version=version, plural="", area="", lifecycle=False)
+    return Followed(kind, called=f"{name} of {api_version}, {how.all}")
+
+
+def read_nothing(_: JsonObject) -> View:
+    """Reads objects of which only the relations matter."""
+    return View((), settled=True)
+
+
+def watched_under(settings: Settings) -> tuple[Watched, ...]:
+    """Covers all served areas, including kinds that depend on the settings."""
+    served = areas.modules_served(settings)
+    always = [entry for module in served for entry in getattr(module, "WATCHED", ())]
+    chosen = [module.watched_for(settings) for module in served if hasattr(module, "watched_for")]
+    return (*always, *(entry for entries in chosen for entry in entries))
+
+
+@cache
+def watched_kinds() -> tuple[Watched, ...]:
+    return tuple(entry for module in areas.modules() for entry in getattr(module, "WATCHED", ()))

@@ -1,0 +1,89 @@
+"""Which provider makes each resource that a claim lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from claim_scenes import claim, config_map, provider
+
+from domain.claims.provider_assignment import NotAssigned, assign
+
+WEB = provider("web", match={"metadata": {"labels": {"app": "web"}}})
+ANY_CONFIG_MAP = provider("any", match={"kind": "ConfigMap"})
+SILENT = provider("silent")
+ALL = {each["metadata"]["name"]: each for each in (WEB, ANY_CONFIG_MAP, SILENT)}
+
+SERVICE = {"kind": "Service", "metadata": {"labels": {"app": "web"}}}
+BOTH = {"kind": "ConfigMap", "metadata": {"labels": {"app": "web"}}}
+
+
+def named(name: str, **more: Any) -> dict[str, Any]:
+    return {"provider": {"name": name}, **more}
+
+
+def listing(*entries: Any, assigned: Any = None) -> dict[str, Any]:
+    status = None if assigned is None else {"resources": [named(name) if name else {} for name in assigned]}
+    return claim(status, resources=list(entries))
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (listing(named("silent")), ("silent",)),
+        (listing({"template": config_map()}), ("any",)),
+        (listing({"template": SERVICE}), ("web",)),
+        (listing({"template": SERVICE}, {"template": config_map()}, named("web")), ("web", "any", "web")),
+        (listing(named("silent", template=SERVICE)), ("silent",)),
+        (listing({"template": BOTH}, assigned=["any"]), ("any",)),
+        (listing({"template": SERVICE}, assigned=["silent"]), ("silent",)),
+        (listing(named("web", template=SERVICE), assigned=["silent"]), ("web",)),
+        (listing({"template": SERVICE}, {"template": config_map()}, assigned=[""]), ("web", "any")),
+        (claim(provider={"name": "web"}), ()),
+    ],
+    ids=[
+        "named",
+        "matched",
+        "matched by a part",
+        "each entry by itself",
+        "a name counts more than the template",
+        "assigned before, ambiguous today",
+        "assigned before, another one matches today",
+        "a name counts more than what was assigned",
+        "new entries",
+        "provider mode",
+    ],
+)
+def test_each_entry_gets_its_provider(asked: Any, expected: tuple[str, ...]) -> None:
+    assert assign(asked, ALL) == expected
+
+
+def test_only_the_name_of_a_reference_counts() -> None:
+    entry = {"provider": {"name": "web", "namespace": "elsewhere", "apiVersion": "poolboy.dev.local/v1"}}
+    assert assign(listing(entry), ALL) == ("web",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason", "words"),
+    [
+        (listing({"template": {"kind": "Secret"}}), "NoProvider", ["spec.resources[0]", "matches"]),
+        (listing(named("web"), {"name": "db", "template": BOTH}), "SeveralProviders", ["[1] (db)", "any, web"]),
+        (listing(named("gone")), "ProviderMissing", ["ResourceProvider gone", "not found"]),
+        (listing({"template": SERVICE}, assigned=["gone"]), "ProviderMissing", ["ResourceProvider gone"]),
+        (listing({"name": "db"}), "InvalidResources", ["(db)", "neither provider.name nor template"]),
+        (listing({"template": {}}), "InvalidResources", ["spec.resources[0]", "neither"]),
+    ],
+)
+def test_an_entry_without_its_provider_is_told(asked: Any, reason: str, words: list[str]) -> None:
+    with pytest.raises(NotAssigned) as error:
+        assign(asked, ALL)
+    assert error.value.reason == reason
+    assert all(word in error.value.message for word in words)
+
+
+def test_a_template_nested_beyond_reason_has_no_provider() -> None:
+    deep: Any = {}
+    for _ in range(200):
+        deep = {"a": deep}
+    with pytest.raises(NotAssigned, match="nested deeper"):
+        assign(listing({"template": deep}), {"deep": provider("deep", match=deep)})
