@@ -15,7 +15,7 @@ from engine.errors import Conflict, Unavailable
 from engine.kube import KubeApi, LeaderElection, LeadershipLost
 from engine.kube.api import WatchEvent
 from engine.kube.json import JsonObject, at, text
-from engine.kube.lease import STANDBY
+from engine.kube.leader_election import STANDBY
 
 
 class LeaseServer:
