@@ -1,9 +1,9 @@
-"""`perdure bench instances`, row i: everything that AWS does to instances, at once, in three clusters and two
-accounts.
+"""`perdure bench instances`, row i: everything that AWS does to instances, at once, in four clusters and two accounts.
 
     storm-a  the payer's account      spot, ending: delete-machine, two of a node group at once; stopped: cordon
     storm-b  the payer's account      spot: drain; ending: cordon, any number at once; stopped: label
     storm-c  another account          spot: cordon; ending: delete-machine, one of a node group at once
+    storm-d  the payer's account      Nodes without Cluster API; spot: drain; ending: terminate-instance
 
 EventBridge doubles, delays and swaps a part of the events. Forged messages tell the same about instances that stay
 untouched. The benchmark acts as Cluster API: it deletes Machines whose instances have stopped or ended, ends the
@@ -76,12 +76,20 @@ _POLICIES: dict[str, JsonObject] = {
         "reactions": {"spot": "cordon", "ending": "delete-machine", "stopped": "label", "terminatingHook": "drain"},
         "maxUnavailable": 1,
     },
+    "storm-d": {
+        "reactions": {"spot": "drain", "ending": "terminate-instance", "stopped": "label", "terminatingHook": "drain"},
+        "maxUnavailable": 2,
+    },
 }
+# The cluster without Cluster API: its Nodes have this label.
+_OF_NODES = "storm-d"
+_CLUSTER = "bench/cluster"
 # What each reaction leaves behind: the Machine deleted, the Node cordoned, the Pod gone (None: by Cluster API).
 _LEFT: dict[str, tuple[bool, bool, bool | None]] = {
     "delete-machine": (True, False, None),
     "cordon": (False, True, False),
     "drain": (False, True, True),
+    "terminate-instance": (False, True, True),
     "label": (False, False, False),
 }
 
@@ -106,8 +114,9 @@ class Member:
 
 
 class Seen:
-    def __init__(self, lab: Laboratory) -> None:
+    def __init__(self, lab: Laboratory, labels: Labels) -> None:
         self._lab = lab
+        self._labels = labels
         self.cordoned: dict[str, list[float]] = defaultdict(list)
         self.deleted: dict[str, float] = {}
         self.gone: dict[str, float] = {}
@@ -129,6 +138,8 @@ class Seen:
         if off and not self._unschedulable.get(name):
             self.cordoned[name].append(time.time())
         self._unschedulable[name] = off and type_ != "DELETED"
+        if _CLUSTER in mapping(obj, "metadata", "labels"):
+            self._labels.see(name, obj)
 
     def machine(self, type_: str, obj: JsonObject) -> None:
         name = text(obj, "metadata", "name")
@@ -191,17 +202,24 @@ class Storm:
     # Kubernetes.
 
     async def adopt(self, member: Member) -> None:
-        """Machine, AWSMachine, Node and a Pod of an instance."""
+        """Node and a Pod of an instance, and its Machine and AWSMachine where there is Cluster API."""
         name, kube = member.instance, self.lab.kube
         provider_id = f"aws:///{REGION}a/{name}"
         labels: JsonObject = {c.CLUSTER_LABEL: member.cluster, c.DEPLOYMENT_LABEL: member.group}
         ready = [
             {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "", "lastHeartbeatTime": None}
         ]
-        await kube.create(NODE, {"metadata": {"name": name}, "spec": {"providerID": provider_id}})
+        own = {_CLUSTER: member.cluster, c.NODE_GROUP_LABELS[0]: member.group} if member.cluster == _OF_NODES else {}
+        await kube.create(NODE, {"metadata": {"name": name, "labels": own}, "spec": {"providerID": provider_id}})
         await self.lab.patch(NODE, "", name, {"status": {"conditions": ready}}, subresource="status")
         pod = {"nodeName": name, "terminationGracePeriodSeconds": 0, "containers": [{"name": "c", "image": "none"}]}
         await kube.create(POD, {"metadata": {"name": name}, "spec": pod}, member.cluster)
+        self.members[name] = member
+        if not own:
+            await self._machine(member, labels, provider_id)
+
+    async def _machine(self, member: Member, labels: JsonObject, provider_id: str) -> None:
+        name, kube = member.instance, self.lab.kube
         meta: JsonObject = {"name": name, "labels": labels, "finalizers": ["machine.cluster.x-k8s.io"]}
         spec: JsonObject = {"clusterName": member.cluster, "providerID": provider_id}
         machine = await kube.create(MACHINE, {"metadata": meta, "spec": spec}, member.cluster)
@@ -217,7 +235,6 @@ class Storm:
             },
             member.cluster,
         )
-        self.members[name] = member
 
     async def replace(self) -> None:
         begun: set[str] = set()
@@ -230,7 +247,7 @@ class Storm:
                 for name in self.members.keys() - begun - failed:
                     # A label is corrected by EC2's answer half a minute later: forged events end no instance.
                     unhealthy = self.labels.value(name, c.STATE_LABEL) in ("stopped", "terminated")
-                    if self.members[name].cause and unhealthy:
+                    if self.members[name].cause and unhealthy and self.members[name].cluster != _OF_NODES:
                         failed.add(name)
                         group.create_task(self._remedy(self.members[name]))
                 await asyncio.sleep(0.2)
@@ -277,7 +294,7 @@ class Storm:
 async def hour(instances: int, minutes: float) -> Found:
     dice = random.Random(7)  # noqa: S311 - repeatable on purpose
     async with _storm() as on:
-        step(f"{instances} instances in three clusters and two accounts")
+        step(f"{instances} instances in four clusters and two accounts")
         # An instance runs before it has its AWSMachine here: while one is expected, events wait for it.
         await on.lab.kube.create(AWS_MACHINE, {"metadata": {"name": _EXPECTED}, "spec": {}}, "storm-a")
         await _fleet(on, instances)
@@ -307,9 +324,10 @@ async def hour(instances: int, minutes: float) -> Found:
 @asynccontextmanager
 async def _storm() -> AsyncIterator[Storm]:
     with environment.kept():
-        os.environ.update({INSTANCES_QUEUES: "clusters"})
+        os.environ.update({INSTANCES_QUEUES: "clusters", "PERDURE_INSTANCES_NODES": "true"})
         async with laboratory((Cloud.AWS,), spot_lead_seconds=_SPOT_LEAD_SECONDS) as lab:
-            seen, labels = Seen(lab), Labels(lab.kube)
+            labels = Labels(lab.kube)
+            seen = Seen(lab, labels)
             on = Storm(lab, labels, seen, {})
             await _clusters(on)
             async with asyncio.TaskGroup() as group:
@@ -326,9 +344,9 @@ async def _storm() -> AsyncIterator[Storm]:
 
 
 async def _clusters(on: Storm) -> None:
-    """Three clusters, of which one is in an account of its own; Perdure finds their queues by them."""
+    """The clusters, of which one is in an account of its own; Perdure finds their queues by those of Cluster API."""
     other = await asyncio.to_thread(_account, on)
-    on.accounts = dict(zip(_POLICIES, (PAYER_ACCOUNT_ID, PAYER_ACCOUNT_ID, other), strict=True))
+    on.accounts = dict(zip(_POLICIES, (PAYER_ACCOUNT_ID, PAYER_ACCOUNT_ID, other, PAYER_ACCOUNT_ID), strict=True))
     kubeconfig = await asyncio.to_thread(_kubeconfig, on)
     role = f"arn:aws:iam::{other}:role/{_ROLE}"
     identity = {"metadata": {"name": "other"}, "spec": {"roleARN": role}}
@@ -336,10 +354,13 @@ async def _clusters(on: Storm) -> None:
     for name, account in on.accounts.items():
         await on.lab.kube.create(NAMESPACE, {"metadata": {"name": name}})
         await on.lab.kube.create(_SERVICE_ACCOUNT, {"metadata": {"name": "default"}}, name)
+        selector = {"labels": {_CLUSTER: name}} if name == _OF_NODES else {"clusters": [name]}
+        policy = {"metadata": {"name": name}, "spec": {"selector": selector, **_POLICIES[name]}}
+        await on.lab.kube.create(INTERRUPTION_POLICY, policy)
+        if name == _OF_NODES:
+            continue
         secret = {"metadata": {"name": f"{name}-kubeconfig"}, "data": {"value": kubeconfig}}
         await on.lab.kube.create(SECRET, secret, name)
-        policy = {"metadata": {"name": name}, "spec": {"selector": {"clusters": [name]}, **_POLICIES[name]}}
-        await on.lab.kube.create(INTERRUPTION_POLICY, policy)
         spec: JsonObject = {"region": REGION}
         if account != PAYER_ACCOUNT_ID:
             spec = {**spec, "identityRef": {"kind": AWS_CLUSTER_ROLE_IDENTITY.name, "name": "other"}}
@@ -367,7 +388,7 @@ def _account(on: Storm) -> str:
 async def _fleet(on: Storm, count: int) -> None:
     permits, waiting = asyncio.Semaphore(8), list[Member]()
     for number, (cluster, account) in enumerate(on.accounts.items()):
-        wanted = count // 3 + (number < count % 3) - _HOOKS
+        wanted = count // len(on.accounts) + (number < count % len(on.accounts)) - _HOOKS
         spot = round(wanted * _SHARES["spot"])
         for asked, is_spot in ((spot, True), (wanted - spot, False)):
             made = await asyncio.to_thread(on.launch, account, asked, spot=is_spot)
@@ -506,6 +527,7 @@ def _unsettled(on: Storm, told_of: Sequence[Member]) -> list[str]:
             *(["deletion"] if deleted and each.instance not in on.seen.gone else []),
             *(["cordon"] if cordoned and each.instance not in on.seen.cordoned else []),
             *(["label"] if not _first_label(on, each) else []),
+            *(["end"] if each.reaction == "terminate-instance" and _state(on, each.instance) != "terminated" else []),
         ]
         found += [f"{each.cluster}/{each.instance} ({each.cause}): no {what}" for what in missing]
     return found

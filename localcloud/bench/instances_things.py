@@ -70,7 +70,10 @@ class Labels:
             await asyncio.sleep(0.1)
 
     def _see(self, obj: JsonObject) -> None:
-        instance = text(obj, "spec", "instanceID")
+        self.see(text(obj, "spec", "instanceID"), obj)
+
+    def see(self, instance: str, obj: JsonObject) -> None:
+        """Note the labels of the object that stands for an instance."""
         labels = {name: str(value) for name, value in mapping(obj, "metadata", "labels").items()}
         self.now[instance] = labels
         for name, value in labels.items():

@@ -32,6 +32,7 @@ from domain.instances.constants import (
     DEPLOYMENT_LABEL,
     GROUP_STATE_LABEL,
     INTERRUPTION_LABEL,
+    NODE_GROUP_LABELS,
     REPLACING_ANNOTATION,
     STATE_LABEL,
 )
@@ -178,7 +179,9 @@ class InstancesLab(Installation):
         """Its Node, as its kubelet makes it, and a Pod on it."""
         spec = {"providerID": _provider_id(life)}
         status = {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]}
-        metadata = {"name": life.name, "labels": {POLICY_LABEL: life.policy}}
+        # Each is a node group of its own: one that has ended leaves no room in it for another.
+        labels = {POLICY_LABEL: life.policy, NODE_GROUP_LABELS[0]: life.name}
+        metadata = {"name": life.name, "labels": labels}
         self.cluster.create("nodes", "", {"metadata": metadata, "spec": spec, "status": status})
         containers = [{"name": "c", "image": "none"}]
         pod = {"nodeName": life.name, "terminationGracePeriodSeconds": 0, "containers": containers}
@@ -358,6 +361,13 @@ class InstancesLab(Installation):
             where = ("nodes", "") if life.has_node else ("awsmachines", NAMESPACE)
             machine = self.cluster.get(*where, life.name)
             return (at(machine, "metadata", "labels") or {}).get(STATE_LABEL) == life.state
+        return False
+
+    def is_going(self, life: Life) -> bool:
+        """Whether its Machine is gone or being deleted."""
+        with suppress(httpx.HTTPError, AssertionError):
+            machine = self.cluster.get("machines", NAMESPACE, life.name)
+            return machine is None or bool(at(machine, "metadata", "deletionTimestamp"))
         return False
 
     def violations(self) -> list[str]:

@@ -224,18 +224,28 @@ def _armed(lab: InstancesLab, life: Life, step: str, fault: str) -> Struck:
     if step[0].isupper():
         kind = _WORKER_BREAKS.get(fault) or ANSWERS.get(fault) or Break.DELAYED
         made = lab.proxy.intercept(_taken(life, step), kind, seconds=HELD_SECONDS)
-        # Where nothing can be written for a while, the first label is written together with the second, and was struck.
-        told = partial(lab.tells_state, life) if step in (LAST_LABEL, LAST_NODE_LABEL) else lambda: False
-        return Struck(lambda: made.struck.is_set() or told(), made.released.set)
+        overtaken = _overtaken(lab, life, step)
+        return Struck(lambda: made.struck.is_set() or overtaken(), made.released.set)
     service, action = step.split()
-    # A message's call is nobody's in particular.
-    of_it = {"containing": life.instance} if step in OF_INSTANCES else {}
+    # Other calls are nobody's in particular: they name messages, or the token of a hook.
+    of_it = {"containing": life.instance} if step == TERMINATE else {}
     if fault in CALLS:
         return Struck(
             lab.disturb(service, action, CALLS[fault], 3 if fault == "refused with 429" else 1, **of_it).struck
         )
     delay = {"delay_seconds": UNDER_WAY_SECONDS, "late_answer": fault != "worker killed before"}
     return Struck(lab.disturb(service, action, FaultKind.DELAY, **delay, **of_it).struck)
+
+
+def _overtaken(lab: InstancesLab, life: Life, step: str) -> Callable[[], bool]:
+    """Whether a step is not needed any more.
+
+    Where nothing can be written for a while, the first label is written together with the second, and was struck. Once
+    the replicas are lowered, the MachineSet may delete the Machine before Perdure does.
+    """
+    if step in (LAST_LABEL, LAST_NODE_LABEL):
+        return partial(lab.tells_state, life)
+    return partial(lab.is_going, life) if step == GIVE_UP and life.is_replaced else lambda: False
 
 
 def _taken(life: Life, step: str) -> Callable[[Request], bool]:

@@ -255,6 +255,13 @@ class OneInstance:
         answer: Why = await self.handle.query("why", result_type=Why)
         return answer
 
+    async def until_why(self, true: Callable[[Why], bool]) -> None:
+        """Wait until the workflow says so: it learns of an action's result after the action is recorded here."""
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while not true(found := await self.why()):
+            assert asyncio.get_running_loop().time() < deadline, found
+            await asyncio.sleep(0.02)
+
     async def phase(self) -> str:
         return (await self.why()).phase
 
@@ -564,7 +571,7 @@ async def test_a_machine_is_deleted_when_its_replacement_is_ready_or_late(env: W
         start = (await env.get_current_time()).replace(microsecond=0) + timedelta(hours=2)
         await one.hand_over(await one.event(EventKind.HEALTH_SCHEDULED, health=retirement(start)))
         await one.until(lambda: one.did("ask for a replacement") != [], "a replacement is asked for")
-        assert "for the replacement of Machine m" in (await one.why()).why
+        await one.until_why(lambda found: "for the replacement of Machine m" in found.why)
         await env.sleep(timedelta(seconds=59))
         assert not one.did("delete")
         if waits > 60:
@@ -668,10 +675,7 @@ async def test_a_terminated_workflow_loses_no_notice(env: WorkflowEnvironment) -
         await one.handle.terminate("lost")
         await wake(env.client, one.key.lifecycle)
         await one.until(lambda: len(one.did("ask")) >= 1, "the question of the new one")
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        while await one.phase() != "Interrupting":
-            assert asyncio.get_running_loop().time() < deadline, await one.why()
-            await asyncio.sleep(0.02)
+        await one.until_why(lambda found: found.phase == "Interrupting")
         assert one.label(INTERRUPTION_LABEL) == "spot-terminate"
 
 
