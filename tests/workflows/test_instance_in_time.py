@@ -262,9 +262,6 @@ class OneInstance:
             assert asyncio.get_running_loop().time() < deadline, found
             await asyncio.sleep(0.02)
 
-    async def phase(self) -> str:
-        return (await self.why()).phase
-
     async def run(self) -> WorkflowExecutionInfo:
         """As the server describes it (this server gives attributes that were unset in a way the SDK cannot read)."""
         client, execution = self.env.client, WorkflowExecution(workflow_id=self.key.workflow_id)
@@ -436,7 +433,7 @@ async def test_a_hook_is_kept_for_two_days_by_heartbeats_and_then_completed_once
         await one.hand_over(await one.event(EventKind.TERMINATING, group=GROUP, hook=action))
         await one.until(lambda: bool(one.did("delete")), "the Machine's deletion")
         first = (await one.run()).execution.run_id
-        assert await one.phase() == "HookDraining"
+        await one.until_why(lambda found: found.phase == "HookDraining")
         for _ in range(50):
             await env.sleep(timedelta(hours=1))
         await one.until(lambda: bool(one.did("complete t-1 CONTINUE")), "the completion")
@@ -473,7 +470,7 @@ async def test_a_workload_cluster_that_is_away_keeps_a_hook_by_heartbeats_until_
         await env.sleep(timedelta(hours=2))
         assert not one.did("complete t-1 CONTINUE")
         assert len(one.did("heartbeat")) > 20
-        assert any("does not answer" in each.message for each in (await one.why()).hindrances)
+        await one.until_why(lambda found: any("does not answer" in each.message for each in found.hindrances))
         one.workload_down = False
         await env.sleep(timedelta(minutes=11))
         await one.until(lambda: bool(one.did("complete t-1 CONTINUE")), "the completion")
@@ -502,7 +499,7 @@ async def test_a_scheduled_event_is_acted_upon_a_day_before_its_date(env: Workfl
         assert one.label(INTERRUPTION_LABEL) == "scheduled-retirement"
         await env.sleep(timedelta(days=8, hours=23))
         assert not one.did("delete")
-        assert await one.phase() == "MaintenancePlanned"
+        await one.until_why(lambda found: found.phase == "MaintenancePlanned")
         await env.sleep(timedelta(hours=1, minutes=1))
         await one.until(lambda: bool(one.did("delete")), "the deletion")
 
@@ -525,7 +522,7 @@ async def test_maintenance_that_moved_is_acted_upon_by_its_new_date_and_cancelle
         assert one.label(INTERRUPTION_LABEL) is None
         await env.sleep(timedelta(days=8))
         assert not one.did("delete")
-        assert await one.phase() == "Live"
+        await one.until_why(lambda found: found.phase == "Live")
 
 
 async def test_a_webhook_that_fails_is_told_later_although_the_machine_is_gone_by_then(
@@ -540,7 +537,7 @@ async def test_a_webhook_that_fails_is_told_later_although_the_machine_is_gone_b
         one.machine = one.owner = None
         await wake(env.client, one.key.lifecycle)
         await env.sleep(timedelta(seconds=5))
-        assert await one.phase() == "Unknown"
+        await one.until_why(lambda found: found.phase == "Unknown")
         one.webhook_down = False
         await env.sleep(timedelta(minutes=2))
         await one.until(lambda: bool(one.did("notify chat")), "the notification")
