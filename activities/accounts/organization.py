@@ -19,23 +19,9 @@ from activities.aws.session import Sessions
 from activities.aws.support_cases import describe_cases
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.creation_permits import Verdicts, adopted, judge, room_ages, scarce, swept, unborn, wants_account
 from domain.accounts.opt_in_permits import permits_age
-from domain.accounts.organization import (
-    Budget,
-    OrganizationKnown,
-    Verdicts,
-    adopted,
-    due_cases,
-    judge,
-    next_case_look,
-    open_cases,
-    room_ages,
-    scarce,
-    swept,
-    unborn,
-    wants_account,
-    youngest_case,
-)
+from domain.accounts.organization import Budget, OrganizationKnown
 from domain.accounts.passes import (
     CaseResolved,
     EnsureUnits,
@@ -46,6 +32,7 @@ from domain.accounts.passes import (
 )
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool
+from domain.accounts.support_case_polling import due_cases, next_case_look, open_cases, youngest_case
 from domain.decision import Decision, Outcome, earliest
 from domain.resource import ObjectMeta
 from engine.clock import now

@@ -22,8 +22,8 @@ from activities.activity_class import Activities
 from activities.aws.admin_key_secret import owner_reference
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
+from domain.accounts.creation_permits import BUDGET_SINCE
 from domain.accounts.observed import ClaimWorld
-from domain.accounts.organization import BUDGET_SINCE
 from domain.accounts.passes import PassPool, PoolKnown, PoolWorld
 from domain.accounts.pool import (
     Binding,

@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import OPTING_IN_ACCOUNTS
+from domain.accounts.creation_permits import ordered
 from domain.accounts.opt_in_regions import is_opting_in, regions_of, wants_to_opt_in
-from domain.accounts.organization import OrganizationKnown, ReleasedPermits, ordered
+from domain.accounts.organization import OrganizationKnown, ReleasedPermits
 from domain.accounts.resources import Account, AccountState
 from domain.model import Model
 

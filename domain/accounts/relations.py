@@ -23,11 +23,12 @@ from domain.accounts.constants import (
     OPERATOR_NAMESPACE,
     PAYER_SECRET,
 )
+from domain.accounts.creation_permits import BUDGET_SINCE
 from domain.accounts.customer_account import TROUBLE
 from domain.accounts.federated import relations as federated
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
 from domain.accounts.force_release import FORCE_RELEASE
-from domain.accounts.organization import BUDGET_SINCE, ORGANIZATION
+from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import (
     FAILED_STATES,
     OPT_IN_STATES,

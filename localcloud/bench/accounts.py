@@ -18,8 +18,8 @@ from collections import Counter
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
 from domain.accounts.naming import account_name, suffix_of
-from domain.accounts.organization import CASE_PAUSE_BY_AGE
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
+from domain.accounts.support_case_polling import CASE_PAUSE_BY_AGE
 from domain.built_in_kinds import NAMESPACE, SECRET
 from domain.identity import Kind
 from domain.model import Model

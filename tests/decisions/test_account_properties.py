@@ -38,9 +38,10 @@ from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.account_creation import CreateAccount
 from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.constants import FINALIZER
+from domain.accounts.creation_permits import judge
 from domain.accounts.naming import email_of
 from domain.accounts.observed import AccountKnown, AccountWorld, ClaimKnown, ClaimWorld, Permit, RegionOutcome, Verdict
-from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, judge
+from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount
 from domain.accounts.pool import PoolView, Room, count, supply, waits
 from domain.accounts.pool import decide as decide_pool
 from domain.accounts.resources import Account, AccountClaim

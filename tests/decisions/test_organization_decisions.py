@@ -11,26 +11,13 @@ import pytest
 from account_objects import AWS_ID, CONFIG, NOW, account, ago, condition, config, pool, ready_account
 
 from domain.accounts.config import OperatorConfig
+from domain.accounts.creation_permits import PERMIT_LIFETIME, Verdicts, adopted, judge, room_ages, swept, wants_account
 from domain.accounts.naming import email_of
 from domain.accounts.observed import Verdict
-from domain.accounts.organization import (
-    PERMIT_LIFETIME,
-    Budget,
-    Census,
-    CreateAttempt,
-    MemberAccount,
-    OrganizationKnown,
-    Verdicts,
-    adopted,
-    judge,
-    next_case_look,
-    open_cases,
-    room_ages,
-    swept,
-    wants_account,
-)
+from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, OrganizationKnown
 from domain.accounts.pool import count
 from domain.accounts.resources import Account, AccountPool
+from domain.accounts.support_case_polling import next_case_look, open_cases
 from domain.resource import timestamp
 
 POLL = timedelta(minutes=1)

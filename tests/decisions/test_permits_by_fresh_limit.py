@@ -16,9 +16,10 @@ from activities.accounts.cache import Reader
 from activities.accounts.organization import OrganizationActivities
 from activities.aws.session import Sessions
 from domain.accounts.config import OperatorConfig
+from domain.accounts.creation_permits import Verdicts
 from domain.accounts.naming import email_of
 from domain.accounts.observed import Permit, Verdict
-from domain.accounts.organization import Budget, Census, MemberAccount, OrganizationKnown, Verdicts
+from domain.accounts.organization import Budget, Census, MemberAccount, OrganizationKnown
 from domain.accounts.resources import AccountPool
 from domain.identity import Key
 from domain.resource import timestamp
