@@ -182,6 +182,7 @@ DESCRIPTIONS = {
     "workers.name": "Name of the set, the suffix of its Deployment's name.",
     "workers.areas": "Areas whose lifecycles this set runs.",
     "workerDefaults": "Defaults of every set of workers.",
+    "together": "Run the one set of workers, the watcher and the event consumer in one process.",
     "watcher": "The process that wakes lifecycles when objects change.",
     "events": "The process that reads events of EC2 instances.",
     "*.replicas": "Number of pods.",
@@ -374,6 +375,7 @@ def schema() -> dict[str, Any]:
             "items": closed({"name": NAME, "areas": served, **worker}, ("name", "areas")),
         },
         "workerDefaults": closed(worker),
+        "together": SWITCH,
         "watcher": closed(PROCESS),
         "events": closed(PROCESS),
         "temporal": closed(

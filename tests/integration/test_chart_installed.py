@@ -179,9 +179,8 @@ async def test_each_set_of_values_is_installed_and_its_pods_are_admitted(
     )
     async with installed(kube, helm, namespace, "--values", str(CHART / "ci" / f"{values}.yaml")) as objects:
         deployments = of_kind(objects, "Deployment")
-        assert {"worker", "watch"} <= {
-            each["metadata"]["labels"]["app.kubernetes.io/component"] for each in deployments
-        }
+        components = {each["metadata"]["labels"]["app.kubernetes.io/component"] for each in deployments}
+        assert components >= ({"worker"} if values == "small" else {"worker", "watch"})
         scheduled = [each | {"spec": each["spec"]["jobTemplate"]["spec"]} for each in of_kind(objects, "CronJob")]
         for each in [*deployments, *of_kind(objects, "Job"), *scheduled]:
             template = at(each, "spec", "template")
@@ -244,6 +243,12 @@ async def test_a_pod_that_may_write_its_root_as_root_would_not_be_admitted(kube:
             "two sets of workers are called",
         ),
         ("environment.TEMPORAL_API_KEY=abc", "TEMPORAL_API_KEY|propertyNames|pattern"),
+        (
+            "together=true,workers[0].name=a,workers[0].areas={claims},workers[1].name=b,workers[1].areas={accounts}",
+            "`together` runs one process",
+        ),
+        ("together=true,workerDefaults.autoscaling.enabled=true", "autoscaling would end the watcher"),
+        ("together=true,versioning.enabled=true,versioning.buildId=v1", "versions side by side need workers apart"),
         ("codec.enabled=true", "codec.enabled needs temporal.encryption.secretName"),
         ("codec.enabled=true,temporal.encryption.secretName=keys", "anybody could read every lifecycle"),
     ],
@@ -252,6 +257,45 @@ def test_values_that_cannot_work_are_refused_with_the_reason(helm: Helm, values:
     ran = helm.run("template", "perdure", str(CHART), "--set", values)
     assert ran.returncode != 0
     assert re.search(reason, ran.stderr), ran.stderr
+
+
+def test_a_small_installation_is_one_process_with_the_rights_of_all_three(helm: Helm) -> None:
+    values = ("--values", str(CHART / "ci" / "small.yaml"))
+    small = helm.rendered("p", *values)
+    (process,) = of_kind(small, "Deployment")
+    account = process["spec"]["template"]["spec"]["serviceAccountName"]
+    assert process["spec"]["template"]["spec"]["containers"][0]["args"] == [
+        "run",
+        "--only",
+        "accounts,claims,instances",
+    ]
+    assert [each["metadata"]["name"] for each in of_kind(small, "ServiceAccount")] == [account]
+    bound = bindings_of(small)
+    apart = bindings_of(helm.rendered("p", *values, "--set", "together=false"))
+    assert bound.keys() == apart.keys()
+    assert len(set.union(*apart.values())) == 3
+    assert set.union(*bound.values()) == {account}
+
+
+def test_the_account_that_the_workers_defaults_name_is_bound(helm: Helm) -> None:
+    objects = helm.rendered("p", "--set", "workerDefaults.serviceAccount.name=shared")
+    assert {each["spec"]["template"]["spec"]["serviceAccountName"] for each in of_kind(objects, "Deployment")} == {
+        "shared",
+        "perdure-watch",
+    }
+    assert set.union(*bindings_of(objects).values()) == {"shared", "perdure-watch"}
+
+
+def bindings_of(objects: list[dict[str, Any]]) -> dict[tuple[str, str, str], set[str]]:
+    """The accounts that each binding names, by its kind, namespace and name."""
+    return {
+        (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): {
+            subject["name"] for subject in each["subjects"]
+        }
+        for kind in ("RoleBinding", "ClusterRoleBinding")
+        for each in of_kind(objects, kind)
+        if any(subject["kind"] == "ServiceAccount" for subject in each.get("subjects", ()))
+    }
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,12 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
 {{- $names = append $names .name -}}
 {{- $areas = concat $areas .areas | uniq -}}
 {{- end -}}
+{{- if and .Values.together (gt (len .Values.workers) 1) -}}
+{{- fail "`together` runs one process, and `workers` names several sets" -}}
+{{- end -}}
+{{- if and .Values.together .Values.versioning.enabled -}}
+{{- fail "versions side by side need workers apart from the watcher: unset `together` or versioning.enabled" -}}
+{{- end -}}
 {{- $queues := index .Values.settings "PERDURE_INSTANCES_QUEUES" -}}
 {{- if and (has "instances" $areas) (not $queues) -}}
 {{- fail "workers serve instances, and settings.PERDURE_INSTANCES_QUEUES names no queue" -}}

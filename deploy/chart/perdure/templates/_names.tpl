@@ -52,3 +52,19 @@ perdure.dev/version: {{ . | quote }}
 {{- define "perdure.serviceAccount" -}}
 {{- dig "serviceAccount" "name" "" .own | default .account | default .name -}}
 {{- end -}}
+
+
+{{/* The ServiceAccount of a set of workers: dict "root" . "set" its entry of `workers`. */}}
+{{- define "perdure.workerAccount" -}}
+{{- $own := mustMergeOverwrite (deepCopy .root.Values.workerDefaults) .set -}}
+{{- include "perdure.serviceAccount" (dict "name" (printf "%s-worker-%s" (include "perdure.name" .root) .set.name) "own" $own) -}}
+{{- end -}}
+
+{{/* The ServiceAccount of `watch` or `events`, which may run in the workers' process: dict "root" . "process" "watch" "own" its values. */}}
+{{- define "perdure.partAccount" -}}
+{{- if .root.Values.together -}}
+{{- include "perdure.workerAccount" (dict "root" .root "set" (first .root.Values.workers)) -}}
+{{- else -}}
+{{- include "perdure.serviceAccount" (dict "name" (printf "%s-%s" (include "perdure.name" .root) .process) "own" .own) -}}
+{{- end -}}
+{{- end -}}
