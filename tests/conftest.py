@@ -26,7 +26,7 @@ settings.load_profile("any machine")
 
 _TESTS = Path(__file__).parent
 # Of these folders each file may run apart from the others; the tests of another folder share a lab.
-_FOLDERS_OF_FILES = {"decisions", "integration", "workflows"}
+_FOLDERS_OF_FILES = {"integration", "workflows"}
 
 
 class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
@@ -34,7 +34,8 @@ class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
 
     def _split_scope(self, nodeid: str) -> str:
         file = PurePath(nodeid.partition("::")[0]).relative_to(_TESTS.name)
-        return str(file if str(file.parent) in _FOLDERS_OF_FILES else file.parent)
+        alone = file.parts[0] == "decisions" or str(file.parent) in _FOLDERS_OF_FILES
+        return str(file if alone else file.parent)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -13,7 +13,7 @@ from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
 from domain.loadbalancers.fleet_silence import Fleet, fleet_that_reported, report_of
 from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.services.objects import Installation
+from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.set_world import SetWorld
 from domain.refusal import ErrorType, Refusal
 from domain.resource import timestamp
@@ -206,3 +206,36 @@ def set_world(of: LoadBalancerSet, *machines: LoadBalancerMachine, **changes: An
 def refusal(type_: ErrorType, message: str, code: str = "") -> Refusal:
     """Something was refused now."""
     return Refusal(type=type_, message=message, code=code, at=NOW)
+
+
+def service(annotations: dict[str, str] | None = None, **changes: Any) -> Service:
+    """A Service that is served, its annotations without their prefix, with changes merged into it."""
+    body: Json = {
+        "metadata": {
+            "name": "shop",
+            "namespace": "web",
+            "finalizers": ["stackit.cloud/loadbalancer"],
+            "annotations": {
+                name if "/" in name else f"yawol.stackit.cloud/{name}": text
+                for name, text in (annotations or {}).items()
+            },
+        },
+        "spec": {
+            "type": "LoadBalancer",
+            "ports": [{"name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080, "nodePort": 30080}],
+        },
+        "status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.7", "ipMode": "VIP"}]}},
+    }
+    return Service.model_validate(merge(body, changes))
+
+
+def node(name: str, *addresses: str, ready: str = "True", **changes: Any) -> Node:
+    body: Json = {
+        "metadata": {"name": name},
+        "status": {
+            "conditions": [{"type": "Ready", "status": ready}],
+            "addresses": [{"type": "InternalIP", "address": each} for each in addresses]
+            + [{"type": "ExternalIP", "address": "198.51.100.1"}, {"type": "Hostname", "address": name}],
+        },
+    }
+    return Node.model_validate(merge(body, changes))

@@ -46,7 +46,7 @@ EXEMPT = {
     ". .venv/bin/activate": "the tests run in that environment",
 }
 # Demos are played by tests of their own; that of `api` plays the manifests of examples/api.
-DEMOS = {"api": "tests/decisions/test_demo_of_api.py"}
+DEMOS = {"api": "tests/decisions/local/demo/test_demo_of_api.py"}
 
 
 @cache
