@@ -6,6 +6,7 @@ from datetime import datetime
 from domain.identity import Key
 from domain.model import Model
 from domain.refusal import Refusal
+from domain.resource import newest_version
 
 
 class Carry(Model):
@@ -28,5 +29,5 @@ class Carry(Model):
 def newest(*seen: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for kind, version in (item for versions in seen for item in versions.items()):
-        found[kind] = max(found.get(kind, ""), version, key=lambda each: (len(each), each))
+        found[kind] = newest_version(found.get(kind, ""), version)
     return found

@@ -118,7 +118,6 @@ class Action(Model):
         return 0
 
     def fold(self, world: W, result: Model | None) -> W:
-        """By default the world learns what the action `learns`, and the fields of a result that is `Facts`."""
         facts = {**self.learns, **(vars(result) if isinstance(result, Facts) else {})}
         return world.learn(**facts) if facts else world
 

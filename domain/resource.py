@@ -38,6 +38,11 @@ def without_nulls(value: object) -> object:
     return {name: item for name, item in value.items() if item is not None}
 
 
+def newest_version(*versions: str) -> str:
+    """The largest of these resourceVersions, which are decimal numbers without leading zeros, or empty."""
+    return max(versions, key=lambda each: (len(each), each))
+
+
 class OwnerReference(KubeModel):
     api_version: str = ""
     kind: str = ""

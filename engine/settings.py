@@ -493,6 +493,11 @@ def as_text(value: object) -> str:
     return str(value)
 
 
+def no_setting(variable: str, nearest: str) -> str:
+    """The warning about a variable of `unknown_variables`."""
+    return f"{variable} is no setting and has no effect{f'; is {nearest} meant?' if nearest else ''}"
+
+
 def range_of(field: str) -> str:
     """What a setting may be: `act or observe`, `at least 5s`, `0 to 65535`; empty if its type says all."""
     found = Settings.model_fields[field]
@@ -521,7 +526,7 @@ def settings() -> Settings:
     """
     found = read_settings()
     for unknown, nearest in unknown_variables(os.environ).items():
-        log.warning("%s is no setting and has no effect%s", unknown, f"; is {nearest} meant?" if nearest else "")
+        log.warning("%s", no_setting(unknown, nearest))
     return found
 
 

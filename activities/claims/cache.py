@@ -108,6 +108,10 @@ class ClaimCache(InformerCache):
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
         return cast("JsonObject | None", self.mirrors[kind.name].get(namespace, name))
 
+    async def find(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        """From the API server if the cache lacks it, as it may lack a new object."""
+        return self.get(kind, namespace, name) or await self.fresh(kind, namespace, name)
+
     def exists(self, key: Key) -> bool:
         """True also for lifecycles without an object."""
         if (mirror := self.mirrors.get(key.kind)) is None:
@@ -144,10 +148,7 @@ class ClaimCache(InformerCache):
         absent: set[str] = set()
         while missing := providers_to_fetch(wanted - absent, found) - absent:
             for name in missing:
-                # A new provider may not be cached yet; missing ones are rarely named.
-                provider = self.get(RESOURCE_PROVIDER, self.namespace, name) or await self.fresh(
-                    RESOURCE_PROVIDER, self.namespace, name
-                )
+                provider = await self.find(RESOURCE_PROVIDER, self.namespace, name)
                 if provider is None:
                     absent.add(name)
                 else:

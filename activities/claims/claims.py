@@ -57,8 +57,7 @@ class ClaimActivities(Activities):
         handle: JsonObject | None = None
         if needs_its_handle(cache.names, claim, moment):
             place = (RESOURCE_HANDLE, cache.namespace, handle_name(claim))
-            handle = None if fresh else cache.get(*place)
-            handle = handle or await cache.fresh(*place)
+            handle = await (cache.fresh if fresh else cache.find)(*place)
         hold = tools.hold(claim)
         if not hold and handle is not None and holder_of(handle) == name_of(claim):
             hold = f"its handle is {of_handle}" if (of_handle := tools.hold(handle)) else ""

@@ -36,7 +36,7 @@ class Requesters:
         if claim is None:
             return NO_REQUESTER
         name = text_at(claim, "metadata", "namespace")
-        namespace = self._cache.get(kube.NAMESPACE, "", name) or await self._cache.fresh(kube.NAMESPACE, "", name)
+        namespace = await self._cache.find(kube.NAMESPACE, "", name)
         user = text_at(namespace, "metadata", "annotations", NAMESPACE_REQUESTER_ANNOTATION)
         return await self._user(user) if user else NO_REQUESTER
 

@@ -123,7 +123,6 @@ class Validate(ClaimsAction):
     handle: GivenObject | None = None
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        """Evaluates the handle next, again if necessary."""
         answer = result if isinstance(result, Validated) else Validated()
         accepted = answer.plan.halt is Halt.NONE
         spec = object_at(self.claim, "spec")

@@ -200,7 +200,6 @@ class Evaluate(ClaimsAction):
     question: Annotated[HandleQuestion, SkipValidation]
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        """After a failure, evaluate again without the claim author's conditions."""
         answer = result if isinstance(result, Evaluated) else Evaluated()
         rest = tuple(each for each in world.wrote if each != _HANDLES_SPEC)
         if answer.fault is None:
@@ -275,7 +274,6 @@ class UpdateResource(ResourceAction):
         return f"patch resource {self.operations.index}: {len(self.operations.patch)} operations"
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        """A patch without effect on the API server does not count as a change."""
         outcome = result if isinstance(result, ResourceOutcome) else ResourceOutcome()
         after = world.with_state(self.place, outcome)
         version = ("metadata", "resourceVersion")

@@ -88,11 +88,9 @@ class LookAtInstance(_InstanceAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"observe {self.key.name}, and label it"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """What was seen."""
         return result.recall(world) if isinstance(result, InstanceWorld) else world
 
 
@@ -121,11 +119,9 @@ class AskInstance(_InstanceAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"ask AWS: {', '.join(self.questions)}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """The answer counts more than what events have told."""
         return world.told(result.facts, result.timings) if isinstance(result, Answer) else world
 
 
@@ -153,11 +149,9 @@ class BeatHook(_HookAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"heartbeat of hook {self.hook}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """The next one is due later."""
         if not isinstance(result, Done):
             return world
         return world.with_record(heartbeat_sent(world.record, self.token, result.at))
@@ -173,11 +167,9 @@ class EndHook(_HookAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"complete hook {self.hook}: {self.outcome}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """The hook holds nothing any more."""
         return world.with_record(hook_ended(world.record, self.token, result.at)) if isinstance(result, Done) else world
 
 
@@ -237,11 +229,9 @@ class AskReplacement(_Disrupting):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"ask for a replacement of Machine {self.namespace}/{self.name} because of {self.cause}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """Asked for; or its node group has no room for it yet, or it is deleted without a replacement."""
         if not isinstance(result, Asked):
             return world
         return world.learn(turn=result.turn, asked=result.replacement, unreplaced=result.unreplaced)
@@ -264,11 +254,9 @@ class EndReplacement(_MachineAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"ask no longer for a replacement of Machine {self.namespace}/{self.name}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """Another cause may ask for one again."""
         return world.learn(asked=None, unreplaced=None)
 
 
@@ -288,11 +276,9 @@ class DeleteOwner(_Disrupting):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"delete Machine {self.namespace}/{self.name} because of {self.cause}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """Asked for, or its node group has no room for it yet."""
         if not isinstance(result, Taking):
             return world
         world = world.learn(turn=result.turn)
@@ -341,11 +327,9 @@ class FindNode(_NodeAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"find the node of {self.key.name}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """Found, or not there."""
         return world.learn(node=result) if isinstance(result, KnownNode) else world
 
 
@@ -378,11 +362,9 @@ class CordonNode(_NodeAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"{'taint' if self.reaction is Reaction.TAINT else 'cordon'} node {self.node} because of {self.cause}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """We did that, and why; or its node group has no room for it yet."""
         if not isinstance(result, Taking):
             return world
         world, turn = world.learn(turn=result.turn), result.turn
@@ -422,11 +404,9 @@ class EmptyNode(_NodeAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"drain node {self.node} because of {self.cause}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """Drained; or something delays it that is not reported yet, and it goes on after that."""
         if not isinstance(result, Emptied):
             return world
         world = world.learn(emptying=result.delayed)
@@ -455,11 +435,9 @@ class TerminateInstance(_NodeAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"terminate {self.key.name} of node {self.node} because of {self.cause}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """Asked for; EC2 tells how far it is."""
         if not isinstance(result, Done):
             return world
         return world.with_record(terminated(world.record, self.cause, self.node, result.at))
@@ -472,11 +450,9 @@ class ReleaseNode(_NodeAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"uncordon node {self.node}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """It is no business of ours any more."""
         return world.with_record(uncordoned(world.record))
 
 
@@ -538,11 +514,9 @@ class Notify(_InstanceAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"notify {self.channel} of {self.cause}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """It is not sent again."""
         return world.with_record(notified(world.record, self.id))
 
     def refuse(self, world: InstanceWorld, refusal: Refusal) -> InstanceWorld:  # type: ignore[override]
@@ -569,11 +543,9 @@ class CountRefuted(_InstanceAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"AWS does not confirm {self.cause}: nothing is done"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """It is not reacted to, however often it is received."""
         said = f"AWS does not confirm {self.cause} of instance {self.key.name}: nothing is done"
         world = world.with_news(*on_each(self.about, warning, "EventRefuted", said))
         return world.with_record(refuted(world.record, self.cause))
@@ -597,10 +569,8 @@ class TellImpossible(RecordEvents):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"{self.reaction} because of {self.cause} is not possible: nothing is done"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """It is not reported again."""
         world = super().fold(world, result)
         return world.with_record(impossible(world.record, self.cause))

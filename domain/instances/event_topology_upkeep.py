@@ -57,7 +57,6 @@ class KeepTopology(Action):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return "reconcile the place's queues and rules"
 
 

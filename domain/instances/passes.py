@@ -58,7 +58,6 @@ class LookAtGroup(Action):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"observe group {self.key.name}"
 
 
@@ -76,5 +75,4 @@ class SweepInstances(Action):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return "observe all instances"

@@ -129,7 +129,6 @@ class Read(Call):
 
     @property
     def summary(self) -> str:
-        """Leaves out an address's query, which may be secret."""
         return f"read {self.path.partition('?')[0]}"
 
     def learn(self, world: Any, body: object) -> Any:
@@ -172,7 +171,6 @@ class Write(Call):
 
     @property
     def summary(self) -> str:
-        """Without values, which may be secret."""
         verb = {"POST": "create", "DELETE": "delete"}.get(self.method, "change")
         return f"{verb} {self.resource.value} {self.about or self.id or ''}".strip()
 

@@ -23,6 +23,7 @@ from sys import intern
 from types import TracebackType
 
 from domain.identity import Kind
+from domain.resource import newest_version
 from engine.errors import Absent
 from engine.kube.api import KubeApi
 from engine.kube.indexer import Indexer, IndexFunction
@@ -95,7 +96,7 @@ class Mirror:
     @property
     def newest(self) -> str:
         """The version of the newest change that it shows, own writes included."""
-        return _newest(self._reflector.newest, self._learned)
+        return newest_version(self._reflector.newest, self._learned)
 
     async def settled(self) -> None:
         """Wait until it is complete, or the kind is known not to be installed."""
@@ -148,7 +149,7 @@ class Mirror:
         before = self._entries.get(seen.name)
         if before is None or newer(seen.resource_version, before.resource_version):
             self._entries[seen.name] = seen
-            self._learned = _newest(self._learned, seen.resource_version)
+            self._learned = newest_version(self._learned, seen.resource_version)
             self._tell(before, seen)
 
     def listen(self, listener: Listener) -> None:
@@ -248,10 +249,6 @@ async def reached(mirrors: Iterable[Mirror], versions: Mapping[str, str]) -> boo
     except TimeoutError:
         return False
     return True
-
-
-def _newest(*versions: str) -> str:
-    return max(versions, key=lambda each: (len(each), each))
 
 
 def _uid(entry: Entry) -> str:

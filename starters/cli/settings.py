@@ -10,7 +10,16 @@ import typer
 
 from domain.model import Model
 from engine import command_groups
-from engine.settings import GROUPS, Settings, as_text, read_settings, settings_of, unknown_variables, variable_of
+from engine.settings import (
+    GROUPS,
+    Settings,
+    as_text,
+    no_setting,
+    read_settings,
+    settings_of,
+    unknown_variables,
+    variable_of,
+)
 from starters.cli.environment import StateOption, exports
 from starters.cli.output import Format, FormatOption, grid, printed, show, warn
 
@@ -54,7 +63,7 @@ def settings(only_set: SetOption = False, output: FormatOption = Format.TEXT, st
             drawn.add_section()
     show(drawn)
     for name, nearest in found.unknown.items():
-        warn(f"{name} is no setting and has no effect{f'; is {nearest} meant?' if nearest else ''}")
+        warn(no_setting(name, nearest))
 
 
 def effective(state: Path | None, *, only_set: bool) -> EffectiveSettings:

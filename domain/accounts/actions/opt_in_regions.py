@@ -46,6 +46,5 @@ class EnableRegions(MemberAction):
         return f"opt in to {', '.join(sorted(self.seen))}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """Also discards the list of enabled regions, which is outdated."""
         assert isinstance(result, RegionStatuses)  # noqa: S101 - the activity's type
         return world.learn(opt_in_news={**world.known.opt_in_news, **result.statuses}, regions=None)

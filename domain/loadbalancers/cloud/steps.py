@@ -74,7 +74,6 @@ class Look(CloudAction):
     changes: int = 0  # the world's counter at the request
 
     def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
-        """Discard the observation if a step ended meanwhile, because it may be stale."""
         assert isinstance(result, Seen)  # noqa: S101 - the activity's type
         return world.looked(result.cloud, result.at) if world.changes == self.changes else world
 

@@ -63,7 +63,6 @@ class GrantAccess(_Access):
         return f"create its {', '.join(str(each['kind']) for each in self.objects)}"
 
     def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
-        """The access objects are known until the machine is marked again."""
         return world.learn(granted=self.mark)
 
 
