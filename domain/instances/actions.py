@@ -1,8 +1,7 @@
-"""What is done for an instance, as actions of its lifecycle; `observed.py` says when.
+"""The actions of an instance's lifecycle.
 
-A look is one activity that reads what is known of the instance's objects and writes the label that follows, so that an
-event costs one activity. Everything else is an action of its own, which waits for nobody: a slow AWS or a Node that
-takes an hour to drain holds up no label.
+One action reads the instance's objects and writes the labels, so that an event costs one activity. Each of the others
+runs by itself: a slow AWS or a Node that takes an hour to drain delays no label.
 """
 
 from __future__ import annotations
@@ -42,12 +41,7 @@ class _InstanceAction(Action):
 
 
 class Because(Model):
-    """What a reaction is carried out for.
-
-    Attributes:
-        sort: the sort of cause, in a word.
-        since: when its event was received.
-    """
+    """The cause of a reaction: its sort, and when its event was received."""
 
     sort: str
     since: datetime
@@ -56,17 +50,13 @@ class Because(Model):
 class LookAtInstance(_InstanceAction):
     """Read the objects of the instance, and write the labels that follow from the record.
 
-    It is carried out within the workflow's task: the objects are in the worker's memory, and as an activity of its own
-    a look would double what an event costs (measured).
+    It is a local activity: the objects are in the worker's memory, and a normal activity would double the cost of an
+    event (measured).
 
     Attributes:
-        key: the instance's lifecycle.
-        at: the present.
-        record: what events and answers have come to.
-        recall: whether the annotation is to be read, as this lifecycle has seen none yet.
-        tags: the instance's tags, as far as EC2 was asked for them.
-        version: the resourceVersion in which the AWSMachine or Node was seen last: nothing older is looked at.
-        dry_run: whether nothing is to be written.
+        recall: whether to read the annotation, as this lifecycle has not seen it yet.
+        tags: the instance's tags that EC2 was asked for.
+        version: the AWSMachine's or Node's last seen resourceVersion; older states are not accepted.
     """
 
     activity: ClassVar[str] = "instances.look"
@@ -83,7 +73,7 @@ class LookAtInstance(_InstanceAction):
 
     @property
     def most_attempts(self) -> int:
-        """Whoever hands events over waits for the look: he is told soon that it could not be made."""
+        """The sender of an event waits for this, and soon has to know if it fails."""
         return 2
 
     @property
@@ -138,7 +128,6 @@ class _HookAction(_InstanceAction):
 
     @property
     def slot(self) -> str:
-        """Each lifecycle action is a place of its own."""
         return f"{self.activity}/{self.token}"
 
 
@@ -184,7 +173,6 @@ class _MachineAction(_InstanceAction):
 
     @property
     def slot(self) -> str:
-        """One thing at a time."""
         return "instances.machine"
 
 
@@ -192,11 +180,9 @@ class _Disrupting(_MachineAction):
     """What disrupts a Machine, once its node group has room for it.
 
     Attributes:
-        cause: why.
         taken: whether AWS takes the instance right now.
-        most: how many machines of its node group may be disrupted at once; None for as many as the settings say.
-        policy: the InterruptionPolicy that applies, empty for the settings.
-        because: what is measured of the cause.
+        most: machines of the node group that may be disrupted at once; None for the setting.
+        policy: the InterruptionPolicy, empty for the settings.
     """
 
     cause: str
@@ -297,12 +283,10 @@ class _NodeAction(_InstanceAction):
 
     @property
     def slot(self) -> str:
-        """One thing at a time."""
         return "instances.node"
 
     @property
     def of_cluster(self) -> str:
-        """The Node's cluster in notices."""
         return f"{self.namespace}/{self.cluster}" if self.namespace else ""
 
 
@@ -317,7 +301,6 @@ class FindNode(_NodeAction):
 
     @property
     def slot(self) -> str:
-        """Looking holds up nothing."""
         return self.activity
 
     @property
@@ -337,14 +320,12 @@ class CordonNode(_NodeAction):
     """Have nothing new placed on the Node, or taint it.
 
     Attributes:
-        cause: why.
-        machine: its Machine, empty if it has none.
+        machine: empty if there is none.
         taken: whether AWS takes the instance right now.
-        reaction: what is wanted; a drain follows by an action of its own.
-        taint: the taint that it gets.
-        most: how many machines of its node group may be disrupted at once; None for as many as the settings say.
-        policy: the InterruptionPolicy that applies, empty for the settings.
-        about: the objects whose Events report it; none if no policy applies.
+        reaction: a drain follows as an action of its own.
+        most: machines of the node group that may be disrupted at once; None for the setting.
+        policy: the InterruptionPolicy, empty for the settings.
+        about: the objects whose Events report it; none without a policy.
     """
 
     activity: ClassVar[str] = "instances.cordon"
@@ -384,11 +365,10 @@ class EmptyNode(_NodeAction):
     """Evict what runs on the Node until it is empty or the time is over.
 
     Attributes:
-        cause: why.
-        until: when the time is over; None for never.
-        how: what is done about Pods that cannot be evicted.
-        begun: as it was reported last; None at its beginning.
-        about: the objects whose Events report what delays it, and its end; none if no policy applies.
+        until: None for no limit.
+        how: also what happens to Pods that cannot be evicted.
+        begun: the drain as last reported; None at its beginning.
+        about: the objects whose Events report delays and the end; none without a policy.
     """
 
     activity: ClassVar[str] = "instances.drain"
@@ -420,8 +400,7 @@ class TerminateInstance(_NodeAction):
 
     Attributes:
         uid: the Node's.
-        cause: why.
-        about: the objects whose Events report it; none if no policy applies.
+        about: the objects whose Events report it; none without a policy.
     """
 
     activity: ClassVar[str] = "instances.terminate"
@@ -462,18 +441,13 @@ class Notify(_InstanceAction):
     Address, headers and format are read when it is sent: some of them are secret.
 
     Attributes:
-        policy: the InterruptionPolicy.
-        channel: its channel.
-        cause: why the instance is taken; each cause is sent once.
-        sort: the same in a word.
-        reaction: what is done about it.
+        cause: sent once to each channel.
         received_at: when the event was received.
-        deadline: until when there is time; None if that is not known.
-        namespace: where its AWSMachine or pool is.
-        cluster: the Cluster of Cluster API.
-        machine: the Machine, empty if it has none.
-        node: the Node, empty until it has joined.
-        about: the AWSMachine or Node whose Events report a failure; none if it has none.
+        deadline: until when there is time to act; None if not known.
+        namespace: of the AWSMachine or pool.
+        machine: empty if there is none.
+        node: empty until it has joined.
+        about: the AWSMachine or Node whose Events report a failure.
     """
 
     activity: ClassVar[str] = "instances.notify"
@@ -504,7 +478,6 @@ class Notify(_InstanceAction):
 
     @property
     def slot(self) -> str:
-        """Each is sent by itself."""
         return f"{self.activity}/{self.id}"
 
     @property
@@ -538,7 +511,6 @@ class CountRefuted(_InstanceAction):
 
     @property
     def slot(self) -> str:
-        """Each claim is counted once."""
         return f"{self.activity}/{self.cause}"
 
     @property
@@ -564,7 +536,6 @@ class TellImpossible(RecordEvents):
 
     @property
     def slot(self) -> str:
-        """Each cause is reported once."""
         return f"{self.activity}/{self.cause}"
 
     @property

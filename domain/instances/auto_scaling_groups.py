@@ -1,14 +1,12 @@
-"""How an Auto Scaling group stands, in one word: the worst of its instances' states, as its pool's label.
+"""The state of an Auto Scaling group in one word, the worst of its instances' states, as its pool's label.
 
-Auto Scaling's own names of lifecycle states hold colons, which no label value may, so each has a word of ours. The
-group's workflow asks Auto Scaling when it is woken. That a launch or a termination failed is told by an event, too, at
-times before Auto Scaling lists it, and by nothing else again: whichever of both tells of a later one is believed, and
-it holds until a later one of the same kind succeeded. A group is `warm` when all its instances are: a warm pool beside
-instances that serve is nothing worse.
+Auto Scaling's lifecycle states contain colons, which label values may not, so each has a word here. The group's
+workflow asks Auto Scaling when it is woken. A failed launch or termination is also reported by an event, sometimes
+before Auto Scaling lists it: the later report counts, until a later one of the same kind succeeds. A group is `warm`
+only if all its instances are.
 
-One label cannot say how each instance stands. The annotation beside it does, for those that are not in service, and
-says why what failed has failed. An edit wakes the AWS provider, so that the number of those in service alone, which
-changes with every scaling, is no reason to write it.
+The annotation beside the label lists the instances that are not in service, and the causes of failures. Each edit wakes
+the AWS provider, so a change of the number in service alone is not written.
 """
 
 from __future__ import annotations
@@ -68,7 +66,6 @@ class GroupRecord(Model):
 
 
 def fold_result(record: GroupRecord, event: InstanceEvent) -> GroupRecord:
-    """The record with an event."""
     named = _RESULTS.get(event.kind)
     if named is None:
         return record
@@ -113,10 +110,10 @@ class GroupStory(Model):
     """The annotation's content.
 
     Attributes:
-        in_service: how many instances were, when it was written.
-        instances: how each of the others stands, by id.
-        more: how many others there was no room for.
-        failed: the launch or termination that failed last, and was followed by none that succeeded.
+        in_service: the number of instances in service when it was written.
+        instances: the others' words by id.
+        more: the number of others that did not fit.
+        failed: the last launch or termination, if it failed.
     """
 
     in_service: int = 0
@@ -154,7 +151,7 @@ def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory
 
 
 def group_differs(pool: AWSMachinePool, instances: Mapping[str, str]) -> bool:
-    """True if the pool tells otherwise of its group's instances; what it tells of failures is taken for true."""
+    """Whether label or annotation do not match the group's instances; the failures they report are taken as true."""
     told = GroupRecord(results=_told(pool).failed)
     return bool(pool_patch(pool, group_state(instances.values(), told), group_story(instances, told)))
 

@@ -1,16 +1,14 @@
-"""How many machines of one node group are disrupted at the same time: a budget, and the ledger of what is under way.
+"""How many machines of one node group are disrupted at the same time: the limit, and the ledger of disruptions.
 
-A node group is a control plane, a MachineDeployment, a MachineSet or a machine pool; of Nodes without Machines a
-managed node group, a node pool, an instance group, or all Nodes whose labels name none. A disruption begins when
-Perdure deletes a Machine or cordons its Node; it ends once the Machine or Node is replaced or the Node is used again,
-after an hour at the latest, since a group may have been scaled down meanwhile.
+A node group is a control plane, a MachineDeployment, a MachineSet or a machine pool; for Nodes without Machines a
+managed node group, a node pool, an instance group, or all Nodes without such labels. A disruption begins when Perdure
+deletes a Machine or cordons its Node. It ends once that is replaced or uncordoned, after an hour at the latest, since
+the group may have been scaled down.
 
-Two rules:
-
-- A control plane loses one machine at a time, and only while its other machines and their etcd members are healthy:
-  etcd keeps its quorum.
-- Other groups lose as many at a time as the setting says. A machine that AWS takes right now (a confirmed Spot notice,
-  a terminating hook, an ended instance) does not wait, because waiting would not keep it, but it counts for the others.
+- A control plane loses one machine at a time, and only while its other machines and their etcd members are healthy, so
+  that etcd keeps its quorum.
+- Other groups lose as many at a time as the setting allows. A machine that AWS takes right now (confirmed Spot notice,
+  terminating hook, ended instance) does not wait, because waiting would not keep it, but it counts for the others.
 """
 
 from __future__ import annotations
@@ -56,11 +54,10 @@ class Disruption(Model):
     """One machine that is being disrupted.
 
     Attributes:
-        instance: its instance.
-        name: its Machine, or its Node where it has no Machine.
+        name: its Machine's, or its Node's if it has no Machine.
         uid: of that.
         at: when it began.
-        size: how many well machines the group has once it is over.
+        size: the number of healthy machines in the group once it is over.
     """
 
     instance: str
@@ -76,7 +73,6 @@ class Ledger(Model):
     groups: dict[str, tuple[Disruption, ...]] = {}
 
     def of(self, group: str) -> tuple[Disruption, ...]:
-        """Those of a group."""
         return self.groups.get(group, ())
 
     def begun(self, group: str, one: Disruption) -> Ledger:
@@ -87,7 +83,6 @@ class Ledger(Model):
         return Ledger(groups={name: found for name, found in kept.items() if found})
 
     def ended(self, instance: str) -> Ledger:
-        """The ledger without an instance."""
         kept = {name: tuple(each for each in found if each.instance != instance) for name, found in self.groups.items()}
         return Ledger(groups={name: found for name, found in kept.items() if found})
 
@@ -118,13 +113,8 @@ def waits_for(
 ) -> str:
     """Why a machine may not be disrupted yet, empty if it may: its group, the machines waited for, and the limit.
 
-    Args:
-        machine: the machine.
-        members: the machines of its node group, with or without itself.
-        under_way: the group's entries in the ledger.
-        limit: how many may be disrupted at the same time.
-        now: the present.
-        taken: whether AWS takes the instance right now, whatever is done.
+    `members` are the machines of its node group, with or without itself; `under_way` the group's entries in the ledger;
+    `taken` says that AWS takes the instance right now.
     """
     group, uid = node_group(machine), machine.metadata.uid
     others = [each for each in members if each.metadata.uid != uid]
@@ -178,7 +168,6 @@ def _unwell(machine: Machine | Node) -> str:
 
 
 def _disrupted(kind: str, disruption: Disruption, there: Collection[str]) -> str:
-    """What a disruption has come to."""
     if disruption.uid in there:
         if kind == Node.kind_of.name:
             return f"Node {disruption.name} is cordoned or drained"

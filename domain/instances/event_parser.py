@@ -1,13 +1,12 @@
-"""An SQS message as canonical events, or the named reason why it holds none. It never raises, whatever the body.
+"""An SQS message as canonical events, or the named reason why it holds none. It never raises.
 
-Strict about what decides which instance is touched and how: ids, states, transitions, accounts. Tolerant of the rest:
-unknown fields are passed over, and what an emulator or a transformer left out (id, time, account, region) is filled in
-from the transport and named in `degraded`. The regular sources are EventBridge envelopes of `aws.ec2`,
-`aws.autoscaling` and `aws.health` as AWS documents them; the ARN in a Spot warning's `resources` is irregular (a zone
-for the region, no account) and never read.
+Strict about everything that decides which instance is touched and how: ids, states, transitions, accounts. Tolerant of
+the rest: unknown fields are ignored, and missing ones (id, time, account, region) are filled in from the transport and
+named in `degraded`. The ARN in a Spot warning's `resources` has a zone for the region and no account, and is never
+read.
 
-A message of several parts is acted upon part by part; one that cannot be read sends the whole message to the dead
-letters once the others are done.
+Parts of a message are handled one by one; if one cannot be read, the whole message goes to the dead letters after the
+others are done.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""What one instance's events come to: the memory of its workflow, carried from run to run.
+"""What is known of one instance from its events: the memory of its workflow, carried from run to run.
 
-Events are folded in whatever order they arrive; each key has its effect once, and what is known afterwards is the same
-for every order (states: `event_ordering.py`; of notices, scheduled events and lifecycle actions of one identity the
-latest, by AWS's own time, counts). Answers of EC2 and results of what was done are folded by functions of their own.
+Events may arrive in any order and more than once: the record is the same for every order (states:
+`event_ordering.py`; of several notices, scheduled events or lifecycle actions with one identity, AWS's time decides).
 
-Nothing here is lost with the workflow: states, tokens and scheduled events can be read from AWS again, notices stand in
-the annotation of the AWSMachine. Everything is bounded, since anybody who may send to the queue can send any number.
+Nothing is lost with the workflow: states, tokens and scheduled events can be read from AWS again, notices stand in the
+AWSMachine's annotation. Every collection is bounded, since senders to the queue can send any number of events.
 """
 
 from __future__ import annotations
@@ -72,8 +71,7 @@ class HeldHook(Model):
 class Drain(Model):
     """What was done to the Node because of `cause`: complete once `done_at` is set.
 
-    `recalled` if only the machine's annotation says so: it proves nothing, since anybody who may edit the machine can
-    write it.
+    `recalled` if only the machine's annotation says so, which proves nothing: people can edit it.
     """
 
     cause: str
@@ -99,23 +97,21 @@ class InstanceRecord(Model):
     """Everything that is known of an instance.
 
     Attributes:
-        key: whose record it is.
-        opened_at: when it was heard of first.
-        heard_at: when it was heard of last.
+        opened_at: when the first event was received.
+        heard_at: when the last event was received.
         ask_at: when EC2 is to be asked; None if there is no reason to.
-        only_to_check: whether that is for nothing but to see a change borne out that an event told.
+        only_to_check: whether EC2 is asked only to confirm a change that an event reported.
         found: whether EC2 has known the instance in this account and region.
         misses: how often in a row EC2 did not know the instance.
-        started_at: the latest start that was told of.
-        stopped_at: the latest stops that were told of, sorted.
-        interruptions: by kind.
-        planned: scheduled events by Health's ARN of them.
+        started_at: the latest reported start.
+        stopped_at: the latest reported stops, sorted.
+        planned: scheduled events by Health's ARN.
         hooks: lifecycle actions by token.
-        refuted: how many claims EC2 has not borne out, so far.
-        refuted_causes: those of them that would have been reacted to.
-        impossible: causes whose reaction is not possible, as for a Machine where there is none: told already.
-        seen: the keys folded last.
-        notified: notifications that were sent or given up, each as channel and cause.
+        refuted: the number of claims that EC2 did not confirm.
+        refuted_causes: those of them that would have caused a reaction.
+        impossible: causes whose reaction is not possible, reported already.
+        seen: the keys of the latest events.
+        notified: notifications that were sent or given up, as CHANNEL/CAUSE.
     """
 
     key: InstanceKey
@@ -141,11 +137,10 @@ class InstanceRecord(Model):
 
     @property
     def state(self) -> InstanceState | None:
-        """EC2's state as far as it is known."""
         return self.standing.state if self.standing else None
 
     def restarted_after(self, moment: datetime) -> bool:
-        """Whether the instance was stopped after a moment and started again: what threatened it then is past."""
+        """Whether the instance was stopped after a moment and started again: earlier notices are past then."""
         started = self.started_at
         return started is not None and any(moment <= stopped < started for stopped in self.stopped_at)
 
@@ -166,12 +161,10 @@ class InstanceRecord(Model):
 
 
 def opened(key: InstanceKey, now: datetime) -> InstanceRecord:
-    """The record of an instance that is heard of for the first time."""
     return InstanceRecord(key=key, opened_at=now, heard_at=now, ask_at=now)
 
 
 def fold(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
-    """The record with an event."""
     return hear(record, event)[0]
 
 
@@ -316,7 +309,7 @@ def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> In
 
 
 def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:
-    """The record once EC2 does not bear a claim out: it is not reacted to, however often it is told again."""
+    """The record once EC2 does not confirm a claim: further copies of it cause no reaction."""
     if cause in record.refuted_causes:
         return record
     causes = _with_last(record.refuted_causes, cause, _MOST_NOTICES * 2)
@@ -335,7 +328,6 @@ def terminated(record: InstanceRecord, cause: str, node: str, at: datetime) -> I
 
 
 def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> InstanceRecord:
-    """The record after a heartbeat of a lifecycle action."""
     return _hook_changed(record, token, heartbeat_at=at)
 
 
@@ -358,7 +350,7 @@ def cordoned(
     done_at: datetime | None = None,
     reaction: Reaction = Reaction.DRAIN,
 ) -> InstanceRecord:
-    """The record once its Node is tainted or cordoned because of `cause`, and once that is all, or it is drained."""
+    """The record once its Node is tainted or cordoned because of `cause`; `done_at`: when the reaction is complete."""
     return record.model_copy(update={"drain": Drain(cause=cause, node=node, done_at=done_at, reaction=reaction)})
 
 
@@ -373,5 +365,4 @@ def _with_last(names: tuple[str, ...], name: str, most: int) -> tuple[str, ...]:
 
 
 def uncordoned(record: InstanceRecord) -> InstanceRecord:
-    """The record once its Node may be used again."""
     return record.model_copy(update={"drain": None})

@@ -1,12 +1,7 @@
-"""What stands in an account and region so that events arrive: a queue, its dead letters, and three rules for good.
+"""The AWS resources that deliver events in an account and region: a queue, its dead letters, and three rules.
 
-The rules hold no instance ids. A list of them would be full at 86 instances (a pattern has 2,048 characters), would
-have to be read, changed and written for each instance, and would miss what happens before it is written; foreign
-events cost a look into the index instead. Health is one rule of its own because its events are delivered elsewhere in
-an organization's view.
-
-Policies are compared by content, since a policy that is there may be anybody's. Content only: who makes it true reads
-this, AWS, and calls for the difference.
+The rules name no instance ids: a pattern has at most 2,048 characters, room for 86 instances, and events from before an
+instance is added would be missed. Health has its own rule because an organization's view delivers its events elsewhere.
 """
 
 from __future__ import annotations
@@ -54,15 +49,12 @@ class Target(Model):
 
     @property
     def document(self) -> Document:
-        """As PutTargets has it."""
         retries: Document = {"RetryPolicy": {"MaximumEventAgeInSeconds": self.oldest_s}} if self.oldest_s else {}
         dead: Document = {"DeadLetterConfig": {"Arn": self.dead_letters}} if self.dead_letters else {}
         return {"Id": self.id, "Arn": self.arn, **dead, **retries}
 
 
 class Rule(Model):
-    """A rule of the default event bus."""
-
     name: str
     arn: str
     pattern: Document
@@ -71,8 +63,6 @@ class Rule(Model):
 
 
 class Topology(Model):
-    """Everything of one account and region."""
-
     queue: Queue
     dead_letters: Queue
     rules: tuple[Rule, ...]
@@ -81,11 +71,7 @@ class Topology(Model):
 def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = "") -> Topology:
     """What should stand in an account and region.
 
-    Args:
-        account: twelve digits.
-        region: e.g. eu-central-1.
-        name: the queue's name, and what the other names begin with.
-        group_prefix: only Auto Scaling groups whose name begins so; empty for all.
+    `name` is the queue's name and the prefix of the others, `group_prefix` that of the Auto Scaling groups' names.
 
     Raises:
         ValueError: the names would be longer than AWS allows.
@@ -123,7 +109,6 @@ def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = 
 
 
 def tags(cluster_names: Sequence[str] = ()) -> dict[str, str]:
-    """The tags of queues and rules."""
     named = {"perdure.dev/clusters": " ".join(sorted(cluster_names))} if cluster_names else {}
     return {"owned-by": "perdure", **named}
 
@@ -140,20 +125,17 @@ def ec2_pattern() -> Document:
 
 
 def auto_scaling_pattern(group_prefix: str = "") -> Document:
-    """Lifecycle actions and their results."""
     types = [c.LAUNCH_ACTION, c.TERMINATE_ACTION, c.LAUNCH_OK, c.LAUNCH_FAILED, c.TERMINATE_OK, c.TERMINATE_FAILED]
     detail: Document = {"detail": {"AutoScalingGroupName": [{"prefix": group_prefix}]}} if group_prefix else {}
     return {"source": [c.AUTO_SCALING_SOURCE], "detail-type": types, **detail}
 
 
 def health_pattern() -> Document:
-    """What Health has to say of EC2."""
     detail = {"service": ["EC2"], "eventTypeCategory": ["scheduledChange", "issue"]}
     return {"source": [c.HEALTH_SOURCE], "detail-type": [c.HEALTH_EVENT], "detail": detail}
 
 
 def all_states() -> list[str]:
-    """EC2's six states."""
     return [state.value for state in InstanceState]
 
 
@@ -200,12 +182,10 @@ def _normal(value: object) -> object:
 
 
 def queue_arn_of(account: str, region: str, name: str) -> str:
-    """A queue's ARN."""
     return f"arn:{partition_of(region)}:sqs:{region}:{account}:{name}"
 
 
 def rule_arn_of(account: str, region: str, name: str) -> str:
-    """The ARN of a rule of the default bus."""
     return f"arn:{partition_of(region)}:events:{region}:{account}:rule/{name}"
 
 

@@ -1,17 +1,17 @@
-"""Whether AWS bears out what an event claims, before anything is done that cannot be undone.
+"""Whether AWS confirms an event's claim, before an irreversible reaction to it.
 
-Whoever may send to the queue could have machines deleted by saying so. EC2 and Auto Scaling are asked instead:
+Anyone who may send to the queue could claim anything, so EC2 and Auto Scaling are asked:
 
-| claim | borne out by |
+| claim | confirmed by |
 |---|---|
 | terminated, shutting-down | the instance is in a final state, or unknown to EC2 in its own account |
 | stopping, stopped | the instance is in such a state |
 | Spot interruption | a Spot instance whose request is marked for it, or ended by it |
-| scheduled event | an open event of a fitting code in DescribeInstanceStatus |
+| scheduled event | an open event with a matching code in DescribeInstanceStatus |
 | lifecycle action | the instance waits in that group: `Terminating:Wait`, `Pending:Wait` |
 
-An answer counts if it was asked after the claim came, within the last minute. AWS's APIs are behind its events at
-times, so that what is not there yet is looked for again for a while.
+An answer counts if AWS was asked after the claim and within the last minute. AWS's APIs may lag behind its events, so
+AWS is asked again for a while before a claim is refuted.
 """
 
 from __future__ import annotations
@@ -70,15 +70,12 @@ class Facts(Model):
 
     Attributes:
         at: when it was asked.
-        asked: what it was asked; nothing follows from what was not.
+        asked: fields that belong to other questions say nothing.
         found: whether EC2 knows the instance.
-        state: EC2's state.
-        spot: whether it is a Spot instance.
         spot_code: the status code of its Spot request.
-        scheduled: its scheduled events.
         group: its Auto Scaling group.
         lifecycle: its lifecycle state in the group.
-        tags: those of its tags that were asked for, None for one that it does not have; None if none were.
+        tags: the requested tags, None for one that it does not have; None if none were requested.
     """
 
     at: datetime
@@ -119,7 +116,7 @@ DEFAULT_TIMING = HookTiming()
 
 
 class Verdict(StrEnum):
-    """Whether a claim is borne out. Nothing irreversible is done on anything but the first."""
+    """Whether AWS confirms a claim. Only CONFIRMED allows an irreversible reaction."""
 
     CONFIRMED = "confirmed"
     UNASKED = "unasked"  # AWS has not been asked since it came, or too long ago

@@ -1,13 +1,12 @@
-"""The canonical event: what workflows see of what AWS sent, never more than two kilobytes.
+"""The canonical event: the part of an AWS event that workflows see, at most two kilobytes.
 
-A message of SQS may hold none, one or many of them. `key` is the id of the update by which an event is handed over, so
-that the same event given again has no effect. It includes the instance: one Health event names many, and each has its
-own. Pages and backup copies of a Health event come as messages of their own with one communication id, which therefore
-stands in the key in place of the event's id, together with what is said: a date that moved, or a withdrawal, is news
-under whichever communication it comes.
+An SQS message may hold none, one or many. `key` is the update id by which an event is handed over, so a second delivery
+has no effect. It includes the instance, because one Health event names many. Pages and backup copies of a Health event
+share a communication id, which stands in the key in place of the event's id, together with dates and withdrawal, so
+that a moved date is a new event.
 
-Times are AWS's, whole seconds. `degraded` names what the message left out or had wrong, so that it was filled in from
-the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`, `updated`).
+Times are AWS's, in whole seconds. `degraded` names fields that were missing or wrong in the message: they were filled
+in from the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`, `updated`).
 """
 
 from __future__ import annotations
@@ -53,8 +52,6 @@ class InstanceState(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What an event tells."""
-
     STATE = "ec2.state"
     SPOT = "ec2.spot"
     REBALANCE = "ec2.rebalance"
@@ -124,19 +121,17 @@ class InstanceEvent(Model):
     """One thing that happened to one instance (or to a dedicated host, or to a group whose launch failed).
 
     Attributes:
-        event_id: AWS's id of the event, or what stands for it.
-        account: the instance's account: 12 digits.
-        region: the instance's region.
-        instance_id: empty where a group or a host is spoken of.
-        host: the dedicated host, whose instances are affected.
+        event_id: AWS's id of the event, or a substitute.
+        account: the instance's, 12 digits.
+        instance_id: empty for an event of a group or a host.
+        host: the dedicated host.
         group: the Auto Scaling group.
         time: when it happened.
         received_at: when SQS took the message.
-        action: what Spot or a capacity reservation does to the instance: terminate, stop, hibernate.
-        detail: what an Auto Scaling activity said of its failure.
-        message_id: of the SQS message.
-        topic: the SNS topic that it came by, empty if by none.
-        degraded: what was filled in or left out, sorted.
+        action: of Spot or a capacity reservation: terminate, stop, hibernate.
+        detail: the failure of an Auto Scaling activity.
+        topic: the SNS topic, empty if there is none.
+        degraded: fields that were filled in or left out, sorted.
     """
 
     event_id: str
@@ -172,6 +167,6 @@ class InstanceEvent(Model):
 
     @property
     def urgent(self) -> bool:
-        """True for what is worth nothing later: handled first under load, and kept while its AWSMachine is unknown."""
+        """True for events that soon lose their value: handled first, and kept while the AWSMachine is unknown."""
         ending = self.state is not None and self.state.final
         return ending or self.kind.hook or self.kind in (EventKind.SPOT, EventKind.CAPACITY_RESERVATION)

@@ -1,16 +1,14 @@
-"""The lifecycle of an instance, from what is observed to what is to be done now.
+"""The lifecycle of an instance: from what is observed to the actions that are due.
 
     Unknown --EC2 answers, its object is there--> Live <--> Stopped
        |                                   | a notice            --> Interrupting
        |                                   | a scheduled event   --> MaintenancePlanned --24 h before--> drained
        |                                   | Auto Scaling waits  --> Launching, HookDraining
        |                                   ' terminated          --> Gone --an hour of quiet--> closed
-       ' nobody has it after ten minutes --> Unmanaged, closed
+       ' no object has it after ten minutes --> Unmanaged, closed
 
-Labels tell the truth whatever policy says, also of a machine that Cluster API has paused or is deleting. A reaction
-runs only for machines that are neither, and only for what AWS has borne out since it was told. Waiting is for the
-nearest of: the next question to AWS, a scheduled event's date less its lead, a heartbeat or the end of a hook, the end
-of quiet.
+Labels are kept true regardless of the policy, also for a machine that Cluster API has paused or is deleting. A reaction
+runs only for machines that are neither, and only for causes that AWS has confirmed.
 """
 
 from __future__ import annotations
@@ -60,13 +58,11 @@ class InstanceWork(Model):
     """What to do now for an instance, and how it stands.
 
     Attributes:
-        phase: where it stands.
         why: what is waited for, in words.
-        patch: the merge patch of its AWSMachine or Node; before anything else.
-        steps: what to do now, in this order.
-        notices: what is reported as Events while it is so.
-        deadline: the nearest moment at which deciding again may give something else.
-        close: nothing is left to do or to look after: the workflow ends.
+        patch: the merge patch of its AWSMachine or Node, applied first.
+        steps: the actions, in this order.
+        deadline: the earliest moment at which the decision may change.
+        close: nothing is left to do: the workflow ends.
     """
 
     phase: InstancePhase

@@ -1,14 +1,12 @@
-"""Why an instance is to be given up or emptied now, later, or not: notices, scheduled events, its own end.
+"""Why an instance is to be given up or drained: notices, scheduled events, its own end.
 
-    Spot                at once; past once EC2 says that the instance runs ten minutes after the deadline
-    scheduled           from 24 hours before its start (expedited: at once); past when withdrawn, resolved, or over, and
+    Spot                at once; past once EC2 reports the instance running ten minutes after the deadline
+    scheduled           from 24 hours before its start (expedited: at once); past when withdrawn, resolved or over, and
                         once the instance has been stopped and started since
-    ended, stopped      at once; past once EC2 says that the instance runs
+    ended, stopped      at once; past once EC2 reports the instance running
 
-A rebalance recommendation and the notice of a capacity reservation are no causes but only labels: EC2 has no call that
-confirms them, so anybody who may send to the queue could make them up.
-
-Each cause has a name, which stays the same however often it is told; what EC2 refuted is no cause.
+Rebalance recommendations and capacity reservation notices only set labels: EC2 has no call that confirms them, so
+anyone who may send to the queue could make them up. A cause's name is the same for every copy of its event.
 """
 
 from __future__ import annotations
@@ -60,16 +58,13 @@ class Cause(Model):
     """A reason to act.
 
     Attributes:
-        name: stays the same for the same reason.
-        reaction: by policy.
-        claimed_at: when it was told; EC2 is asked afterwards.
+        claimed_at: when its event was received.
         from_: when it is acted upon.
-        deadline: until when there is time; None if there is no end to it.
+        deadline: until when there is time to act; None for no limit.
         ends: whether the instance does not come back from it by itself.
-        verdict: whether AWS bears it out.
         taken: whether AWS takes the instance right now, or has.
-        sort: what sort of cause it is, in a word.
-        replaces_for: how long a replacement of the Machine is waited for before it is deleted; None if it is not.
+        sort: a CauseSort.
+        replaces_for: how long a replacement is waited for before the Machine is deleted; None for not at all.
     """
 
     name: str
@@ -85,22 +80,13 @@ class Cause(Model):
 
     @property
     def wanted(self) -> bool:
-        """True if policy asks for more than a label."""
         return self.reaction is not Reaction.LABEL
 
 
 def causes(
     record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime, *, absence_counts: bool
 ) -> tuple[Cause, ...]:
-    """Every cause that stands, the most pressing first.
-
-    Args:
-        record: what events and answers have come to.
-        policy: what is wanted.
-        facts: what AWS answered last.
-        now: the present.
-        absence_counts: whether an instance that EC2 does not know has ended.
-    """
+    """Every cause in force, the earliest first; `absence_counts`: an instance that EC2 does not know has ended."""
     found = [*_spot(record, policy, facts, now), *_scheduled(record, policy, facts, now)]
     if record.standing is not None and record.standing.state.final:
         verdict = verify_end(facts, record.standing.time, now, absence_counts=absence_counts)

@@ -38,7 +38,6 @@ class Reaction(StrEnum):
 
     @property
     def of_node(self) -> bool:
-        """Whether it is done to the Node."""
         return self not in (Reaction.LABEL, Reaction.DELETE_MACHINE)
 
 
@@ -51,8 +50,6 @@ class Budgets(StrEnum):
 
 
 class TaintEffect(StrEnum):
-    """What a taint does to Pods that do not tolerate it."""
-
     NO_SCHEDULE = "NoSchedule"
     PREFER_NO_SCHEDULE = "PreferNoSchedule"
     NO_EXECUTE = "NoExecute"
@@ -75,8 +72,6 @@ class Draining(Model):
 
 
 class Taint(Model):
-    """A taint of a Node."""
-
     key: str
     value: str = ""
     effect: TaintEffect = TaintEffect.NO_SCHEDULE
@@ -100,7 +95,6 @@ class Tainting(Model):
     always: bool = False
 
     def taint(self, sort: str) -> Taint:
-        """The taint for a cause of this sort."""
         key = _NTH_KEYS.get(sort, self.key) if self.nth_names else self.key
         return Taint(key=key, value=self.value or sort, effect=self.effect)
 
@@ -139,28 +133,22 @@ class ReactionPolicy(Model):
     """The reaction to each cause.
 
     Attributes:
-        name: the InterruptionPolicy that says so, empty for the settings.
-        terminated: the instance is being terminated, or is.
-        stopped: the instance is being stopped, or is.
-        spot: Spot terminates or stops it; hibernation leaves no time and is only labelled.
-        capacity_reservation: a reservation takes it back; `label` only, as EC2 has no call that confirms it.
-        rebalance: Spot may take it soon; `label` only, for the same reason.
-        ending: a scheduled event after which it does not come back by itself.
-        reboot: a scheduled reboot; a drained Node is used again afterwards.
-        maintenance: a scheduled loss of network or power for a short while.
-        terminating_hook: Auto Scaling waits before it terminates. Labels only leaves the hook to whoever made it.
+        name: of the InterruptionPolicy, empty for the settings.
+        spot: hibernation leaves no time and is only labelled.
+        capacity_reservation: `label` only, as EC2 has no call that confirms it.
+        rebalance: `label` only, for the same reason.
+        ending: a scheduled event that the instance does not come back from by itself.
+        reboot: a drained Node is used again afterwards.
+        maintenance: a scheduled short loss of network or power.
+        terminating_hook: `label` leaves the hook to its owner.
         launching_hook: complete the hook of a launch once the Node is ready.
-        abandon_failed_launch: have an instance terminated whose Node is not ready in time.
-        launch_timeout: how long a Node may take to become ready.
+        abandon_failed_launch: terminate an instance whose Node is not ready within `launch_timeout`.
         maintenance_lead: how long before its date a scheduled event is acted upon.
-        hook_margin: how long before Auto Scaling ends a hook's wait it is completed, drained or not.
-        heartbeat: how often a hook's heartbeat is sent at least; None for half of its timeout.
-        hook_limit: after how long a hook is completed at the latest, counted from its beginning; None for AWS's limit.
-        tainting: which taint a Node gets.
-        draining: how a Node is drained.
-        most: how many machines of a node group are disrupted at the same time; None for as many as the settings say.
-        channels: who is notified.
-        replace_first: causes whose Machine is replaced before it is deleted, and how long that is waited for.
+        hook_margin: how long before Auto Scaling's limit a hook is completed, drained or not.
+        heartbeat: the longest interval of a hook's heartbeats; None for half of its timeout.
+        hook_limit: a hook is completed this long after its beginning at the latest; None for AWS's limit.
+        most: machines of a node group that are disrupted at the same time; None for the setting.
+        replace_first: by cause, how long a replacement is waited for before the Machine is deleted.
     """
 
     name: str = ""

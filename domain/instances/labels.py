@@ -1,9 +1,9 @@
-"""What is written on an AWSMachine, or a Node without one: two labels and one annotation, only when a value changes.
+"""The two labels and the annotation of an AWSMachine, or of a Node without one, written only when a value changes.
 
-Each edit of a label makes the AWS provider look at the instance again, which is what the state label is for, and costs
-several calls. So the annotation, which says what the labels rest on, is written with a label, or when what it is there
-to outlive the workflow for has changed: notices and the tokens of lifecycle actions, which cannot be asked of AWS
-again, and a Node cordoned by us. The patch names the object's uid, so that a namesake made since is not labelled.
+Each edit makes the AWS provider reconcile the instance, which costs several calls. So the annotation is written only
+with a label, or when something changed that has to outlive the workflow and cannot be read from AWS again: notices,
+tokens of lifecycle actions, a Node that Perdure cordoned. The patch includes the object's uid, so an object recreated
+under the name is not labelled.
 """
 
 from __future__ import annotations
@@ -79,7 +79,6 @@ def story_of(meta: ObjectMeta) -> Story:
 
 
 def _times(value: object) -> Iterator[datetime]:
-    """Every time within."""
     if isinstance(value, datetime):
         yield value
     elif isinstance(value, Mapping):

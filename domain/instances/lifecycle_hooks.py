@@ -3,10 +3,10 @@
     terminating   drain --drained, or the limit nears, or nothing may be done--> complete (CONTINUE)
     launching     wait for the Node --ready--> CONTINUE; --too late--> ABANDON where that is wanted, else CONTINUE
 
-Meanwhile a heartbeat goes out at half the hook's timeout, and every five minutes at least. The whole wait ends after 48
-hours, or 100 timeouts if that is sooner, heartbeats or not. A hook is completed even while the machine is paused or
-being deleted: the instance would hang otherwise. Where policy asks for labels only, the hook is left to whoever made
-it. A termination that returns the instance to its warm pool drains nothing.
+A heartbeat is sent at half the hook's timeout, and every five minutes at least. The wait ends after 48 hours or 100
+timeouts, heartbeats or not. A hook is completed even while the machine is paused or being deleted, as the instance
+would hang otherwise. If the policy asks for labels only, the hook is left to its owner. A termination that returns the
+instance to its warm pool drains nothing.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class HookWork(Model):
     """What a lifecycle action needs now.
 
     Attributes:
-        drain: whether the Node is to be emptied for it.
-        unproven: whether something irreversible waits for AWS to bear the action out.
-        verdict: whether Auto Scaling says that the instance waits.
+        drain: whether the Node is to be drained for it.
+        unproven: whether an irreversible reaction waits for AWS to confirm the action.
+        verdict: whether Auto Scaling confirms that the instance waits.
         limit: when it is completed at the latest.
         heartbeat: the heartbeat that is due.
-        complete: its completion, once it is time.
-        next_at: when to look again.
+        complete: its completion, once it is due.
+        next_at: when to decide again.
     """
 
     held: HeldHook

@@ -1,8 +1,7 @@
-"""Whether a message is deleted, kept for later, or put among the dead letters.
+"""Whether a message is deleted, kept for later, or sent to the dead letters.
 
-A message is done with when each of its events is recorded in its workflow and the label that follows is written or
-proven needless; long reactions live in the workflow, never in SQS's visibility timeout. The worst outcome of a
-message's events decides:
+A message is done once each of its events is recorded in its workflow and the resulting label is written; long reactions
+run in the workflow, not within SQS's visibility timeout. The worst outcome of its events decides:
 
     unavailable          keep, 2^receives seconds, at most 900
     unknown instance     keep for 15 to 30 s while its AWSMachine or Node may still appear, ten minutes at most
@@ -10,7 +9,7 @@ message's events decides:
     part unreadable      dead letter with the reason, then delete
     all the rest         delete
 
-A dead letter is sent to the dead-letter queue before it is deleted; if sending fails, the message stays.
+A dead letter is sent before the message is deleted; if sending fails, the message stays.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ _LONGEST_DELAY = timedelta(seconds=900)
 
 
 class Verdict(StrEnum):
-    """What is done with a message."""
-
     DELETE = "delete"
     KEEP = "keep"
     DEAD_LETTER = "dead-letter"

@@ -1,9 +1,9 @@
-"""What an SQS message's body holds: the objects that were sent, however they were wrapped on their way.
+"""The objects within an SQS message's body, however they were wrapped.
 
-EventBridge puts its envelope in as it is, or what an input transformer leaves of it; SNS wraps it as text in
-`Message`; Lambda and Pipes put several in `Records`; an array may hold some; Auto Scaling can send to a queue by itself
-and sends a test message first. Nothing of a body is believed: it may be no JSON, nested a hundred thousand deep, hold
-integers of thousands of digits, NaN, or lone surrogates, none of which may raise here.
+EventBridge sends its envelope, or what an input transformer leaves of it; SNS wraps it as text in `Message`; Lambda and
+Pipes put several in `Records`; an array may hold some; Auto Scaling can send to a queue directly and sends a test
+message first. The body is untrusted: no JSON, 100,000 levels of nesting, huge integers, NaN and lone surrogates must
+not raise here.
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ class Message(Model):
     """A message as SQS handed it out.
 
     Attributes:
-        body: as it was sent; nothing is known of it.
-        message_id: empty only where the transport has none.
+        body: untrusted.
+        message_id: empty only if the transport has none.
         sent_at: when SQS took it.
         received_at: when it was received this time.
         receives: how often it was received, this time included.
-        receipt_handle: what it is deleted by.
-        attributes: its message attributes that are texts; EventBridge's dead letters say there why.
-        account: the queue's account.
-        region: the queue's region.
-        others: the other accounts whose events the queue carries, by the settings.
+        attributes: its string attributes; EventBridge's dead letters give their reason there.
+        account: the queue's.
+        region: the queue's.
+        others: other accounts whose events the queue carries, from the settings.
     """
 
     body: Annotated[str, SkipValidation]

@@ -1,10 +1,9 @@
-"""Who an instance is: the ids of workflows, and the instance within provider ids and ARNs.
+"""The identity of an instance: workflow ids, and the instance within provider ids and ARNs.
 
-To the engine an instance is a lifecycle like any other (`domain.identity.Key`): its namespace is account and region,
-its name EC2's id of it, and there is no uid, as ids of instances are never used again. The custom resource is not part
-of the workflow's id: events may come before the AWSMachine exists, and an AWSMachine may move to another management
-cluster. Instance ids are unique within AWS, but never matched without their account and region, since anyone who may
-send to the queue can name any id.
+An instance's lifecycle key (`domain.identity.Key`) has account and region as namespace, EC2's id as name, and no uid,
+as EC2 never reuses ids. It does not name the custom resource: events may precede the AWSMachine, which may also move to
+another management cluster. Ids are matched only with their account and region, since anyone who may send to the queue
+can name any id.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ _PROVIDER_ID = re.compile(r"[^:]+://.*[^/]")
 
 
 class _RegionalKey(Model):
-    """What an account has in a region, and the lifecycle of it."""
-
     account: str
     region: str
 
@@ -34,7 +31,6 @@ class _RegionalKey(Model):
 
     @property
     def workflow_id(self) -> str:
-        """The id of its one workflow."""
         return self.lifecycle.workflow_id
 
     @property
@@ -49,7 +45,6 @@ class _RegionalKey(Model):
 
     @classmethod
     def of(cls, lifecycle: Key) -> Self:
-        """What a lifecycle is of."""
         account, _, region = lifecycle.namespace.partition("/")
         return cls.model_validate({"account": account, "region": region, cls.named: lifecycle.name})
 
@@ -58,8 +53,6 @@ class _RegionalKey(Model):
 
 
 class InstanceKey(_RegionalKey):
-    """One EC2 instance."""
-
     instance_id: str
 
     workflow: ClassVar[str] = INSTANCE_WORKFLOW
@@ -67,8 +60,6 @@ class InstanceKey(_RegionalKey):
 
 
 class GroupKey(_RegionalKey):
-    """One Auto Scaling group."""
-
     group: str
 
     workflow: ClassVar[str] = GROUP_WORKFLOW

@@ -1,7 +1,7 @@
-"""An instance as its workflow holds it: the memory, what a look brings, and what a message adds.
+"""The world of one instance's decisions: its memory, what it observes, and what events add.
 
-Events are folded into the record when they are handed over; looks bring the objects of Kubernetes, AWS's answers its
-facts. What is decided from them is `instance.work_for_instance`, the same for the workflow, `plan` and `why`.
+Events are folded into the record when they are handed over; observing adds the objects of Kubernetes, AWS's answers the
+facts.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ class Emptying(Model):
 
 
 class InstanceMemory(Model):
-    """What a lifecycle knows that no look shows.
+    """What cannot be observed in the cluster.
 
     Attributes:
-        record: what events and answers have come to; None before the first.
-        facts: what AWS answered last.
+        record: None before the first event.
+        facts: AWS's last answer.
         timings: the hooks of its group, by name.
         recalled: whether an AWSMachine's or Node's annotation was read.
-        tags: its tags in EC2 that policies name; None until EC2 was asked for them.
-        turn: what was said when its turn to be disrupted was asked for last.
-        node: its Node, where no Machine names it and it was looked for.
-        left_with: the policy of its Node in Perdure's own cluster, if that was deleted while lifecycle actions wait.
-        asked: the replacement of its Machine, from asking for it to its end: the cache may not show its mark yet.
-        unreplaced: its Machine, once that cannot be replaced before it is deleted.
+        tags: its tags in EC2 that policies name; None until EC2 was asked.
+        turn: the last answer of the disruption budget.
+        node: its Node, if no Machine names it and it was searched for.
+        left_with: the policy of its deleted Node in Perdure's own cluster, while lifecycle actions wait.
+        asked: the requested replacement of its Machine: the cache may not show the mark yet.
+        unreplaced: its Machine, if that cannot be replaced before it is deleted.
         emptying: the drain of its Node, once something delays it.
     """
 
@@ -90,17 +90,14 @@ class InstanceWorld(World):
     """Everything that one decision about an instance sees.
 
     Attributes:
-        machine: its AWSMachine, with the labels as they are now.
-        pool: its AWSMachinePool.
         owner: its Machine.
-        own_node: its Node in Perdure's own cluster, where neither AWSMachine nor pool names it and Nodes are served.
-        replacement: the replacement that was asked for before that is deleted, as marked.
-        policy: what is wanted.
-        tag_keys: the tags that this depends on.
-        chosen_by: the tags that it was chosen by, as `known.tags`.
-        observing: whether nothing is to be written anywhere.
+        own_node: its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names it.
+        replacement: the requested replacement of its Machine, from the MachineDeployment's mark.
+        tag_keys: the tags that the policy's selection depends on.
+        chosen_by: the tags by which the policy was selected, as `known.tags`.
+        observing: whether nothing may be written.
         may_appear: whether there are AWSMachines without an instance yet.
-        account_known: whether the machine's cluster says that the machine is of this account.
+        account_known: whether the machine's cluster confirms the account.
     """
 
     known: InstanceMemory = InstanceMemory()
@@ -130,17 +127,14 @@ class InstanceWorld(World):
 
     @property
     def facts(self) -> Facts | None:
-        """What AWS answered last."""
         return self.known.facts
 
     @property
     def timings(self) -> dict[str, HookTiming]:
-        """The hooks of its group, by name."""
         return self.known.timings
 
     @property
     def tags(self) -> dict[str, str | None] | None:
-        """Its tags in EC2, as far as policies name them."""
         return self.known.tags
 
     @property
@@ -155,7 +149,6 @@ class InstanceWorld(World):
 
     @property
     def turn(self) -> Turn | None:
-        """What was said when its turn to be disrupted was asked for last."""
         return self.known.turn
 
     @property
@@ -165,17 +158,16 @@ class InstanceWorld(World):
 
     @property
     def absence_counts(self) -> bool:
-        """Whether "EC2 does not know the instance" proves its end.
+        """Whether "EC2 does not know the instance" proves its end: only in the instance's own account.
 
-        It does only in the instance's own account, which EC2 shows by having known the instance there, or the cluster
-        by its identity, or the pool by its group. In any other account EC2 knows it never.
+        EC2 confirms the account by having known the instance there, the cluster by its identity, the pool by its group.
         """
         grouped = self.pool is not None and self.pool.group is not None
         return self.record.found or self.account_known or grouped
 
     @property
     def ask_at(self) -> datetime | None:
-        """When EC2 is to be asked; changes that events told are checked for many instances at once."""
+        """When EC2 is to be asked; the sweep checks reported changes for many instances at once."""
         return None if self.record.only_to_check else self.record.ask_at
 
     @property
@@ -216,10 +208,7 @@ class InstanceWorld(World):
 
     @property
     def managed(self) -> bool:
-        """True if the instance is somebody's.
-
-        The hooks of a Node that is deleted are completed all the same: Auto Scaling would wait for their time-out.
-        """
+        """Whether an object has the instance, or its Node was deleted while Auto Scaling waits for its hooks."""
         return self.labelled is not None or self.pool is not None or self._left
 
     @property
@@ -256,7 +245,7 @@ class InstanceWorld(World):
         return owner.key.path if owner else ""
 
     def recall(self, before: Self) -> Self:
-        """What was seen, with what is known; the annotation counts once, when it is seen first."""
+        """Add the memory to what was observed; the annotation is read only when it is first seen."""
         known = before.known
         if self.labelled is not None and not known.recalled and known.record is not None:
             record = recalled(known.record, self.labelled.metadata)
@@ -273,7 +262,6 @@ class InstanceWorld(World):
         return self if self.known.record else self.with_record(opened(InstanceKey.of(self.key), now))
 
     def with_record(self, record: InstanceRecord) -> Self:
-        """This world with another record."""
         return self.learn(record=record)
 
     def told(self, facts: Facts, timings: Mapping[str, HookTiming]) -> Self:
@@ -294,7 +282,7 @@ class InstanceWorld(World):
         return self.with_record(record), outcomes
 
     def taken(self, outcomes: Mapping[str, Outcome], *, looked: bool) -> Taken:
-        """What is said to whoever handed events over, once a look was made, or could not be made."""
+        """The answer to the sender of events; `looked` is False if the objects could not be read."""
         if not looked:
             return Taken(outcomes=dict.fromkeys(outcomes, Outcome.UNAVAILABLE))
         if not self.managed:

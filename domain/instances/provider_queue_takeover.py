@@ -1,10 +1,9 @@
-"""Compatibility with clusters that the AWS provider set up: a queue and a rule for each, by the provider's names.
+"""Compatibility with clusters that the AWS provider set up: a queue and a rule for each, under the provider's names.
 
-The names come from the Cluster, dots becoming dashes in the queue's alone, so that the clusters `a.b` and `a-b` have
-one queue; the provider's own poller looked them up by the name of the AWSCluster and found none where that differs.
-Taken over, the rule loses its list of instances (and with it the limit of 86) and hears all six states; its
-shape stays one that the provider can read and extend, should it be switched on again. Notices of Spot, Auto Scaling and
-Health come by the region's own rules (`event_topology.py`), which the provider has no counterpart of.
+Names derive from the Cluster's. Dots become dashes in the queue's alone, so the clusters `a.b` and `a-b` share a queue.
+After the takeover the rule has no list of instances (and no limit of 86) and matches all six states; its shape stays
+one that the provider can read and extend if it is switched on again. Notices of Spot, Auto Scaling and Health arrive by
+the region's own rules (`event_topology.py`).
 """
 
 from __future__ import annotations
@@ -23,19 +22,15 @@ _SID_PREFIX = "CAPAEvents_"
 
 
 class ClusterTopology(Model):
-    """A cluster's queue and rule."""
-
     queue: Queue
     rule: Rule
 
 
 def cluster_queue_name(cluster: str) -> str:
-    """The queue's name of a Cluster."""
     return f"{cluster.replace('.', '-')}{_QUEUE_SUFFIX}"
 
 
 def cluster_rule_name(cluster: str) -> str:
-    """The rule's name of a Cluster."""
     return f"{cluster}-ec2-rule"
 
 

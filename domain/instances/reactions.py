@@ -1,9 +1,9 @@
-"""What is done about an instance that is taken: one reaction at a time, and only what AWS bears out.
+"""The reaction to an instance that AWS takes: one at a time, and only for causes that AWS confirms.
 
-Of several causes the one with the strongest reaction comes first, then the most pressing. A drain that has begun
-goes on without asking again, unless only the machine's annotation tells of it. What AWS refutes is told and forgotten.
-A Node that we cordoned is used again once the reason for it is over and the instance runs; a replacement that was asked
-for is wanted no more then, nor once its Machine goes.
+Of several causes the one with the strongest reaction comes first, then the most urgent. A drain that has begun goes on
+without asking AWS again, unless only the machine's annotation mentions it. A refuted cause is reported once. When the
+cause is over and the instance runs, a Node that Perdure cordoned is uncordoned, and a requested replacement is
+withdrawn; the latter also once its Machine is deleted.
 """
 
 from __future__ import annotations

@@ -2,20 +2,17 @@
 
     replicas + 1, mark ──► annotate the Machine ──► Ready, or time is over ──► replicas - 1, unmark ──► delete it
 
-Cluster API replaces a Machine that is deleted only once it is gone. The mark, an annotation of the MachineDeployment,
-is written by the same patch as the replicas, so what was asked for is undone whatever becomes of the workflow. Replicas
-are lowered before the Machine is deleted: the annotation on it has the MachineSet delete that very one, also if Perdure
-dies in between. In the other order the MachineSet would make another Machine for it.
+Cluster API replaces a deleted Machine only once it is gone. The mark is an annotation of the MachineDeployment, written
+by the same patch as the replicas, so the request is undone even if the workflow is lost. Replicas are lowered before
+the Machine is deleted; in the other order the MachineSet would create another Machine. The annotation makes the
+MachineSet delete this Machine. If several are annotated, the one that goes is deleted first: a MachineSet prefers
+Machines that are being deleted.
 
-Where several Machines of a MachineDeployment are replaced, all of them are annotated, and the MachineSet could delete
-one that still waits. Then the Machine that goes is deleted first: a MachineSet counts one that is being deleted, and
-prefers it to all others.
-
-| replicas at the end | because | they are | the Machine |
+| replicas at the end | meaning | then replicas are | the Machine |
 |---|---|---|---|
-| as asked for | nobody else has changed them | lowered by one | is deleted |
-| fewer | somebody has lowered them: the MachineSet deletes the annotated Machine itself | left | is deleted |
-| more | somebody has raised them: the MachineSet makes another for the one that is deleted | left | is deleted |
+| as asked for | unchanged by others | lowered by one | is deleted |
+| fewer | lowered by others: the MachineSet deletes the annotated Machine itself | left | is deleted |
+| more | raised by others: the MachineSet creates another for the deleted one | left | is deleted |
 | any, and the cause is withdrawn | | lowered or left as above; the replacement is deleted first | stays |
 """
 
@@ -54,16 +51,13 @@ class UnreplaceableError(Exception):
 
 
 class Replaced(Model):
-    """A Machine for which a replacement was asked for.
+    """A Machine for which a replacement was requested.
 
     Attributes:
-        account: of its instance.
-        region: of its instance.
-        instance: EC2's id.
         name: the Machine's.
         uid: the Machine's.
-        at: when it was asked for.
-        raised: whether the replicas have one more because of it; not once somebody else has set them.
+        at: when it was requested.
+        raised: whether the replicas include one for it; no more once others have set them.
     """
 
     account: str
@@ -76,16 +70,14 @@ class Replaced(Model):
 
     @property
     def key(self) -> InstanceKey:
-        """Its instance."""
         return InstanceKey(account=self.account, region=self.region, instance_id=self.instance)
 
 
 class Mark(Model):
-    """What a MachineDeployment was asked for.
+    """The replacements that a MachineDeployment was asked for.
 
     Attributes:
-        replicas: how many it has without that.
-        machines: what is being replaced.
+        replicas: their number without the replacements.
         used: uids of replacements whose predecessor is deleted: each replaces one.
     """
 
@@ -99,7 +91,6 @@ class Mark(Model):
         return self.replicas + sum(each.raised for each in self.machines)
 
     def of(self, uid: str) -> Replaced | None:
-        """The entry of a Machine."""
         return next((each for each in self.machines if each.uid == uid), None)
 
     def seen(self, replicas: int) -> Self:
@@ -110,7 +101,6 @@ class Mark(Model):
         return self.model_copy(update={"replicas": replicas, "machines": machines})
 
     def begun(self, one: Replaced) -> Self:
-        """The mark with one more Machine."""
         return self.model_copy(update={"machines": (*self.machines, one)})
 
     def ended(self, uid: str, replacement: str = "") -> Self:
@@ -128,16 +118,14 @@ class Mark(Model):
 
 
 class Replacement(Model):
-    """How the replacement of an instance's Machine stands.
+    """The progress of an instance's Machine's replacement.
 
     Attributes:
-        deployment: the MachineDeployment that was asked, in the Machine's namespace.
-        namespace: of both.
+        namespace: of Machine and MachineDeployment.
         name: the Machine's.
         uid: the Machine's.
-        asked_at: when it was asked for.
         ready: the Machine that replaces it, once its Node is ready.
-        overridden: whether somebody has lowered the replicas since, so that none will come.
+        overridden: whether others have lowered the replicas since, so that no replacement will come.
     """
 
     deployment: str
@@ -181,20 +169,14 @@ def marked(annotations: Mapping[str, str]) -> tuple[Replaced, ...]:
 
 
 def deployment_of(machine: Machine) -> str:
-    """The name of a Machine's MachineDeployment, empty if it says none."""
     return machine.metadata.labels.get(DEPLOYMENT_LABEL, "")
 
 
 def check_replaceable(machine: Machine, machine_set: MachineSet | None, deployment: MachineDeployment | None) -> Mark:
     """The mark to which a Machine may be added.
 
-    Args:
-        machine: the Machine.
-        machine_set: its MachineSet.
-        deployment: the MachineDeployment of its label.
-
     Raises:
-        UnreplaceableError: its MachineDeployment is not to be scaled because of it.
+        UnreplaceableError: its MachineDeployment must not be scaled for it.
     """
     if machine_set is None or deployment is None or not _owned(machine, machine_set, deployment):
         raise UnreplaceableError(f"no MachineDeployment owns Machine {machine.metadata.name}")

@@ -50,12 +50,10 @@ class Place(Model):
 
     @property
     def dead_letters(self) -> str:
-        """The name of the queue's dead letters."""
         return f"{self.queue}{DEAD}"
 
     @property
     def where(self) -> tuple[str, str]:
-        """The account and region."""
         return self.account, self.region
 
     @property
@@ -86,12 +84,10 @@ def places(texts: Iterable[str]) -> tuple[Place, ...]:
 
 
 def with_queues(found: Iterable[Place]) -> tuple[Place, ...]:
-    """The places that have a queue of their own."""
     return tuple(place for place in found if not place.shares)
 
 
 def served(found: Sequence[Place]) -> frozenset[tuple[str, str]]:
-    """The accounts and regions of some places."""
     return frozenset(place.where for place in found)
 
 
@@ -114,7 +110,6 @@ def place_of(text: str) -> Place:
 
 
 def _parts(text: str, path: str) -> tuple[str, str, str]:
-    """Account, region and queue of `ACCOUNT/REGION[/QUEUE]`."""
     account, _, rest = path.partition("/")
     region, _, queue = rest.partition("/")
     found = (account, region, queue or PREFIX)
