@@ -150,13 +150,14 @@ async def test_what_cannot_wait_ends_the_hold() -> None:
     assert len(queue) == 0
 
 
-async def test_a_burst_for_one_key_is_one_wake_at_once_and_one_after_its_rest() -> None:
+async def test_a_burst_for_one_key_is_one_wake_at_once_and_one_after_its_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("starters.watch.wake_queue.REST", 2.0)
     temporal = Temporal()
     queue = WakeQueue(temporal.wake)
     async with draining(queue):
         for _ in range(20):
             queue.put(key("a"))
-            await asyncio.sleep(REST / 100)
+            await asyncio.sleep(0.001)
         assert temporal.woken == {"a": 1}
         assert len(queue) == 1, "a checkpoint must not leave it out"
         await asyncio.wait_for(queue.acknowledged(), 5)
