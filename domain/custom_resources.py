@@ -41,18 +41,18 @@ def custom_resources() -> tuple[type[CustomResource], ...]:
 class Belonging(NamedTuple):
     """The objects (`Kind/namespace/name`) that an object depends on; both are empty if it cannot be read.
 
-    `carrier` is the object whose workflow does the work for this one; empty if it has its own. `owner` is the object
+    `delegate` is the object whose workflow does the work for this one; empty if it has its own. `owner` is the object
     that this one exists for.
     """
 
-    carrier: str = ""
+    delegate: str = ""
     owner: str = ""
 
 
 def belonging_of(kind: Kind, obj: Mapping[str, object]) -> Belonging:
     model = next((model for model in custom_resources() if model.kind_of.name == kind.name), None)
     read_as = read(model, obj) if model is not None else None
-    return Belonging(read_as.carrier, read_as.owner) if isinstance(read_as, CustomResource) else Belonging()
+    return Belonging(read_as.delegate, read_as.owner) if isinstance(read_as, CustomResource) else Belonging()
 
 
 def all_crds(domain: str, *, selectable_fields: bool = True) -> list[Document]:

@@ -105,7 +105,7 @@ def all_areas() -> tuple[str, ...]:
 
 
 @cache
-def standing(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
+def objectless(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
     """The keys of a kind's lifecycles without a custom resource, from the areas' `STANDING`.
 
     A lifecycle that exists once per OPERATOR_DOMAIN has the placeholder as its name there.
@@ -118,9 +118,9 @@ def standing(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
     )
 
 
-def standing_in(areas: Collection[str], cluster: str, domain: str) -> list[Key]:
+def objectless_in(areas: Collection[str], cluster: str, domain: str) -> list[Key]:
     kinds = [kind.name for kind in all_kinds().values() if kind.area in areas]
-    return [key for kind in kinds for key in standing(kind, cluster, domain)]
+    return [key for kind in kinds for key in objectless(kind, cluster, domain)]
 
 
 def task_queue(plain: str, cluster: str) -> str:

@@ -134,14 +134,14 @@ class CustomResource(KubeModel):
         return Key(kind=self.kind_of.name, namespace=meta.namespace, name=meta.name, uid=meta.uid)
 
     @property
-    def carrier(self) -> str:
+    def delegate(self) -> str:
         """The object (`Kind/namespace/name`) whose workflow does the work for this one; empty if it has its own."""
         return ""
 
     @property
     def owner(self) -> str:
         """The object (`Kind/namespace/name`) that this one exists for; empty if none."""
-        return self.carrier
+        return self.delegate
 
     @property
     def outside(self) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ async def of_queues(client: Client, queues: Iterable[tuple[str, str]], now: date
     return [each for each in found if each is not None]
 
 
-async def of_standing(client: Client, keys: Iterable[Key], now: datetime) -> list[Backlog]:
+async def of_objectless(client: Client, keys: Iterable[Key], now: datetime) -> list[Backlog]:
     """What lifecycles without an object wait for, and which of them are late themselves; raises RPCError."""
     return [backlog for key in keys for backlog in await _of_one(client, key, now)]
 

@@ -27,7 +27,7 @@ from activities.clients import Clients
 from activities.kube import KubeActivities
 from domain.areas import installed
 from domain.decision import Queue
-from domain.identity import standing_in, task_queue
+from domain.identity import objectless_in, task_queue
 from engine import slots
 from engine.health import Health, serve
 from engine.kube import KubeApi
@@ -95,7 +95,7 @@ async def run_worker(
         await stack.enter_async_context(api_server_reached(own, kube, PROCESS))
         stage[:] = ["preparing"]
         chosen = only or served_areas(settings)
-        await take_over(client, standing_in(chosen, settings.cluster, settings.claims_domain))
+        await take_over(client, objectless_in(chosen, settings.cluster, settings.claims_domain))
         await stack.enter_async_context(pauses_followed(kube, settings, own))
         workers += await _workers(settings, client, kube, chosen, stack)
         for worker in workers:

@@ -27,7 +27,7 @@ from domain.accounts.account_validation import (
     Check,
     PassValidation,
     Sighted,
-    ValidationKnown,
+    ValidationMemory,
     ValidationWorld,
     all_due,
     chosen,
@@ -115,11 +115,11 @@ class ValidationActivities(Activities):
         if Check.REMOVAL in run.checks:
             for account in filter(removable, accounts):
                 await self._remove(run, account)
-        standing = [account for account in accounts if settled(account)]
+        in_use = [account for account in accounts if settled(account)]
         if Check.PLACE in run.checks:
-            await self._place(run, standing)
+            await self._place(run, in_use)
         if Check.TAGS in run.checks:
-            for account in standing:
+            for account in in_use:
                 await self._tag(run, account)
         if Check.QUOTAS in run.checks:
             for account in accounts:
@@ -252,7 +252,7 @@ def _written_at(item: JsonObject) -> datetime | None:
 
 
 def _world(
-    look: PassValidation, known: ValidationKnown, why: str, due: datetime | None, *, hold: str = ""
+    look: PassValidation, known: ValidationMemory, why: str, due: datetime | None, *, hold: str = ""
 ) -> ValidationWorld:
     decision = swept(why, due, over="accounts")
     return ValidationWorld(key=look.key, hold=hold, known=known, decision=decision, rest=REST, gather=GATHER)

@@ -22,7 +22,7 @@ from domain.accounts.actions.account_cleanup import CleanGlobal, CleanRegion
 from domain.accounts.actions.iam_identities import RotateKeys
 from domain.accounts.constants import FINALIZER
 from domain.accounts.observed import entering
-from domain.accounts.organization import OrganizationKnown
+from domain.accounts.organization import OrganizationMemory
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
 from domain.resource import Condition, condition_of, parse_timestamp
@@ -118,7 +118,7 @@ def account_closed() -> None:
     _CLOSED.inc()
 
 
-def organization_seen(known: OrganizationKnown, sweep: timedelta) -> None:
+def organization_seen(known: OrganizationMemory, sweep: timedelta) -> None:
     """Export the organization's count until a newer one is certain; `sweep` is the longest interval between two
     counts.
     """

@@ -13,7 +13,7 @@ from activities.activity_class import Activities
 from domain.accounts.actions.opt_in_regions import AskToOptIn
 from domain.accounts.config import OperatorConfig
 from domain.accounts.opt_in_permits import permits
-from domain.accounts.organization import OrganizationKnown
+from domain.accounts.organization import OrganizationMemory
 from domain.accounts.passes import OptInPermit
 from domain.accounts.resources import Account
 from engine.clock import now
@@ -33,13 +33,13 @@ class OptInActivities(Activities):
 
 async def give_permits(
     read: Reader,
-    known: OrganizationKnown,
+    known: OrganizationMemory,
     accounts: Iterable[Account],
     config: OperatorConfig,
     client: Client,
     *,
     tells: bool,
-) -> OrganizationKnown:
+) -> OrganizationMemory:
     """Grant permits and signal their Accounts, again until one has begun: the signal may be lost."""
     everyone = tuple(accounts)
     protected = {*config.payer_account_ids, *read.settings.accounts_protected}

@@ -21,7 +21,7 @@ from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.creation_permits import Verdicts, adopted, judge, room_ages, scarce, swept, unborn, wants_account
 from domain.accounts.opt_in_permits import permits_age
-from domain.accounts.organization import Budget, OrganizationKnown
+from domain.accounts.organization import Budget, OrganizationMemory
 from domain.accounts.passes import (
     CaseResolved,
     EnsureUnits,
@@ -90,7 +90,7 @@ class OrganizationActivities(Activities):
 
     # --- permits and room ---
 
-    async def _count(self, known: OrganizationKnown, seen: Mapping[str, str], *, tells: bool) -> OrganizationKnown:
+    async def _count(self, known: OrganizationMemory, seen: Mapping[str, str], *, tells: bool) -> OrganizationMemory:
         accounts = await self._read.accounts(seen)
         # Where the limit decides something it is read again: here, and before a permit is given.
         near = known.room is None or known.room.limit is None or known.room.free <= 0
@@ -108,8 +108,8 @@ class OrganizationActivities(Activities):
         return await self._judge(known, accounts, config, tells=tells)
 
     async def _judge(
-        self, known: OrganizationKnown, accounts: Sequence[Account], config: OperatorConfig, *, tells: bool
-    ) -> OrganizationKnown:
+        self, known: OrganizationMemory, accounts: Sequence[Account], config: OperatorConfig, *, tells: bool
+    ) -> OrganizationMemory:
         settings, moment = self._read.settings, now()
         wanting = [account for account in accounts if wants_account(account)]
         budget = Budget(number=settings.accounts_create_budget)
@@ -141,7 +141,7 @@ class OrganizationActivities(Activities):
 
     async def _verdicts(
         self,
-        known: OrganizationKnown,
+        known: OrganizationMemory,
         accounts: Sequence[Account],
         config: OperatorConfig,
         budget: Budget,
@@ -167,15 +167,15 @@ class OrganizationActivities(Activities):
         gives = found.granted.items() - known.granted.items()
         return verdicts(pools, await self._read.config()) if gives else found
 
-    def _count_is_due(self, known: OrganizationKnown) -> bool:
+    def _count_is_due(self, known: OrganizationMemory) -> bool:
         aged = room_ages(known, now()) or permits_age(known, now())
         return bool(known.wanting or known.opt_in_wanting) or aged or self._sweep_is_due(known)
 
-    def _sweep_is_due(self, known: OrganizationKnown) -> bool:
+    def _sweep_is_due(self, known: OrganizationMemory) -> bool:
         return known.counted_at is None or now() >= known.counted_at + self._sweep
 
     @staticmethod
-    def _moved(known: OrganizationKnown, config: OperatorConfig) -> bool:
+    def _moved(known: OrganizationMemory, config: OperatorConfig) -> bool:
         room = known.room
         return room is None or bool(known.granted) or room.limit != config.account_limit or room.budget <= 0
 
@@ -196,7 +196,7 @@ class OrganizationActivities(Activities):
 
     # --- support cases ---
 
-    async def _look_at_cases(self, known: OrganizationKnown, *, tells: bool) -> OrganizationKnown:
+    async def _look_at_cases(self, known: OrganizationMemory, *, tells: bool) -> OrganizationMemory:
         moment = now()
         cases, young, old = due_cases(known, self._read.settings.accounts_poll, moment)
         if not cases:
@@ -218,7 +218,7 @@ class OrganizationActivities(Activities):
 
     # --- the workflow's status ---
 
-    def _summary(self, known: OrganizationKnown) -> Decision:
+    def _summary(self, known: OrganizationMemory) -> Decision:
         settings, moment, room = self._read.settings, now(), known.room
         young, old = bool(known.young_cases), bool(known.old_cases)
         cases = next_case_look(known, young=young, old=old, case_poll=settings.accounts_poll, now=moment)
@@ -253,7 +253,7 @@ class OrganizationActivities(Activities):
         )
 
 
-def _busy(known: OrganizationKnown) -> bool:
+def _busy(known: OrganizationMemory) -> bool:
     return bool(known.wanting or known.young_cases)
 
 

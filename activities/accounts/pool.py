@@ -24,7 +24,7 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
 from domain.accounts.creation_permits import BUDGET_SINCE
 from domain.accounts.observed import ClaimWorld
-from domain.accounts.passes import PassPool, PoolKnown, PoolWorld
+from domain.accounts.passes import PassPool, PoolMemory, PoolWorld
 from domain.accounts.pool import (
     Binding,
     NewAccount,
@@ -89,7 +89,7 @@ class PoolActivities(Activities):
         acting = not hold and not look.dry_run
         known = look.memory
         if acting and retry_wanted(pool.metadata):
-            pool, known = await self._honour_retry(pool), PoolKnown(unborn=known.unborn, died=known.died)
+            pool, known = await self._honour_retry(pool), PoolMemory(unborn=known.unborn, died=known.died)
         view = await self._view(pool, known, look)
         decision = decide(view, now())
         conflicts = await self._act(view, decision) if acting else 0
@@ -98,7 +98,7 @@ class PoolActivities(Activities):
         return PoolWorld(
             key=key,
             hold=hold,
-            known=PoolKnown(
+            known=PoolMemory(
                 unborn=tuple(sorted({*unborn, *created})), deaths=view.deaths, bonds_seen=acting and not conflicts
             ),
             heard=known.died,
@@ -107,7 +107,7 @@ class PoolActivities(Activities):
             gather=MOVING_TOGETHER if moving(view, decision) else timedelta(0),
         )
 
-    async def _view(self, pool: AccountPool, known: PoolKnown, look: PassPool) -> PoolView:
+    async def _view(self, pool: AccountPool, known: PoolMemory, look: PassPool) -> PoolView:
         began, info = time.monotonic(), activity.info()
         # A previous attempt or run may have died between the two writes of a binding.
         thorough = info.attempt > 1 or not known.bonds_seen

@@ -38,7 +38,7 @@ from domain.claims.handle_reconciliation import (
     decide,
 )
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.passes import ObjectKnown, ObjectWorld, PassClaim, PassHandle
+from domain.claims.passes import ObjectMemory, ObjectWorld, PassClaim, PassHandle
 from domain.claims.provider_assignment import assign
 from domain.claims.write_backoff import rest_in
 from domain.decision import Decision
@@ -232,7 +232,7 @@ class Reconciliation(Activities):
         await record_events(action, self._writer.api)
 
 
-def known_after(world: HandleWorld, known: ObjectKnown) -> ObjectKnown:
+def known_after(world: HandleWorld, known: ObjectMemory) -> ObjectMemory:
     """The memory with the versions of claim and handle that the pass leaves."""
     objects = {RESOURCE_CLAIM.name: world.claim, RESOURCE_HANDLE.name: world.handle}
     versions = {kind: text_at(each, "metadata", "resourceVersion") for kind, each in objects.items()}

@@ -25,7 +25,7 @@ from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, with_metadata
 from domain.claims.marks import is_deleting
 from domain.claims.names import pool_handle_name
-from domain.claims.passes import ObjectKnown, ObjectWorld, PassPool, PoolWorld
+from domain.claims.passes import ObjectMemory, ObjectWorld, PassPool, PoolWorld
 from domain.claims.pool_plan import Scaling, pool_handle, rest, scaling_of, scaling_status
 from domain.claims.pool_replenishment import (
     DeleteHandle,
@@ -196,7 +196,7 @@ class PoolActivities(Activities):
             settled.handle, settled.plan, settled.faults, claimed=False, look_at=self._tools.next_look(settled, now())
         )
         return ObjectWorld(
-            key=key, decision=decision, known=known_after(settled, ObjectKnown(honoured=settled.plan.wish))
+            key=key, decision=decision, known=known_after(settled, ObjectMemory(honoured=settled.plan.wish))
         )
 
 

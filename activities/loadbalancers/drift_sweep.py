@@ -28,7 +28,7 @@ from domain.loadbalancers.cloud.drift_sweep import (
     to_be_compared,
 )
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
-from domain.loadbalancers.passes import SweepKnown, SweepProjects, SweptProjects
+from domain.loadbalancers.passes import SweepMemory, SweepProjects, SweptProjects
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.passes import swept
@@ -120,4 +120,4 @@ def _difference(each: Owner, cloud: ProjectCloud, owners: dict[tuple[str, str], 
 
 
 def _world(look: SweepProjects, why: str, due: datetime | None) -> SweptProjects:
-    return SweptProjects(key=look.key, known=SweepKnown(next_sweep=due), decision=swept(why, due, over="projects"))
+    return SweptProjects(key=look.key, known=SweepMemory(next_sweep=due), decision=swept(why, due, over="projects"))

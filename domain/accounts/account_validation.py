@@ -51,7 +51,7 @@ class Sighted(Model):
     written_at: datetime | None = None
 
 
-class ValidationKnown(Model):
+class ValidationMemory(Model):
     """Losing it costs one check of all accounts.
 
     `measure` is a digest of the configuration, `failed` are Accounts (namespace/name) with a failed correction.
@@ -64,7 +64,7 @@ class ValidationKnown(Model):
 
 
 class ValidationWorld(PassedWorld):
-    known: ValidationKnown = ValidationKnown()
+    known: ValidationMemory = ValidationMemory()
 
 
 class PassValidation(Action):
@@ -76,7 +76,7 @@ class PassValidation(Action):
     heartbeat: ClassVar[timedelta] = timedelta(minutes=1)
 
     key: Key
-    memory: ValidationKnown
+    memory: ValidationMemory
     dry_run: bool = False
 
 
@@ -97,11 +97,11 @@ def measure(config: OperatorConfig) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def all_due(known: ValidationKnown, config: OperatorConfig, interval: timedelta, now: datetime) -> bool:
+def all_due(known: ValidationMemory, config: OperatorConfig, interval: timedelta, now: datetime) -> bool:
     return known.swept_at is None or known.measure != measure(config) or now >= known.swept_at + interval
 
 
-def chosen(sighted: Iterable[Sighted], known: ValidationKnown, *, everything: bool) -> tuple[Account, ...]:
+def chosen(sighted: Iterable[Sighted], known: ValidationMemory, *, everything: bool) -> tuple[Account, ...]:
     since = known.looked_at
     return tuple(
         each.account
@@ -114,7 +114,7 @@ def chosen(sighted: Iterable[Sighted], known: ValidationKnown, *, everything: bo
     )
 
 
-def due_again(known: ValidationKnown, interval: timedelta) -> datetime | None:
+def due_again(known: ValidationMemory, interval: timedelta) -> datetime | None:
     if known.failed and known.looked_at:
         return known.looked_at + TRIED_AGAIN
     return known.swept_at + interval if known.swept_at else None

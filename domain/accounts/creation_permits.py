@@ -14,7 +14,7 @@ from types import MappingProxyType
 from domain.accounts.config import OperatorConfig
 from domain.accounts.naming import email_of
 from domain.accounts.observed import Permit, Verdict
-from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, OrganizationKnown
+from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, OrganizationMemory
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool, AccountState
 from domain.model import Model
@@ -37,7 +37,7 @@ class Verdicts(Model):
     passed: dict[str, str] = {}
 
 
-def room_ages(known: OrganizationKnown, now: datetime) -> bool:
+def room_ages(known: OrganizationMemory, now: datetime) -> bool:
     room = known.room
     freed = room is not None and room.budget <= 0 and room.budget_free_at is not None and room.budget_free_at <= now
     return freed or any(until <= now for until in known.granted.values())
@@ -192,7 +192,7 @@ def adopted(
 
 
 def swept(
-    known: OrganizationKnown,
+    known: OrganizationMemory,
     accounts: Iterable[Account],
     pools: Iterable[AccountPool],
     limit: int | None,
@@ -200,7 +200,7 @@ def swept(
     creating: Collection[str],
     budget: Budget,
     now: datetime,
-) -> OrganizationKnown:
+) -> OrganizationMemory:
     """The memory after a count of active and pending accounts, without any demand.
 
     The budget is that of the last full count, or all of it. Valid permits count as accounts.

@@ -107,7 +107,7 @@ class AreaWorld(ObjectWorld):
         return self.dev_mode and account.spec.aws_account_id == DEVELOPMENT_ACCOUNT and not account.customers
 
 
-class AccountKnown(Model):
+class AccountMemory(Model):
     """Losing it costs queries, never an object in AWS.
 
     `inherited`: the first observation found a lifecycle in progress, so first attempts must search, too.
@@ -145,7 +145,7 @@ class AccountWorld(AreaWorld):
     claim: AccountClaim | None = None
     email_domain: str = ""
     input_secret: InputSecret | None = None  # of a BYOC claim
-    known: AccountKnown = AccountKnown()
+    known: AccountMemory = AccountMemory()
 
     @property
     def owner(self) -> str:
@@ -231,7 +231,7 @@ class AccountWorld(AreaWorld):
         was, is_ = before.status.state, self.account.status.state
         ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}
         if ended or (before.failed and not self.account.failed):
-            return self.model_copy(update={"known": AccountKnown(inherited=True), "refusals": {}})
+            return self.model_copy(update={"known": AccountMemory(inherited=True), "refusals": {}})
         spec = self.account.spec
         served = is_ == AccountState.READY and (spec.iam_user_secret or spec.claim_link)
         return self.learn(
@@ -240,7 +240,7 @@ class AccountWorld(AreaWorld):
         )
 
 
-class ClaimKnown(Model):
+class ClaimMemory(Model):
     """Losing it costs repeated steps, never an object in AWS.
 
     `fulfilled` names the Account that was handed over before Ready.
@@ -279,7 +279,7 @@ class ClaimWorld(AreaWorld):
     input_secret: InputSecret | None = None  # of a BYOC claim; None if absent
     delivered: bool = False  # whether a BYOC claim's own Secret exists
     accesses: tuple[str, ...] = ()
-    known: ClaimKnown = ClaimKnown()
+    known: ClaimMemory = ClaimMemory()
 
     @property
     def held(self) -> Account | None:

@@ -13,7 +13,7 @@ from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import OPTING_IN_ACCOUNTS
 from domain.accounts.creation_permits import ordered
 from domain.accounts.opt_in_regions import is_opting_in, regions_of, wants_to_opt_in
-from domain.accounts.organization import OrganizationKnown, ReleasedPermits
+from domain.accounts.organization import OrganizationMemory, ReleasedPermits
 from domain.accounts.resources import Account, AccountState
 from domain.model import Model
 
@@ -73,5 +73,5 @@ def _is_ready(account: Account) -> bool:
     return account.status.state == AccountState.READY
 
 
-def permits_age(known: OrganizationKnown, now: datetime) -> bool:
+def permits_age(known: OrganizationMemory, now: datetime) -> bool:
     return any(until <= now for until in known.opt_in_granted.values())

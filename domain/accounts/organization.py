@@ -69,7 +69,7 @@ class ReleasedPermits(Model):
     at: dict[str, datetime] = {}
 
 
-class OrganizationKnown(Model):
+class OrganizationMemory(Model):
     granted: dict[str, datetime] = {}  # Account name -> expiry of its permit
     told: dict[str, str] = {}  # Account name -> last reported verdict
     room: Room | None = None

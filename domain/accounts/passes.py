@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from domain.accounts.observed import AccountWorld, ClaimWorld
-from domain.accounts.organization import OrganizationKnown
+from domain.accounts.organization import OrganizationMemory
 from domain.accounts.pool import FailedAccounts, Room
 from domain.decision import Action, Decision, Queue, World
 from domain.identity import Key
@@ -46,7 +46,7 @@ class ObserveClaim(Look):
     dry_run: bool = False
 
 
-class PoolKnown(Model):
+class PoolMemory(Model):
     """Attributes:
     unborn: members without an AWS account in the last pass.
     died: members reported as failed since the last pass.
@@ -60,12 +60,12 @@ class PoolKnown(Model):
 
 
 class PoolWorld(PassedWorld):
-    known: PoolKnown = PoolKnown()
+    known: PoolMemory = PoolMemory()
     heard: tuple[str, ...] = ()  # failed members that the pass has handled
 
     def recall(self, before: World) -> PoolWorld:
         """Keep members that failed during the pass."""
-        told = before.known.died if isinstance(before.known, PoolKnown) else ()
+        told = before.known.died if isinstance(before.known, PoolMemory) else ()
         died = tuple(name for name in told if name not in self.heard)
         known = self.known.model_copy(update={"died": died})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
@@ -78,7 +78,7 @@ class PassPool(Action):
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
 
     key: Key
-    memory: PoolKnown
+    memory: PoolMemory
     seen: dict[str, str] = {}
     dry_run: bool = False
 
@@ -88,11 +88,11 @@ class PassPool(Action):
 
 
 class OrganizationWorld(PassedWorld):
-    known: OrganizationKnown = OrganizationKnown()
+    known: OrganizationMemory = OrganizationMemory()
 
     def recall(self, before: World) -> OrganizationWorld:
         """Keeps the current units, which updates may have changed during the pass."""
-        units = before.known.units if isinstance(before.known, OrganizationKnown) else {}
+        units = before.known.units if isinstance(before.known, OrganizationMemory) else {}
         known = self.known.model_copy(update={"units": units})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
 
@@ -106,7 +106,7 @@ class PassOrganization(Action):
     heartbeat: ClassVar[timedelta] = timedelta(seconds=30)
 
     key: Key
-    memory: OrganizationKnown
+    memory: OrganizationMemory
     seen: dict[str, str] = {}
     woken: bool = True  # False: only the deadline has come
     dry_run: bool = False

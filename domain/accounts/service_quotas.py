@@ -64,10 +64,10 @@ def raising(world: AccountWorld, *, through_denial: bool = False) -> Raising:
         if known.regions is None and account.spec.regional_service_quotas:
             return Raising(status=status, actions=(list_regions(world),), open=("of all regions",))
         status = expanded(account.spec, status, known.regions or (), config)
-    standing = quotas_of(status)
-    denied = _named(standing, {DENIED})
-    actions = () if denied and not through_denial else batches(world, standing)
-    return Raising(status=status, actions=actions, open=_named(standing, OPEN), denied=denied)
+    current = quotas_of(status)
+    denied = _named(current, {DENIED})
+    actions = () if denied and not through_denial else batches(world, current)
+    return Raising(status=status, actions=actions, open=_named(current, OPEN), denied=denied)
 
 
 def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], config: OperatorConfig) -> AccountStatus:
@@ -120,15 +120,15 @@ def scrubbed(status: AccountStatus, config: OperatorConfig) -> AccountStatus:
     return status if len(kept) == len(quotas) else with_quotas(status, kept)
 
 
-def batches(world: AccountWorld, standing: Quotas) -> tuple[RaiseQuotas, ...]:
+def batches(world: AccountWorld, current: Quotas) -> tuple[RaiseQuotas, ...]:
     """One action per region with requests, including as many new ones as AWS allows."""
     account, config = world.account, world.config
-    asked = _vcpus_beside(world, standing)
-    counts = [q.status for codes in standing.values() for q in codes.values()]
+    asked = _vcpus_beside(world, current)
+    counts = [q.status for codes in current.values() for q in codes.values()]
     room = QUOTA_REQUESTS - counts.count(IN_PROGRESS) - len(asked)
     opt_in = {*config.opt_in_regions, *account.status.opt_in_regions}
     actions: list[RaiseQuotas] = []
-    for region, codes in {**standing, **{name: {} for name in asked if name not in standing}}.items():
+    for region, codes in {**current, **{name: {} for name in asked if name not in current}}.items():
         under_way = {code: quota for code, quota in codes.items() if quota.status == IN_PROGRESS}
         most = QUOTA_REQUESTS_OF_OPT_IN_REGION if region in opt_in else QUOTA_REQUESTS
         places = max(0, min(room, most - len(under_way) - (region in asked)))
@@ -139,12 +139,12 @@ def batches(world: AccountWorld, standing: Quotas) -> tuple[RaiseQuotas, ...]:
     return tuple(actions)
 
 
-def _vcpus_beside(world: AccountWorld, standing: Quotas) -> tuple[str, ...]:
+def _vcpus_beside(world: AccountWorld, current: Quotas) -> tuple[str, ...]:
     """Regions with a vCPU request that is not for one of the account's own quotas."""
     return tuple(
         region
         for region in world.known.vcpus_asked
-        if (quota := standing.get(region, {}).get(VCPUS)) is None or quota.status != IN_PROGRESS
+        if (quota := current.get(region, {}).get(VCPUS)) is None or quota.status != IN_PROGRESS
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from domain.accounts.organization import OrganizationKnown
+from domain.accounts.organization import OrganizationMemory
 from domain.accounts.resources import Account, AccountState
 from domain.decision import earliest
 from domain.identity import Key
@@ -39,7 +39,7 @@ def youngest_case(cases: Mapping[str, Account]) -> datetime | None:
 
 
 def next_case_look(
-    known: OrganizationKnown, *, young: bool, old: bool, case_poll: timedelta, now: datetime
+    known: OrganizationMemory, *, young: bool, old: bool, case_poll: timedelta, now: datetime
 ) -> datetime | None:
     young_at = _next_young_look(known, case_poll, now) if young else None
     old_poll = max(OLD_CASE_POLL, case_poll)
@@ -47,7 +47,7 @@ def next_case_look(
     return earliest([young_at, old_at])
 
 
-def _next_young_look(known: OrganizationKnown, case_poll: timedelta, now: datetime) -> datetime:
+def _next_young_look(known: OrganizationMemory, case_poll: timedelta, now: datetime) -> datetime:
     """AWS Support answers within seconds or after minutes, so queries are frequent while a case is new."""
     opened = known.youngest_case_at
     age = now - opened if opened else case_poll / CASE_PAUSE_BY_AGE
@@ -58,7 +58,7 @@ def _next_young_look(known: OrganizationKnown, case_poll: timedelta, now: dateti
     return max(look, opened + min(FIRST_CASE_LOOK, case_poll)) if opened else look
 
 
-def due_cases(known: OrganizationKnown, case_poll: timedelta, now: datetime) -> tuple[dict[str, Key], bool, bool]:
+def due_cases(known: OrganizationMemory, case_poll: timedelta, now: datetime) -> tuple[dict[str, Key], bool, bool]:
     """The cases to query now, and whether these are the young ones and the old ones."""
     young_at = next_case_look(known, young=bool(known.young_cases), old=False, case_poll=case_poll, now=now)
     old_at = next_case_look(known, young=False, old=bool(known.old_cases), case_poll=case_poll, now=now)

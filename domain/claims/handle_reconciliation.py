@@ -27,7 +27,7 @@ from domain.claims.evaluator_interface import Fault, HandlePlan, HandleQuestion,
 from domain.claims.faults import each_once, summed
 from domain.claims.finalizers import in_hand
 from domain.claims.json_objects import GivenObject, JsonObject, object_at, objects_at, text_at, with_metadata, with_spec
-from domain.claims.passes import Cadence, ObjectKnown
+from domain.claims.passes import Cadence, ObjectMemory
 from domain.claims.references import key_of
 from domain.claims.stalled_condition import with_handles_stalled, with_stalled
 from domain.claims.timestamps import end_of_handle, passed
@@ -75,7 +75,7 @@ class HandleWorld(ObjectsWorld):
         cadence: when its lifecycle evaluates again by itself.
     """
 
-    known: ObjectKnown = ObjectKnown()
+    known: ObjectMemory = ObjectMemory()
     question: Annotated[HandleQuestion, SkipValidation]
     states_known: bool = False
     read: bool = False
@@ -138,9 +138,9 @@ class HandleWorld(ObjectsWorld):
         return each_once((*self.plan.faults, *self.unevaluated, *self.failed.values(), *refused))
 
     @property
-    def memory(self) -> ObjectKnown:
+    def memory(self) -> ObjectMemory:
         struggle = reverted_writes(self.known.struggle, self.changed, self.question.now)
-        return ObjectKnown(honoured=self.plan.wish, struggle=struggle)
+        return ObjectMemory(honoured=self.plan.wish, struggle=struggle)
 
     def stored(self, kind: str, obj: JsonObject) -> HandleWorld:
         field = "handle" if kind == RESOURCE_HANDLE.name else "claim"

@@ -38,7 +38,7 @@ class Cadence(Model):
         return now + (min(interval, self.faulty) if faulty else interval)
 
 
-class _Known(Model):
+class _Memory(Model):
     """Attributes:
     wrote: by kind, the version that the last pass left. The next one may be another worker's, and has to see it.
     """
@@ -49,7 +49,7 @@ class _Known(Model):
         return self.model_copy(update={"wrote": dict(versions)})
 
 
-class ObjectKnown(_Known):
+class ObjectMemory(_Memory):
     """The last settled wish, and repeated changes by others. Losing it costs a pass."""
 
     honoured: Wish | None = None
@@ -63,7 +63,7 @@ class ObjectWorld(PassedWorld):
     that a claim has asked for.
     """
 
-    known: ObjectKnown = ObjectKnown()
+    known: ObjectMemory = ObjectMemory()
     at: datetime | None = None
 
     def recall(self, before: World) -> ObjectWorld:
@@ -78,17 +78,17 @@ class ObjectWorld(PassedWorld):
         return self if stale and self.decision.phase != BINDING else told.recall(self.model_copy(update={"at": None}))
 
 
-class PoolKnown(_Known):
+class PoolMemory(_Memory):
     """The last deletion of unhealthy handles. Losing it costs a handle."""
 
     gave_up: datetime | None = None
 
 
 class PoolWorld(PassedWorld):
-    known: PoolKnown = PoolKnown()
+    known: PoolMemory = PoolMemory()
 
 
-class BinderKnown(Model):
+class BinderMemory(Model):
     """Claims that have asked and were not answered yet."""
 
     asked: tuple[Key, ...] = ()
@@ -97,7 +97,7 @@ class BinderKnown(Model):
 class BinderWorld(PassedWorld):
     """`more`: the batch stopped before all claims were handled."""
 
-    known: BinderKnown = BinderKnown()
+    known: BinderMemory = BinderMemory()
     more: bool = False
 
     def recall(self, before: World) -> BinderWorld:
@@ -111,7 +111,7 @@ class _Pass(Pass):
     queue: ClassVar[str] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
 
-    memory: _Known = _Known()
+    memory: _Memory = _Memory()
     seen: dict[str, str] = {}
 
     @property
@@ -123,7 +123,7 @@ class _Pass(Pass):
 class _ObjectPass(_Pass):
     result: ClassVar[type[Model] | None] = ObjectWorld
 
-    memory: ObjectKnown = ObjectKnown()
+    memory: ObjectMemory = ObjectMemory()
 
 
 class PassClaim(_ObjectPass):
@@ -141,7 +141,7 @@ class PassPool(_Pass):
     title: ClassVar[str] = "count the pool's handles, create missing and delete surplus ones, write the status"
     result: ClassVar[type[Model] | None] = PoolWorld
 
-    memory: PoolKnown = PoolKnown()
+    memory: PoolMemory = PoolMemory()
 
 
 class Asked(Model):

@@ -22,7 +22,7 @@ from domain.claims.evaluator_interface import Fault
 from domain.claims.finalizers import in_hand
 from domain.claims.json_objects import GivenObject, JsonObject, object_at
 from domain.claims.marks import is_deleting, is_left_alone
-from domain.claims.passes import ObjectWorld, PoolKnown
+from domain.claims.passes import ObjectWorld, PoolMemory
 from domain.claims.pool_plan import NewHandle, PoolHandle, PoolPlan, Scaling, plan, pool_status, wants_of
 from domain.claims.stalled_condition import with_stalled
 from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus, let_go
@@ -50,7 +50,7 @@ class Pool(ObjectsWorld):
     pace: how long unhealthy replacements are spared.
     """
 
-    known: PoolKnown = PoolKnown()
+    known: PoolMemory = PoolMemory()
     names: DomainNames = DomainNames(domain="")
     pool: GivenObject = {}
     handles: tuple[PoolHandle, ...] = ()
@@ -128,7 +128,7 @@ class DeleteHandle(OfPool):
 
     def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
         kept = tuple(handle for handle in world.handles if handle.name != self.name)
-        return world.model_copy(update={"handles": kept, "known": PoolKnown(gave_up=self.at)})
+        return world.model_copy(update={"handles": kept, "known": PoolMemory(gave_up=self.at)})
 
 
 class WriteScalings(OfPool):

@@ -42,8 +42,8 @@ def reverted_writes(before: RevertedWrites, made: Sequence[Operations], now: dat
     return RevertedWrites(changes=changes, times=before.times + 1 if changes == before.changes else 1, at=now)
 
 
-def rest_in(struggle: RevertedWrites, now: datetime, deadline: datetime | None) -> timedelta:
-    more = struggle.times - AT_ONCE
+def rest_in(reverted: RevertedWrites, now: datetime, deadline: datetime | None) -> timedelta:
+    more = reverted.times - AT_ONCE
     if more <= 0:
         return timedelta(0)
     rest = min(FIRST_REST * (1 << min(more - 1, 10)), LONGEST_REST)

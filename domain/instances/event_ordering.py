@@ -49,35 +49,35 @@ _PASSED_OVER = Placing(applies=False, ask=Ask.NO)
 _DOUBTFUL = Placing(applies=False, ask=Ask.NOW)
 
 
-def place(standing: LastState | None, event: InstanceEvent) -> Placing:
+def place(last: LastState | None, event: InstanceEvent) -> Placing:
     """Where a state event belongs among what is known."""
     state = event.state
     if state is None:
         return _PASSED_OVER
     if not event.timely and not state.final:
         # SQS's time is later than the event's by an unknown while, so that an old state would pass for a new one.
-        return _DOUBTFUL if standing is None or standing.state is not state else _PASSED_OVER
-    if standing is None:
+        return _DOUBTFUL if last is None or last.state is not state else _PASSED_OVER
+    if last is None:
         return _APPLIED
-    if standing.state.final:
-        return _after_final(standing, state, event.time)
-    if standing.asked:
-        return _after_answer(standing, state, event.time)
-    return _after_event(standing, state, event.time)
+    if last.state.final:
+        return _after_final(last, state, event.time)
+    if last.asked:
+        return _after_answer(last, state, event.time)
+    return _after_event(last, state, event.time)
 
 
-def _after_final(standing: LastState, state: InstanceState, time: datetime) -> Placing:
+def _after_final(last: LastState, state: InstanceState, time: datetime) -> Placing:
     if state.final:
-        later = (state.rank, time) > (standing.state.rank, standing.time)
-        return _APPLIED if later and not (standing.asked and state is standing.state) else _PASSED_OVER
-    return _DOUBTFUL if time > standing.time else _PASSED_OVER
+        later = (state.rank, time) > (last.state.rank, last.time)
+        return _APPLIED if later and not (last.asked and state is last.state) else _PASSED_OVER
+    return _DOUBTFUL if time > last.time else _PASSED_OVER
 
 
-def _after_answer(standing: LastState, state: InstanceState, time: datetime) -> Placing:
-    asked = standing.time.replace(microsecond=0)
+def _after_answer(last: LastState, state: InstanceState, time: datetime) -> Placing:
+    asked = last.time.replace(microsecond=0)
     if time > asked:
         return _APPLIED
-    if state is standing.state:
+    if state is last.state:
         return _PASSED_OVER
     if state.final:
         # EC2 has denied it since; that the event is true all the same would be worth another question.
@@ -85,10 +85,10 @@ def _after_answer(standing: LastState, state: InstanceState, time: datetime) -> 
     return _DOUBTFUL if asked - time <= _ANSWERS_LAG else _PASSED_OVER
 
 
-def _after_event(standing: LastState, state: InstanceState, time: datetime) -> Placing:
+def _after_event(last: LastState, state: InstanceState, time: datetime) -> Placing:
     if state.final:
-        return _APPLIED if time >= standing.time else _APPLIED_IN_DOUBT
-    later = (time, state.rank) > (standing.time, standing.state.rank)
-    if time == standing.time and state.up is not standing.state.up:
+        return _APPLIED if time >= last.time else _APPLIED_IN_DOUBT
+    later = (time, state.rank) > (last.time, last.state.rank)
+    if time == last.time and state.up is not last.state.up:
         return _APPLIED_IN_DOUBT if later else _DOUBTFUL
     return _APPLIED if later else _PASSED_OVER

@@ -28,8 +28,8 @@ from domain.instances.interruption_causes import (
     Cause,
     causes,
     end_of,
-    standing_interruptions,
-    standing_planned,
+    open_interruptions,
+    open_planned,
 )
 from domain.instances.interruption_policy import Reaction
 from domain.instances.labels import label_patch
@@ -192,7 +192,7 @@ def _questions(
 def _ran_on(record: InstanceRecord, now: datetime) -> bool:
     """True if the instance seems to have outlived a notice by so long that AWS does not take it: EC2 decides."""
     up = record.state is not None and record.state.up
-    notices = standing_interruptions(record)
+    notices = open_interruptions(record)
     return up and any(kind is not EventKind.REBALANCE and notice.outlived_at <= now for kind, notice in notices)
 
 
@@ -217,9 +217,9 @@ def _deadline(
     moments: list[datetime | None] = [world.ask_at, closing]
     for cause in found:
         moments += [cause.from_, cause.deadline, awaits_replacement(world, cause, now)]
-    for planned in standing_planned(record, now):
+    for planned in open_planned(record, now):
         moments.append(end_of(planned))
-    for kind, notice in standing_interruptions(record):
+    for kind, notice in open_interruptions(record):
         if kind is not EventKind.REBALANCE:
             moments.append(notice.outlived_at)
     if world.turn is not None and world.turn.why:

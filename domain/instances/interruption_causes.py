@@ -100,8 +100,8 @@ def causes(
 
 def interruption_label(record: InstanceRecord, now: datetime) -> str:
     """The value of the interruption label, empty for none."""
-    found = {_value(kind, notice) for kind, notice in standing_interruptions(record)}
-    effects = (effect_of(planned.notice.code) for planned in standing_planned(record, now))
+    found = {_value(kind, notice) for kind, notice in open_interruptions(record)}
+    effects = (effect_of(planned.notice.code) for planned in open_planned(record, now))
     return most_severe(found | {effect.value for effect in effects if effect is not None})
 
 
@@ -112,19 +112,19 @@ def most_severe(values: Collection[str]) -> str:
 
 def nearest_end(record: InstanceRecord, now: datetime) -> datetime | None:
     """When the instance is taken, as far as that is known."""
-    notices = (notice.deadline for kind, notice in standing_interruptions(record) if kind is not EventKind.REBALANCE)
-    starts = (planned.notice.start for planned in standing_planned(record, now))
+    notices = (notice.deadline for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE)
+    starts = (planned.notice.start for planned in open_planned(record, now))
     return earliest([*notices, *starts])
 
 
-def standing_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, Interruption]]:
+def open_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, Interruption]]:
     """The notices that are neither past nor refuted."""
     for kind, notice in sorted(record.interruptions.items()):
         if notice.key not in record.refuted_causes and not _past(record, kind, notice):
             yield kind, notice
 
 
-def standing_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
+def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
     """The scheduled events that are neither over nor withdrawn nor refuted.
 
     A stop and a start move an instance to other hardware: what was told before is past, unless it is told again.
@@ -138,7 +138,7 @@ def standing_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]
 
 def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -> tuple[str, ...]:
     """The names of the scheduled events that EC2 does not list a quarter of an hour after they were told."""
-    found = ((planned, effect_of(planned.notice.code)) for planned in standing_planned(record, now))
+    found = ((planned, effect_of(planned.notice.code)) for planned in open_planned(record, now))
     return tuple(
         scheduled_cause(planned.key, planned.notice)
         for planned, effect in found
@@ -173,7 +173,7 @@ def _value(kind: EventKind, notice: Interruption) -> str:
 
 
 def _spot(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime) -> Iterator[Cause]:
-    for kind, notice in standing_interruptions(record):
+    for kind, notice in open_interruptions(record):
         if kind is EventKind.SPOT:
             yield Cause(
                 name=notice.key,
@@ -190,7 +190,7 @@ def _spot(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, n
 
 
 def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime) -> Iterator[Cause]:
-    for planned in standing_planned(record, now):
+    for planned in open_planned(record, now):
         notice, effect = planned.notice, effect_of(planned.notice.code)
         if effect is None or (notice.start is None and not expedited(notice.code)):
             # A date that cannot be read is no reason to act, only to tell.

@@ -23,7 +23,7 @@ from domain.instances.constants import (
 from domain.instances.event_ordering import LastState
 from domain.instances.event_record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
 from domain.instances.events import EventKind, InstanceState, reckonable
-from domain.instances.interruption_causes import interruption_label, nearest_end, standing_interruptions
+from domain.instances.interruption_causes import interruption_label, nearest_end, open_interruptions
 from domain.instances.resources import AWSMachine, Node
 from domain.model import Model
 from domain.resource import ObjectMeta
@@ -121,7 +121,7 @@ def _story(record: InstanceRecord, now: datetime) -> Story:
         account=record.key.account,
         last=record.last,
         deadline=nearest_end(record, now),
-        interruptions=dict(standing_interruptions(record)),
+        interruptions=dict(open_interruptions(record)),
         cordoned=record.drain and record.drain.model_copy(update={"recalled": False}),
         hooks=_waiting(record, now),
     )

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from domain.instances.events import EventKind, InstanceState
-from domain.instances.interruption_causes import standing_interruptions, standing_planned
+from domain.instances.interruption_causes import open_interruptions, open_planned
 from domain.instances.observed import InstanceWorld
 
 
@@ -39,10 +39,10 @@ def phase_of(world: InstanceWorld, now: datetime) -> InstancePhase:
         return InstancePhase.HOOK_DRAINING
     if record.state in (InstanceState.STOPPING, InstanceState.STOPPED):
         return InstancePhase.STOPPED
-    if any(kind is not EventKind.REBALANCE for kind, _ in standing_interruptions(record)):
+    if any(kind is not EventKind.REBALANCE for kind, _ in open_interruptions(record)):
         return InstancePhase.INTERRUPTING
     if "launching" in hooks:
         return InstancePhase.LAUNCHING
-    if any(True for _ in standing_planned(record, now)):
+    if any(True for _ in open_planned(record, now)):
         return InstancePhase.MAINTENANCE_PLANNED
     return InstancePhase.LIVE if record.state is not None else InstancePhase.UNKNOWN

@@ -9,7 +9,7 @@ from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_rules
 from domain.loadbalancers.cloud.step_results import Brought, changed
 from domain.loadbalancers.cloud.steps import Look, Observe, Seen
-from domain.loadbalancers.cloud.world import LEAVING, CloudKnown, CloudWorld, Judged
+from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld, Judged
 from domain.loadbalancers.former_fields import migrated
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
@@ -18,7 +18,7 @@ from domain.schema import Document
 from domain.writes import JsonPatch, Patch, Written
 
 
-class BalancerKnown(CloudKnown):
+class BalancerMemory(CloudMemory):
     """Attributes:
     drops_conditions: the API server drops conditions, because the replaced operator's CRD is installed.
     released: the status says that no cloud object is left.
@@ -34,7 +34,7 @@ class BalancerWorld(CloudWorld):
     balancer: LoadBalancer = LoadBalancer()
     sets: tuple[LoadBalancerSet, ...] = ()
     cloud: LoadBalancerCloud | None = None
-    known: BalancerKnown = BalancerKnown()
+    known: BalancerMemory = BalancerMemory()
 
     @property
     def look(self) -> str:
@@ -67,7 +67,7 @@ class ObserveBalancer(Observe):
     title: ClassVar[str] = "read the load balancer and its sets"
     result: ClassVar[type[Model] | None] = BalancerWorld
 
-    memory: BalancerKnown = BalancerKnown()
+    memory: BalancerMemory = BalancerMemory()
 
 
 class SeenBalancer(Seen):

@@ -75,7 +75,7 @@ class Health(Model):
         watcher tracks them (`expires_at`) and wakes the set.
     """
 
-    standing: HealthState
+    state: HealthState
     ready: bool = False
     why: str = ""
     reported: bool = False
@@ -91,13 +91,13 @@ DEFAULT_TIMINGS = Timings()
 def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DEFAULT_TIMINGS) -> Health:
     conditions = reports_of(machine)
     if given_up := machine.metadata.annotations.get(GIVEN_UP_ANNOTATION):
-        return Health(standing=HealthState.CONDEMNED, why=given_up, reported=bool(conditions), hopeless=True)
+        return Health(state=HealthState.CONDEMNED, why=given_up, reported=bool(conditions), hopeless=True)
     fault = unmet(machine, now, timings.window, stable=False)
     doomed = _doomed(machine, now, timings)
     marked = marked_at(machine)
     ahead = [moment for moment in _turning_points(machine, timings) if moment and moment > now]
     base = Health(
-        standing=HealthState.READY if not fault else HealthState.RUNNING if conditions else HealthState.BOOTING,
+        state=HealthState.READY if not fault else HealthState.RUNNING if conditions else HealthState.BOOTING,
         ready=not fault,
         why=fault,
         reported=bool(conditions),
@@ -109,10 +109,10 @@ def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DE
     since = marked if marked is not None else now
     end = since + timings.grace
     if end <= now:
-        return base.model_copy(update={"standing": HealthState.CONDEMNED, "why": doomed, "next_change": None})
+        return base.model_copy(update={"state": HealthState.CONDEMNED, "why": doomed, "next_change": None})
     whole = _condition(machine, MARKED) is not None and MARKED_AT_ANNOTATION in machine.metadata.annotations
     mark = None if whole else since
-    return base.model_copy(update={"standing": HealthState.MARKED, "why": doomed, "mark": mark, "next_change": end})
+    return base.model_copy(update={"state": HealthState.MARKED, "why": doomed, "mark": mark, "next_change": end})
 
 
 def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, stable: bool) -> str:

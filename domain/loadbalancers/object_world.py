@@ -15,7 +15,7 @@ from domain.writes import JsonPatch, Patch
 OBSERVE_AGAIN = "observe again"
 
 
-class ObjectKnown(Model):
+class ObjectMemory(Model):
     """`version` is the resourceVersion of its last write; an older object is not observed again.
 
     `balancer_generation` is that of a Service's LoadBalancer when its last pass ended.
@@ -33,7 +33,7 @@ class ObjectWorld(object_world.ObjectWorld):
 
     left_to: str = ""
     again: datetime | None = None
-    known: ObjectKnown = ObjectKnown()
+    known: ObjectMemory = ObjectMemory()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         world = super().written(patch, resource_version, gone=gone)

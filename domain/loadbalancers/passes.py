@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from domain.decision import Action, Queue
 from domain.identity import Key
-from domain.loadbalancers.object_world import ObjectKnown
+from domain.loadbalancers.object_world import ObjectMemory
 from domain.model import Model
 from domain.passes import Pass, PassedWorld
 
@@ -16,7 +16,7 @@ RETRYABLE = frozenset({"Waiting", "Scaling"})
 
 
 class LoadBalancerWorld(PassedWorld):
-    known: ObjectKnown = ObjectKnown()
+    known: ObjectMemory = ObjectMemory()
 
 
 class _ObjectPass(Pass):
@@ -25,7 +25,7 @@ class _ObjectPass(Pass):
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
 
-    memory: ObjectKnown = ObjectKnown()
+    memory: ObjectMemory = ObjectMemory()
     seen: dict[str, str] = {}
 
 
@@ -39,12 +39,12 @@ class PassSet(_ObjectPass):
     title: ClassVar[str] = "count the set's machines, check their health, create and replace machines"
 
 
-class SweepKnown(Model):
+class SweepMemory(Model):
     next_sweep: datetime | None = None
 
 
 class SweptProjects(PassedWorld):
-    known: SweepKnown = SweepKnown()
+    known: SweepMemory = SweepMemory()
 
 
 class SweepProjects(Action):
@@ -56,5 +56,5 @@ class SweepProjects(Action):
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
 
     key: Key
-    memory: SweepKnown = SweepKnown()
+    memory: SweepMemory = SweepMemory()
     dry_run: bool = False

@@ -182,7 +182,7 @@ class _Ranks(Model):
 def _ranks(
     machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness], fleet: Fleet, now: datetime, timings: Timings
 ) -> _Ranks:
-    condemned = [each for each in alive if each.health.standing is HealthState.CONDEMNED]
+    condemned = [each for each in alive if each.health.state is HealthState.CONDEMNED]
     counted = tuple(each for each in alive if each not in condemned)
     useless = tuple(each for each in condemned if each.health.hopeless or not each.health.reported)
     former = tuple(each for each in condemned if each not in useless)

@@ -84,8 +84,8 @@ def _created(world: SetWorld, now: datetime) -> Iterator[Notice]:
 
 def _asks_fleet(world: SetWorld, now: datetime) -> bool:
     """The whole fleet matters only when a machine that has reported is to be replaced."""
-    standings = (health_of(each, now, world.timings) for each in world.machines if not each.metadata.deleting)
-    return any(each.standing is HealthState.CONDEMNED and each.reported for each in standings)
+    healths = (health_of(each, now, world.timings) for each in world.machines if not each.metadata.deleting)
+    return any(each.state is HealthState.CONDEMNED and each.reported for each in healths)
 
 
 def _lacking(world: SetWorld, now: datetime) -> str:

@@ -178,9 +178,9 @@ def _blocker(application: Application, account: DeveloperAccount, product: Produ
             of_product,
         ),
     )
-    for holds, standing, message, waits_for in checks:
+    for holds, state, message, waits_for in checks:
         if holds:
-            return Blocker(standing=standing, message=message, waits_for=waits_for)
+            return Blocker(state=state, message=message, waits_for=waits_for)
     return None
 
 
@@ -207,11 +207,11 @@ def _synced(
     if lacking is not None:
         return observed.blocked(lacking, now, fields)
     if not whole.done or observed.plans is None:
-        decision, standing = observed.attempted(whole, now, marked=False)
+        decision, refused = observed.attempted(whole, now, marked=False)
         if decision is not None:
             return decision
-        if standing:
-            return observed.as_refused(standing, now, {**fields, **_of(found)})
+        if refused:
+            return observed.as_refused(refused, now, {**fields, **_of(found)})
     if whole.missing:
         return observed.blocked(_without_plan(application, product), now, fields)
     fields = {**fields, **_of(found)}

@@ -105,11 +105,11 @@ def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...
     whole = _sync(observed, keys)
     taken = {slot for slot, each in observed.refusals.items() if slot.startswith("POST ") and TAKEN in each.message}
     whole = whole.model_copy(update={"writes": unless_refused(whole.writes, taken)})
-    decision, standing = observed.attempted(whole, now)
+    decision, refused = observed.attempted(whole, now)
     if decision is not None:
         return decision
-    if standing:
-        return observed.as_refused(standing, now)
+    if refused:
+        return observed.as_refused(refused, now)
     missing = {key: "" for key in (USER_KEY, APPLICATION_ID, APPLICATION_KEY) if key not in secret.there}
     id_ = found.item.application_id if found.item else ""
     noted = {**missing, **({APPLICATION_ID: id_} if id_ and id_ != secret.application_id else {})}

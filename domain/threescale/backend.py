@@ -95,16 +95,16 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
     if there is not None and there.system_name and there.system_name != backend.spec.system_name:
         return observed.blocked(_renaming(backend, there), now, fields)
     whole = sync_backend(backend.spec, found, known_id)
-    standing = blocking(whole, observed.refusals)
-    slots = held(standing, now)
+    refused = blocking(whole, observed.refusals)
+    slots = held(refused, now)
     sync = sync_backend(backend.spec, found, known_id, slots) if slots else whole
     decision = calls(sync, slots, *_mending(observed, before, wished, sync))
     if decision is not None:
         return decision
     if found.backend is not None:
         fields = {**fields, "backend_id": found.backend.id}
-    if standing:
-        return observed.as_refused(standing, now, {**fields, **_releasing(backend, before, wished, standing)})
+    if refused:
+        return observed.as_refused(refused, now, {**fields, **_releasing(backend, before, wished, refused)})
     if _mends(before, wished):
         wished = wished.model_copy(update={"mended": timestamp(now)})
     return observed.fine(now, fields, digests=wished)
@@ -122,11 +122,9 @@ def _mends(before: Digests, wished: Digests) -> bool:
     return before.gateway == wished.gateway and not before.synced
 
 
-def _releasing(
-    backend: Backend, before: Digests, wished: Digests, standing: Mapping[str, Refusal]
-) -> dict[str, object]:
+def _releasing(backend: Backend, before: Digests, wished: Digests, refused: Mapping[str, Refusal]) -> dict[str, object]:
     """If only metrics in use by gateways are left, make the products deploy without them, and again later."""
-    if not all(IN_USE in each.message for each in standing.values()):
+    if not all(IN_USE in each.message for each in refused.values()):
         return {}
     gateway = digest(wished.gateway, "lets go")
     return remembering(backend, before.model_copy(update={"synced": None, "gateway": gateway}))

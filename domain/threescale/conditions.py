@@ -72,13 +72,13 @@ class SyncState(StrEnum):
 
 
 class Situation(Model):
-    standing: SyncState
+    state: SyncState
     message: str = ""
 
 
 def conditions(kind: Kind, situation: Situation, before: Conditions, now: datetime) -> Conditions:
     """Unchanged conditions keep their transition time."""
-    true_ones = _true_types(kind, situation.standing)
+    true_ones = _true_types(kind, situation.state)
     shown = sorted({*TYPES[kind.name], *true_ones}, key=partial(_place, kind))
     known = {condition.type: condition for condition in before}
     return tuple(
@@ -98,7 +98,7 @@ def _place(kind: Kind, type_: str) -> tuple[bool, str]:
     return kind == APPLICATION and type_ != READY, type_
 
 
-def _true_types(kind: Kind, standing: SyncState) -> set[str]:
+def _true_types(kind: Kind, state: SyncState) -> set[str]:
     ready = SYNCED if SYNCED in TYPES[kind.name] else READY
     waits = {WAITING if kind == DEVELOPER_ACCOUNT else ORPHAN}
     return {
@@ -107,7 +107,7 @@ def _true_types(kind: Kind, standing: SyncState) -> set[str]:
         SyncState.INVALID: {INVALID} if kind.name in _INVALID_WITHOUT_FAILING else {INVALID, FAILED},
         SyncState.FAILED: {FAILED},
         SyncState.SYNCING: {IN_SYNC},
-    }[standing]
+    }[state]
 
 
 def _message(type_: str, kind: Kind, situation: Situation, true_ones: set[str]) -> str | None:

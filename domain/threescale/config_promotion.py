@@ -68,14 +68,14 @@ def _decided(observed: ObservedPromotion, product: Product, now: datetime) -> De
     if blocker is not None:
         return observed.blocked(blocker, now, fields)
     whole = sync_promotion(once, service_id, observed.found)
-    decision, standing = observed.attempted(whole, now)
+    decision, refused = observed.attempted(whole, now)
     if decision is not None:
         return decision
     newest = observed.found.newest
     fields["latest_staging_version"] = newest.get(SANDBOX) or None
     fields["latest_production_version"] = newest.get(PRODUCTION) or None
-    if standing:
-        return observed.as_refused(standing, now, fields)
+    if refused:
+        return observed.as_refused(refused, now, fields)
     if whole.missing:
         return observed.blocked(_nothing_deployed(once, product), now, fields)
     return observed.fine(now, fields, why="promoted")

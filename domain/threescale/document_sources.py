@@ -29,8 +29,8 @@ def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str]
         (body,) = data.values()
         return Text(body=body, version=version)
     fault = Fault(path=f"{path}.secretRef", value=name, detail=NOT_FOUND if data is None else NOT_ONE_KEY)
-    standing = SyncState.WAITING if data is None else SyncState.INVALID
-    return Text(blocker=Blocker(standing=standing, message=str(fault), waits_for=waits_for))
+    state = SyncState.WAITING if data is None else SyncState.INVALID
+    return Text(blocker=Blocker(state=state, message=str(fault), waits_for=waits_for))
 
 
 def text_at(body: str) -> Text:

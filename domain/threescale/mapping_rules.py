@@ -41,18 +41,18 @@ def edits(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> tuple[RuleEdit,
     kept = _pair(wanted, found)
     reused = set(kept.values())
     deletions = [RuleEdit(call="DELETE", id=each.id) for index, each in enumerate(found) if index not in reused]
-    standing = _in_order([(place, kept[place]) for place in sorted(kept)])
-    return (*deletions, *_placed(wanted, found, kept, standing))
+    in_place = _in_order([(place, kept[place]) for place in sorted(kept)])
+    return (*deletions, *_placed(wanted, found, kept, in_place))
 
 
 def _placed(
-    wanted: Sequence[Rule], found: Sequence[FoundRule], kept: dict[int, int], standing: set[int]
+    wanted: Sequence[Rule], found: Sequence[FoundRule], kept: dict[int, int], in_place: set[int]
 ) -> Iterator[RuleEdit]:
     # The list after each call, by wanted places.
     current = sorted(kept, key=lambda place: kept[place])
     for place, rule in enumerate(wanted):
         before = found[kept[place]] if place in kept else None
-        if place in standing:
+        if place in in_place:
             assert before is not None  # noqa: S101 - only what was found stands
             if before.rule != rule:
                 yield RuleEdit(call="PUT", id=before.id, rule=rule)
@@ -102,10 +102,10 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> set[int]:
         length = bisect_left(ends, index)
         ends[length : length + 1] = [index]
         runs.append(length)
-    standing: set[int] = set()
+    in_place: set[int] = set()
     wanted = len(ends) - 1
     for (place, _), length in zip(reversed(pairs), reversed(runs), strict=True):
         if length == wanted:
-            standing.add(place)
+            in_place.add(place)
             wanted -= 1
-    return standing
+    return in_place

@@ -94,24 +94,24 @@ _OUTCOMES = {
 
 
 class Blocker(Model):
-    standing: SyncState
+    state: SyncState
     message: str
     waits_for: tuple[str, ...] = ()
 
 
 def waiting(message: str, *waits_for: str) -> Blocker:
     """Something else must be created or removed first."""
-    return Blocker(standing=SyncState.WAITING, message=message, waits_for=waits_for)
+    return Blocker(state=SyncState.WAITING, message=message, waits_for=waits_for)
 
 
 def invalid(message: str, *waits_for: str) -> Blocker:
     """The spec, or an object that it references, is faulty."""
-    return Blocker(standing=SyncState.INVALID, message=message, waits_for=waits_for)
+    return Blocker(state=SyncState.INVALID, message=message, waits_for=waits_for)
 
 
 def failed(message: str, *waits_for: str) -> Blocker:
     """Something must be corrected outside the object."""
-    return Blocker(standing=SyncState.FAILED, message=message, waits_for=waits_for)
+    return Blocker(state=SyncState.FAILED, message=message, waits_for=waits_for)
 
 
 class Leaving(Model):
@@ -267,11 +267,11 @@ class Observed(World):
         until: datetime | None = None,
     ) -> Decision:
         """Without calls; an orphan is observed again with growing pauses."""
-        situation = Situation(standing=blocker.standing, message=blocker.message)
-        if blocker.standing is SyncState.WAITING:
+        situation = Situation(state=blocker.state, message=blocker.message)
+        if blocker.state is SyncState.WAITING:
             until = self.looked_at_again(_waits(self.resource.kind_of), now)
         return acts(
-            phase or _PHASES[blocker.standing],
+            phase or _PHASES[blocker.state],
             blocker.message,
             *self.shown(self.reported(situation, now, fields or {})),
             waits_for=blocker.waits_for,
@@ -288,7 +288,7 @@ class Observed(World):
         """The refusals determine the object's state until the first may be retried."""
         situation = situation_of(refusals.values())
         return acts(
-            phase or _PHASES[situation.standing],
+            phase or _PHASES[situation.state],
             situation.message,
             *self.shown(self.reported(situation, now, fields or {})),
             deadline=earliest([each.retry_at for each in refusals.values()]),
@@ -303,9 +303,9 @@ class Observed(World):
         fields: Mapping[str, object] | None = None,
     ) -> Decision:
         """A refused write to the cluster determines the object's state."""
-        standing = {each.slot: self.refusals[each.slot] for each in writes if each.slot in self.refusals}
-        if held(standing, now):
-            return self.as_refused(standing, now, fields)
+        refused = {each.slot: self.refusals[each.slot] for each in writes if each.slot in self.refusals}
+        if held(refused, now):
+            return self.as_refused(refused, now, fields)
         return acts(Phase.SYNCING, why, *writes)
 
     def fine(
@@ -322,7 +322,7 @@ class Observed(World):
             own_id = fields.get(OWN_IDS[resource.kind_of.name])
             patch = combined(begun_no_more(resource.metadata), identified(resource, own_id))
             fields = {**fields, **remembering(resource, digests)}
-        status = self.reported(Situation(standing=SyncState.FINE), now, fields)
+        status = self.reported(Situation(state=SyncState.FINE), now, fields)
         return acts(Phase.SYNCED, why, *self.patched(patch), *self.shown(status))
 
     def attempted(
@@ -332,18 +332,18 @@ class Observed(World):
 
         The creation of an entry without a mark is recorded first (`digests.py`).
         """
-        standing = blocking(sync, self.refusals)
-        slots = held(standing, now)
+        refused = blocking(sync, self.refusals)
+        slots = held(refused, now)
         writes = unless_refused(sync.writes, slots)
         creation = None if marked else next((each for each in writes if each.key), None)
         noted = creating(self.resource.metadata, creation.key, creation.others) if creation else {}
-        return calls(sync.model_copy(update={"writes": writes}), slots, *self.patched(noted)), standing
+        return calls(sync.model_copy(update={"writes": writes}), slots, *self.patched(noted)), refused
 
     def compared(self, sync: Sync, now: datetime, fields: Mapping[str, object], digests: Digests) -> Decision:
-        decision, standing = self.attempted(sync, now, marked=False)
+        decision, refused = self.attempted(sync, now, marked=False)
         if decision is not None:
             return decision
-        return self.as_refused(standing, now, fields) if standing else self.fine(now, fields, digests=digests)
+        return self.as_refused(refused, now, fields) if refused else self.fine(now, fields, digests=digests)
 
     def deprovision(self, leaving: Leaving, now: datetime) -> Decision:
         """No call is made for a retained object, if the tenant's Secret is gone, or if another object has the same
@@ -374,9 +374,9 @@ class Observed(World):
             sync = Sync(writes=(leaving.write,) if leaving.write else ())
         if sync.done:
             return self.released("nothing of it is left in 3scale", ())
-        standing = {slot: each for slot, each in blocking(sync, self.refusals).items() if each.retry_at > now}
-        if standing:
-            return self.as_refused(standing, now, phase=Phase.DELETING)
+        refused = {slot: each for slot, each in blocking(sync, self.refusals).items() if each.retry_at > now}
+        if refused:
+            return self.as_refused(refused, now, phase=Phase.DELETING)
         return acts(Phase.DELETING, "delete it from 3scale", *sync.reads, *sync.writes)
 
     def released(self, why: str, left: tuple[str, ...]) -> Decision:
@@ -446,7 +446,7 @@ def situation_of(refusals: Iterable[Refusal]) -> Situation:
     listed = sorted(refusals, key=lambda each: each.message)
     invalid = any(each.type is ErrorType.INVALID for each in listed)
     message = "; ".join(dict.fromkeys(each.message for each in listed))
-    return Situation(standing=SyncState.INVALID if invalid else SyncState.FAILED, message=message)
+    return Situation(state=SyncState.INVALID if invalid else SyncState.FAILED, message=message)
 
 
 def held(refusals: Mapping[str, Refusal], now: datetime) -> tuple[str, ...]:

@@ -136,11 +136,11 @@ def _decided(observed: ObservedOpenApi, now: datetime) -> Decision:
 
 def _fetched(observed: ObservedOpenApi, fields: dict[str, object], now: datetime) -> Decision:
     read = look_at(observed.resource.spec.openapi_ref)
-    decision, standing = observed.attempted(Sync(reads=(read,) if read else ()), now)
+    decision, refused = observed.attempted(Sync(reads=(read,) if read else ()), now)
     if decision is not None:
         return decision
-    if standing:
-        return observed.as_refused(standing, now, fields)
+    if refused:
+        return observed.as_refused(refused, now, fields)
     fault = Fault(path="spec.openapiRef", value=None, detail="needs secretRef or url")
     return observed.blocked(invalid(str(fault)), now, fields)
 
@@ -197,7 +197,7 @@ def _settled(observed: ObservedOpenApi, product: Product, fields: dict[str, obje
     if current and wrong is not None and _is_final(product):
         return observed.blocked(failed(f"Product {meta.name}: {wrong.message or 'failed'}", *waits_for), now, fields)
     message = f"Product {meta.name} is not synced yet"
-    return observed.blocked(Blocker(standing=SyncState.SYNCING, message=message, waits_for=waits_for), now, fields)
+    return observed.blocked(Blocker(state=SyncState.SYNCING, message=message, waits_for=waits_for), now, fields)
 
 
 def _is_final(product: Product) -> bool:
@@ -216,7 +216,7 @@ def _blocker(
     leaving = [each for each in (product, backend) if each is not None and each.metadata.deleting]
     if leaving:
         names = tuple(f"{each.kind_of.name}/{each.metadata.namespace}/{each.metadata.name}" for each in leaving)
-        return Blocker(standing=SyncState.SYNCING, message=f"{', '.join(names)} is being deleted", waits_for=names)
+        return Blocker(state=SyncState.SYNCING, message=f"{', '.join(names)} is being deleted", waits_for=names)
     faults = (*faults_of_product(generated.product), *faults_of_backend(generated.backend))
     return failed(message_of(faults)) if faults else None
 

@@ -129,8 +129,8 @@ def _without_secrets(observed: ObservedProduct, faults: tuple[Fault, ...]) -> Bl
     keys = secrets_of(product.spec, product.metadata.namespace)
     missing = [key for key in keys if key not in there]
     waits_for = tuple(dict.fromkeys(f"Secret/{key.namespace}/{key.name}" for key in missing or keys))
-    standing = SyncState.WAITING if missing else SyncState.INVALID
-    return Blocker(standing=standing, message=message_of(faults), waits_for=waits_for)
+    state = SyncState.WAITING if missing else SyncState.INVALID
+    return Blocker(state=state, message=message_of(faults), waits_for=waits_for)
 
 
 def _synced(
@@ -152,8 +152,8 @@ def _synced(
     wanted = Wanted(spec=spec, backends=ids, gateway=wished.gateway or "", promote=promote)
     found = observed.found.model_copy(update={"deployed": observed.found.deployed or before.gateway or ""})
     whole = sync_product(wanted, found, known_id)
-    standing = blocking(whole, observed.refusals)
-    slots = held(standing, now)
+    refused = blocking(whole, observed.refusals)
+    slots = held(refused, now)
     sync = sync_product(wanted, found, known_id, slots) if slots else whole
     decision = calls(sync, slots, *_forgetting(observed, before, wished, sync))
     if decision is not None:
@@ -162,8 +162,8 @@ def _synced(
         fields = {**fields, "product_id": found.service.id, "state": found.service.state or None}
     if found.configs.get(PRODUCTION):
         fields["latest_production_version"] = found.configs[PRODUCTION]
-    if standing:
-        return observed.as_refused(standing, now, fields)
+    if refused:
+        return observed.as_refused(refused, now, fields)
     if whole.missing:
         return observed.blocked(_missing(product, whole), now, fields)
     return observed.fine(now, fields, digests=wished)

@@ -209,9 +209,9 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
         yield Write(resource=Resource.USAGE, method="DELETE", path=f"{path}/{each.id}", id=each.id, about=about)
     moves = {each.id: usage_path(paths[id_]) for id_, each in there.items() if not same_path(paths[id_], each.path)}
     backend_of = {each.id: each.backend_id for each in there.values()}
-    standing = {each.id: each.path for each in there.values()}
+    current = {each.id: each.path for each in there.values()}
     # A unique temporary path, made of the usage's id.
-    for id_, to in in_turn(standing, moves, aside=_ASIDE, normalized=str.lower):
+    for id_, to in in_turn(current, moves, aside=_ASIDE, normalized=str.lower):
         fields: dict[str, Json] = {"path": to}
         about = f"backend {backend_of[id_]}"
         yield Write(resource=Resource.USAGE, method="PUT", path=f"{path}/{id_}", id=id_, fields=fields, about=about)

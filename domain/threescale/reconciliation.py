@@ -71,10 +71,10 @@ def _owned(world: Observed) -> Decision | None:
 
 def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
     """Whether the decision only waits after a first refusal, probably temporary, that the status does not show."""
-    standing = [each for each in world.refusals.values() if each.retry_at > now]
-    quiet = all(each.type in _PASSING and (each.attempts == 1 or _is_asked_for(each)) for each in standing)
+    refused = [each for each in world.refusals.values() if each.retry_at > now]
+    quiet = all(each.type in _PASSING and (each.attempts == 1 or _is_asked_for(each)) for each in refused)
     idle = all(isinstance(each, ShowStatus) for each in decision.actions)
-    return bool(standing) and quiet and idle and decision.phase in (Phase.FAILED, Phase.DELETING)
+    return bool(refused) and quiet and idle and decision.phase in (Phase.FAILED, Phase.DELETING)
 
 
 def _is_asked_for(refusal: Refusal) -> bool:

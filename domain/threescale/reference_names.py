@@ -76,9 +76,11 @@ def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
     digests = digests_of(resource).model_dump_json(exclude={"production"})
     shown = status.model_dump_json(exclude={"conditions", "digests"}) if status is not None else ""
     conditions: list[Condition] = getattr(status, "conditions", None) or []
-    standing = sorted((each.type, each.status, each.message or "") for each in conditions if each.type != IN_SYNC)
+    shown_conditions = sorted(
+        (each.type, each.status, each.message or "") for each in conditions if each.type != IN_SYNC
+    )
     finalizer_removed = meta.deleting and resource.kind_of.finalizer not in meta.finalizers
-    return meta.generation, levers, digests, shown, tuple(standing), finalizer_removed
+    return meta.generation, levers, digests, shown, tuple(shown_conditions), finalizer_removed
 
 
 def users_of_account(namespace: str, account: str) -> str:

@@ -75,7 +75,7 @@ def blocker_of_product(product: Product, backends: Mapping[str, Backend]) -> Blo
     if not invalid and not orphaned:
         return None
     return Blocker(
-        standing=SyncState.INVALID if invalid else SyncState.WAITING,
+        state=SyncState.INVALID if invalid else SyncState.WAITING,
         message=message_of([*invalid, *orphaned]),
         waits_for=tuple(dict.fromkeys(waits_for)),
     )

@@ -149,15 +149,15 @@ def _synced(observed: ObservedTenant, now: datetime) -> Decision:
     blocker = _blocker(observed, item)
     if blocker is not None:
         return observed.blocked(blocker, now)
-    decision, standing = observed.attempted(sync_tenant(tenant, found, known_id), now)
+    decision, refused = observed.attempted(sync_tenant(tenant, found, known_id), now)
     if decision is not None:
         return decision
     admin = admin_of(tenant, found.users or ())
     fields: dict[str, object] = {}
     if item is not None and admin is not None:
         fields = {"tenant_id": item.id, "admin_id": admin.id}
-    if standing:
-        return observed.as_refused(standing, now, fields)
+    if refused:
+        return observed.as_refused(refused, now, fields)
     return _kept(observed, wished, fields, now)
 
 

@@ -20,7 +20,7 @@ from domain.backlog import Backlog
 from domain.built_in_kinds import CONFIG_MAP, LEASE
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, binder
 from domain.decision import Queue
-from engine.backlog import of_queues, of_standing
+from engine.backlog import of_objectless, of_queues
 from engine.kube.json import at, text
 from engine.settings import Settings
 from localcloud.bench.claims_race import agreed
@@ -136,7 +136,7 @@ async def _backlog(on: Scene) -> list[Backlog]:
     queues = [("claims", "workflow"), (Queue.CLAIMS.value, "activity")]
     standing = [binder(settings.claims_domain, settings.cluster)]
     try:
-        return [*await of_queues(on.lab.temporal, queues, now), *await of_standing(on.lab.temporal, standing, now)]
+        return [*await of_queues(on.lab.temporal, queues, now), *await of_objectless(on.lab.temporal, standing, now)]
     except RPCError as error:
         return [Backlog(what=f"Temporal does not answer: {error}", since=None, why="")]
 

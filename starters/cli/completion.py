@@ -18,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from domain.identity import Kind, all_areas, all_kinds, standing
+from domain.identity import Kind, all_areas, all_kinds, objectless
 from starters.cli.environment import UnusedStateOption, enter
 
 PATIENCE_SECONDS = 3.0
@@ -79,7 +79,7 @@ async def _objects(kind: Kind, incomplete: str) -> list[str]:
 
     found = settings()
     if not kind.plural:
-        keys = standing(kind.name, "", found.claims_domain)
+        keys = objectless(kind.name, "", found.claims_domain)
         alone = ("/".join(filter(None, (key.namespace, key.name))) for key in keys)
         return [name for name in alone if name.startswith(incomplete)]
     namespace, slash, _ = incomplete.partition("/")

@@ -40,7 +40,7 @@ from engine.temporal import is_open, start_of, wake
 from starters.cli import machines
 from starters.cli.object_reference import Target
 from starters.cli.output import CommandError
-from starters.cli.pause_areas import standing
+from starters.cli.pause_areas import current_pauses
 from starters.cli.records import annotate
 from starters.cli.session import ClusterSession, Session
 from starters.cli.stuck_workflows import UNREPLAYABLE, stuck, unreplayable
@@ -142,7 +142,7 @@ async def plan(session: Session, key: Key) -> Why:
 
 async def _with_pause(session: Session, key: Key, said: Why) -> Why:
     """The lifecycle may not know yet of its area's pause."""
-    paused = why_paused(await standing(session), all_kinds()[key.kind].area)
+    paused = why_paused(await current_pauses(session), all_kinds()[key.kind].area)
     return said.model_copy(update={"hold": said.hold or paused})
 
 
@@ -181,7 +181,7 @@ async def retry(session: Session, key: Key, reason: str) -> str:
     if kind.plural and await is_open(session.temporal, key):
         tried = await _attempts_of(session.temporal, key)
         if any(attempt.type != ErrorType.PENDING for attempt in tried):
-            if paused := why_paused(await standing(session), kind.area):
+            if paused := why_paused(await current_pauses(session), kind.area):
                 raise CommandError(f"retry {key.path}: not sent, {paused}")
             await annotate(session, Target(kind, key.namespace, key.name), {RETRY: f"{uuid4()} {reason}".strip()[:200]})
             await wake(session.temporal, key)

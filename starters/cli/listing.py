@@ -79,7 +79,7 @@ def show(
 
     Example: perdure list account --phase Failed
     """
-    from starters.cli.pause_areas import standing
+    from starters.cli.pause_areas import current_pauses
     from starters.cli.session import perform
     from starters.cli.top import no_worker
 
@@ -88,7 +88,7 @@ def show(
         checked_name(namespace, "--namespace")
 
     async def look(session: Session) -> list[Row]:
-        for name, pause in (await standing(session)).items():
+        for name, pause in (await current_pauses(session)).items():
             output.warn(pause.told(name))
         # An object's dependents may be of any kind, and in another namespace.
         shown = await rows(session, None, "") if tree else await rows(session, only, namespace)
@@ -224,8 +224,8 @@ def object_row(session: Session, kind: Kind, item: Mapping[str, object]) -> Row:
         kind=kind.name,
         namespace=target.namespace,
         name=target.name,
-        phase=CARRIED if belonging.carrier else NO_LIFECYCLE,
-        owner=belonging.carrier or belonging.owner,
+        phase=CARRIED if belonging.delegate else NO_LIFECYCLE,
+        owner=belonging.delegate or belonging.owner,
         paused=is_paused(mapping(item, "metadata", "annotations")),
         created=parse_timestamp(text(item, "metadata", "creationTimestamp")),
         workflow_id=key_of(session, target, text(item, "metadata", "uid")).workflow_id,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from domain.identity import Kind, all_kinds, standing
+from domain.identity import Kind, all_kinds, objectless
 from domain.instances import EXTERNAL_KINDS, NODE
 from engine.settings import settings
 from starters.cli.completion import complete_kinds, complete_objects
@@ -87,7 +87,7 @@ def target(kind: str, name: str) -> Target:
 
 def _without_object(kind: Kind, name: str) -> Target:
     """Accepts a name or path (`ACCOUNT/REGION/INSTANCE`), or nothing for the only one of its kind."""
-    only = standing(kind.name, "", settings().claims_domain)
+    only = objectless(kind.name, "", settings().claims_domain)
     if not name and len(only) == 1:
         return Target(kind, only[0].namespace, only[0].name)
     namespace, _, short = name.rpartition("/")

@@ -48,7 +48,7 @@ def pause(what: str, reason: str, form: Format) -> None:
 
 def resume(what: str, reason: str, form: Format) -> None:
     async def write(session: ClusterSession) -> Pauses:
-        before = await standing(session)
+        before = await current_pauses(session)
         if what in before:
             resumed = {RESUMED + what: timestamp(utc_now())}
             await write_config_map(session, CONFIG_MAP_NAME, {what: None}, resumed)
@@ -63,7 +63,7 @@ def resume(what: str, reason: str, form: Format) -> None:
             warn(f"still: {before[other].told(other)}")
 
 
-async def standing(session: ClusterSession) -> Pauses:
+async def current_pauses(session: ClusterSession) -> Pauses:
     """Returns nothing if it may not be read, since paused lifecycles report it themselves."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))

@@ -30,7 +30,7 @@ from engine.kube.json import text
 from engine.settings import settings
 from starters.cli.object_reference import Target
 from starters.cli.output import CommandError, Format, printed, say, utc_now
-from starters.cli.pause_areas import standing
+from starters.cli.pause_areas import current_pauses
 from starters.cli.session import Session, perform
 from starters.cli.why import tell_plan
 from workers.main import activities_of
@@ -80,7 +80,7 @@ def _api_version(kind: Kind) -> str:
 
 async def _planned(session: Session, objects: Sequence[tuple[Kind, JsonObject]]) -> list[tuple[Target, Why]]:
     applied = [(kind, await _as_applied(session, kind, obj)) for kind, obj in objects]
-    pauses = await standing(session)
+    pauses = await current_pauses(session)
     return [
         (target_of(kind, obj), await _plan(session, applied, kind, obj, why_paused(pauses, kind.area)))
         for kind, obj in applied

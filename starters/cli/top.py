@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from domain.backlog import Backlog
-from domain.identity import all_areas, all_kinds, id_prefix, standing_in
+from domain.identity import all_areas, all_kinds, id_prefix, objectless_in
 from domain.model import Model
 from engine import command_groups
 from starters.cli import output
@@ -99,10 +99,10 @@ def top(
 
 
 async def look(session: Session) -> Glance:
-    from starters.cli.pause_areas import standing
+    from starters.cli.pause_areas import current_pauses
 
     now = output.utc_now()
-    pauses = await standing(session)
+    pauses = await current_pauses(session)
     counted = [await _counted(session, area, now) for area in all_areas()]
     missing = await no_worker(session, [each.area for each in counted if each.open])
     told = {name: pause.told(name) for name, pause in pauses.items()}
@@ -122,13 +122,13 @@ async def look(session: Session) -> Glance:
 
 
 async def _backlog(session: Session, areas: Sequence[str], now: datetime) -> tuple[Backlog, ...]:
-    from engine.backlog import of_queues, of_standing
+    from engine.backlog import of_objectless, of_queues
     from workers.registry import queues_of
 
     settings = session.settings
-    keys = standing_in(areas, settings.cluster, settings.claims_domain)
+    keys = objectless_in(areas, settings.cluster, settings.claims_domain)
     in_queues = await of_queues(session.temporal, queues_of(areas, settings.cluster), now)
-    return (*in_queues, *await of_standing(session.temporal, keys, now))
+    return (*in_queues, *await of_objectless(session.temporal, keys, now))
 
 
 async def no_worker(session: Session, areas: Sequence[str]) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from temporalio.service import RPCError
 
 from domain.custom_resources import custom_resources
-from domain.identity import Key, Kind, standing
+from domain.identity import Key, Kind, objectless
 from domain.loadbalancers.services.objects import LOAD_BALANCER_TYPE
 from domain.model import Model
 from engine import temporal
@@ -97,7 +97,7 @@ def _served(settings: Settings) -> Sequence[str]:
 async def keys_of(session: Session, kind: Kind) -> list[Key]:
     """Some kinds have lifecycles without objects."""
     if not kind.plural:
-        return list(standing(kind.name, session.settings.cluster, session.settings.claims_domain))
+        return list(objectless(kind.name, session.settings.cluster, session.settings.claims_domain))
     try:
         listing = await session.cluster_of(kind).list(kind)
     except Absent:

@@ -36,7 +36,7 @@ RELIEVED = 20.0
 MADE_BY_POOL = 5.0
 
 
-def handle_carrier(handle: Projection, index: Index) -> Key:
+def handle_delegate(handle: Projection, index: Index) -> Key:
     """The bound claim, unless either is ignored or the claim has given the handle up."""
     namespace, _, name = handle.fact("claim").partition("/")
     claim = index.get(RESOURCE_CLAIM.name, namespace, name) if name else None
@@ -51,7 +51,7 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
     namespace, readings = settings.claims_namespace, Readings(settings)
     relations = relations_of(DomainNames(domain=settings.claims_domain), namespace)
 
-    def claim_carrier(claim: Projection, _: Index) -> Key:
+    def claim_delegate(claim: Projection, _: Index) -> Key:
         """The binder carries the claim while it has no handle."""
         return binder(settings.claims_domain, claim.key.cluster) if claim.fact("unbound") else claim.key
 
@@ -60,14 +60,14 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
             Followed(RESOURCE_CLAIM),
             read=readings.claim,
             relations=relations,
-            carried=Carried(claim_carrier, relieved=RELIEVED),
+            carried=Carried(claim_delegate, relieved=RELIEVED),
             ending=claim_ending,
         ),
         Watched(
             Followed(RESOURCE_HANDLE, namespace),
             read=readings.handle,
             relations=relations,
-            carried=Carried(handle_carrier, from_birth=True, relieved=MADE_BY_POOL),
+            carried=Carried(handle_delegate, from_birth=True, relieved=MADE_BY_POOL),
             ending=handle_ending,
         ),
         Watched(Followed(RESOURCE_POOL, namespace), read=readings.pool, relations=relations),

@@ -1,4 +1,4 @@
-"""Which workflow does the work of an object: the object's own, or that of its carrier (see `watched_kinds.py`).
+"""Which workflow does the work of an object: the object's own, or that of its delegate (see `watched_kinds.py`).
 
 The object's own workflow is woken after its work has moved away, opened when the work comes back, and woken when its
 object is deleted while carried.
@@ -37,10 +37,10 @@ class Delegation:
             entry = self._entries.get(known.key.kind)
             if entry is None:
                 break
-            carrier = entry.carried.by(known, self._index)
-            following = self._known(carrier)
-            if carrier == known.key or following is None:
-                return carrier
+            delegate = entry.carried.by(known, self._index)
+            following = self._known(delegate)
+            if delegate == known.key or following is None:
+                return delegate
             known = following
         return known.key
 
@@ -63,8 +63,8 @@ class Delegation:
 class Handover:
     """Wakes an object's own workflow after its work has moved to another workflow, or back."""
 
-    def __init__(self, carriers: Delegation, queue: WakeQueue, is_open: IsOpen | None) -> None:
-        self._carriers = carriers
+    def __init__(self, delegation: Delegation, queue: WakeQueue, is_open: IsOpen | None) -> None:
+        self._delegation = delegation
         self._queue = queue
         self._is_open = is_open
         self._opening: set[asyncio.Task[None]] = set()
@@ -89,7 +89,7 @@ class Handover:
 
     def _is_carried(self, known: Projection | None) -> bool:
         """Returns True if the object did not exist."""
-        return known is None or self._carriers.of(known) != known.key
+        return known is None or self._delegation.of(known) != known.key
 
     async def _open(self, key: Key, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -32,7 +32,7 @@ from starters.watch.checkpoint import CHECKPOINT
 from starters.watch.gauges import published
 from starters.watch.missing_workers import tell_of_missing_workers
 from starters.watch.missing_workflows import unmatched
-from starters.watch.objectless_lifecycles import open_standing, opened_by_areas
+from starters.watch.objectless_lifecycles import open_objectless, opened_by_areas
 from starters.watch.pausing import lifecycles_told
 from starters.watch.watched_kinds import watched_under
 from starters.watch.watcher import Watcher
@@ -147,7 +147,7 @@ async def _watch(
             async with lifecycles_told(client, api, settings, health), asyncio.TaskGroup() as group:
                 group.create_task(watcher.run())
                 group.create_task(tell_of_missing_workers(client, settings))
-                group.create_task(open_standing(opened_by_areas(settings), partial(wake, client)))
+                group.create_task(open_objectless(opened_by_areas(settings), partial(wake, client)))
                 if not settings.observing:
                     for duty in duties_of_areas(settings):
                         group.create_task(attend(duty, api, watcher.index))

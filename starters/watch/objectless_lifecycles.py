@@ -25,7 +25,7 @@ def opened_by_areas(settings: Settings) -> tuple[Key, ...]:
     return tuple(key for keys in chosen for key in keys)
 
 
-async def open_standing(keys: Iterable[Key], wake: Callable[[Key], Awaitable[None]]) -> None:
+async def open_objectless(keys: Iterable[Key], wake: Callable[[Key], Awaitable[None]]) -> None:
     for key in keys:
         while not await _woken(key, wake):  # noqa: ASYNC110 - Temporal does not notify clients when it is back
             await asyncio.sleep(AGAIN_SECONDS)

@@ -1,7 +1,7 @@
 """The watched kinds of all areas, as a table.
 
 An area joins with a module here that defines `WATCHED`, or `watched_for` if it depends on the settings. If another
-object's workflow does an object's work, that object is its *carrier* and gets its wakes.
+object's workflow does an object's work, that object is its *delegate* and gets its wakes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Carried:
     Args:
         by: the key of that workflow's object.
         from_birth: whether the workflow that makes an object also opens its own, so that a new one wakes nothing.
-        relieved: seconds until an object's own workflow follows a change of its carrier.
+        relieved: seconds until an object's own workflow follows a change of its delegate.
     """
 
     by: Carrier = _carries_itself

@@ -6,7 +6,7 @@
 | slowly | without a checkpoint, settled by others; without a workflow or an object (`missing_workflows.py`) |
 
 Waking every object would cost a pass each (47 ms of CPU). An object that is gone only wakes an open lifecycle. Every
-wake goes to the object's carrier (`delegation.py`).
+wake goes to the object's delegate (`delegation.py`).
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class Watcher:
         self._listed = asyncio.Event()
         self.index = Index()
         self.queue = WakeQueue(self._send, on_woken=lambda key: metrics.WAKES.labels(key.kind).inc())
-        self._carriers = Delegation(self._watched.values(), self.index)
-        self._handover = Handover(self._carriers, self.queue, is_open)
+        self._delegation = Delegation(self._watched.values(), self.index)
+        self._handover = Handover(self._delegation, self.queue, is_open)
         self._silence = MissedHeartbeats(self._watched.values(), self.index)
         self._mirrors = Mirrors(
             api, self.index, lambda entry: _ChangesOf(self, entry), cluster=cluster, timing=timing, served=served
@@ -195,11 +195,11 @@ class Watcher:
             self._leave_to_its_end(watched, before, after, subject)
             return
         if subject is not None and self._concerned(watched, before, after):
-            carrier = self._carriers.of(subject)
-            if carrier != subject.key:
-                self.queue.put(carrier, urgent=is_urgent(before, after))
+            delegate = self._delegation.of(subject)
+            if delegate != subject.key:
+                self.queue.put(delegate, urgent=is_urgent(before, after))
             else:
-                self._wake_itself(watched, before, after, carrier)
+                self._wake_itself(watched, before, after, delegate)
         self._wake_relatives(watched, before, after)
 
     def _concerned(self, watched: Watched, before: Projection | None, after: Projection | None) -> bool:
@@ -215,8 +215,8 @@ class Watcher:
         are woken at once.
         """
         if watched.has_workflow:
-            self.queue.leave(self._carriers.of(subject), ENDS_BY_ITSELF)
-        for key in self._carriers.of_all(watched.relatives(before, after, self.index)):
+            self.queue.leave(self._delegation.of(subject), ENDS_BY_ITSELF)
+        for key in self._delegation.of_all(watched.relatives(before, after, self.index)):
             if self._is_ending(key):
                 self.queue.leave(key, ENDS_BY_ITSELF)
             else:
@@ -236,8 +236,8 @@ class Watcher:
             self.queue.put_all(find())
 
     def _relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> Iterable[Key]:
-        """The carriers of other lifecycles that a change concerns."""
-        return self._carriers.of_all(watched.relatives(before, after, self.index))
+        """The delegates of other lifecycles that a change concerns."""
+        return self._delegation.of_all(watched.relatives(before, after, self.index))
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
         """Wakes at once, unless another workflow does its work; a restarted watcher cannot know that."""
@@ -261,7 +261,7 @@ class Watcher:
         return known is not None and known.key == key and entry.lives(known, self.index)
 
     def _put_all(self, keys: Iterable[Key]) -> None:
-        self.queue.put_all(self._carriers.of_all(keys))
+        self.queue.put_all(self._delegation.of_all(keys))
 
     # After the start.
 
@@ -290,12 +290,12 @@ class Watcher:
             wake()
 
     async def _adopt(self) -> None:
-        slowly = self._carriers.of_all(self._doubtful)
+        slowly = self._delegation.of_all(self._doubtful)
         if self._unmatched is not None:
             for entry in self._watched.values():
                 if entry.has_workflow and self._mirrors.is_listed(entry):
                     found = await self._find_unmatched(self._unmatched, entry)
-                    slowly.update(dict.fromkeys(key for key in found if not self._carriers.carried(key)))
+                    slowly.update(dict.fromkeys(key for key in found if not self._delegation.carried(key)))
         if slowly:
             logger.info("%d settled objects or left-over workflows are woken one by one", len(slowly))
         due = self._ending_within(timedelta(seconds=len(slowly) / self._adoption_rate)) if slowly else set()
@@ -307,12 +307,12 @@ class Watcher:
         self._doubtful.clear()
 
     def _ending_within(self, time: timedelta) -> set[Key]:
-        """The carriers of objects whose lifespan has ended, or ends within that time."""
+        """The delegates of objects whose lifespan has ended, or ends within that time."""
         until = datetime.now(UTC) + time
         with_workflow = (entry for entry in self._watched.values() if entry.has_workflow)
         known = (each for entry in with_workflow for each in self.index.all(entry.name))
         ends = ((each, parse_timestamp(each.fact("end"))) for each in known)
-        return {self._carriers.of(each) for each, end in ends if end is not None and end <= until}
+        return {self._delegation.of(each) for each, end in ends if end is not None and end <= until}
 
     async def _find_unmatched(self, unmatched: Unmatched, entry: Watched) -> list[Key]:
         while True:

@@ -20,7 +20,15 @@ from domain.accounts.actions.support_cases import SupportCase
 from domain.accounts.claim_lifecycle import decide as decide_claim
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE
-from domain.accounts.observed import AccountKnown, AccountWorld, ClaimKnown, ClaimWorld, Permit, RegionOutcome, Verdict
+from domain.accounts.observed import (
+    AccountMemory,
+    AccountWorld,
+    ClaimMemory,
+    ClaimWorld,
+    Permit,
+    RegionOutcome,
+    Verdict,
+)
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.accounts.state_conditions import release_failed, released
 from domain.decision import Action, Decision, World
@@ -152,7 +160,7 @@ def world(of: Account | None = None, **fields: Any) -> AccountWorld:
         account=of,
         config=fields.pop("config", CONFIG),
         email_domain="redhat.com",
-        known=AccountKnown(**known),
+        known=AccountMemory(**known),
         **fields,
     )
 
@@ -164,7 +172,7 @@ def claim_world(of: AccountClaim | None = None, **fields: Any) -> ClaimWorld:
         key=of.key,
         claim=of,
         config=fields.pop("config", CONFIG),
-        known=ClaimKnown(**fields.pop("known", {})),
+        known=ClaimMemory(**fields.pop("known", {})),
         **fields,
     )
 

@@ -16,7 +16,7 @@ from temporalio.worker import Worker
 from domain.backlog import Backlog
 from domain.claims.passes import BinderWorld, Serve, idle
 from domain.decision import Queue
-from engine.backlog import of_queues, of_standing
+from engine.backlog import of_objectless, of_queues
 from engine.temporal import connect, wake
 from workers.registry import workflows_of
 
@@ -94,7 +94,7 @@ async def test_the_binder_tells_how_many_claims_wait_and_that_its_batch_was_brok
 
 
 async def both(client: Client) -> list[Backlog] | None:
-    found = await of_standing(client, [BINDER], datetime.now(UTC))
+    found = await of_objectless(client, [BINDER], datetime.now(UTC))
     return found if len(found) == 2 else None
 
 
@@ -106,7 +106,7 @@ async def test_a_batch_that_lasts_long_is_told_though_nothing_was_broken_off(
         await wake(client, BINDER)
 
         async def told(later: timedelta) -> list[Backlog]:
-            return await of_standing(client, [BINDER], datetime.now(UTC) + later)
+            return await of_objectless(client, [BINDER], datetime.now(UTC) + later)
 
         found = await eventually(lambda: told(timedelta(minutes=1)), "a minute later it is told")
         assert [each.what for each in found] == [f"{BINDER.path}: claims.serve"]

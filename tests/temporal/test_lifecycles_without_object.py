@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from temporal_server import TemporalServer, eventually, pointing_at
 
-from domain.identity import Key, all_kinds, standing
+from domain.identity import Key, all_kinds, objectless
 from domain.operator_domain import DEFAULT
 from engine.kube import KubeApi
 from engine.temporal import connect, wake
@@ -16,7 +16,7 @@ from starters.cli.listing import row_of
 from starters.cli.object_reference import path, target
 from starters.cli.session import Session
 
-STANDING = [key for kind in all_kinds() for key in standing(kind, "north", DEFAULT)]
+STANDING = [key for kind in all_kinds() for key in objectless(kind, "north", DEFAULT)]
 
 
 @pytest.mark.parametrize("key", STANDING, ids=lambda key: key.kind)

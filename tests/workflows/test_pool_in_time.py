@@ -13,7 +13,7 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 
 from activities.kube import KubeActivities
-from domain.accounts.passes import PassPool, PoolKnown, PoolWorld
+from domain.accounts.passes import PassPool, PoolMemory, PoolWorld
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.writes import Delete
@@ -51,7 +51,7 @@ class Passes:
         if self.refuses:
             raise Denied("the claim may not be written")
         await self.free.wait()
-        return PoolWorld(key=look.key, known=PoolKnown(bonds_seen=True), heard=look.memory.died, decision=DECIDED)
+        return PoolWorld(key=look.key, known=PoolMemory(bonds_seen=True), heard=look.memory.died, decision=DECIDED)
 
     async def until(self, true: Callable[[], bool]) -> None:
         deadline = asyncio.get_running_loop().time() + PATIENCE

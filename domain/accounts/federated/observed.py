@@ -23,7 +23,7 @@ class SeenAccess(Model):
     deleting: bool = False
 
 
-class RoleKnown(Model):
+class RoleMemory(Model):
     """Losing it costs one validation."""
 
     verdict: Verdict | None = None
@@ -37,7 +37,7 @@ class FederatedRoleWorld(ObjectWorld):
     role: AWSFederatedRole = AWSFederatedRole()
     accesses: tuple[SeenAccess, ...] = ()
     config: OperatorConfig = OperatorConfig()
-    known: RoleKnown = RoleKnown()
+    known: RoleMemory = RoleMemory()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         world = super().written(patch, resource_version, gone=gone)
@@ -47,7 +47,7 @@ class FederatedRoleWorld(ObjectWorld):
         return world.learn(verdict=None, stamped=0) if judged else world
 
 
-class AccessKnown(Model):
+class AccessMemory(Model):
     """Losing it costs repeated steps, never an object in AWS.
 
     `policy`, `role` and `attached` are the digests for which each step was done.
@@ -67,13 +67,13 @@ class FederatedAccessWorld(ObjectWorld):
     access: AWSFederatedAccountAccess = AWSFederatedAccountAccess()
     role: AWSFederatedRole | None = None
     config: OperatorConfig = OperatorConfig()
-    known: AccessKnown = AccessKnown()
+    known: AccessMemory = AccessMemory()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """Once Ready, the memory of its steps is discarded."""
         world = super().written(patch, resource_version, gone=gone)
         ready = world.access.status.state == AccessState.READY and "status" in patch
-        return world.model_copy(update={"known": AccessKnown(revoked=self.known.revoked)}) if ready else world
+        return world.model_copy(update={"known": AccessMemory(revoked=self.known.revoked)}) if ready else world
 
 
 class ObserveFederatedRole(Look):

@@ -120,7 +120,7 @@ class ResourceHandle(CustomResource):
         return tuple(found for index in range(count) if (found := self.reference(index)))
 
     @property
-    def carrier(self) -> str:
+    def delegate(self) -> str:
         claim = self.spec.resource_claim
         return f"ResourceClaim/{claim.namespace}/{claim.name}" if claim and not self.metadata.deleting else ""
 

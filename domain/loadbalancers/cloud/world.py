@@ -10,14 +10,14 @@ from datetime import datetime
 from typing import Any, NamedTuple, Self
 
 from domain.loadbalancers.cloud.step_results import Brought
-from domain.loadbalancers.object_world import ObjectKnown, ObjectWorld
+from domain.loadbalancers.object_world import ObjectMemory, ObjectWorld
 from domain.loadbalancers.project import ProjectReference
 
 IN_OPENSTACK = "openstack."  # prefix of OpenStack activities
 LEAVING = "leaving"  # the fingerprint of an object that is being deleted
 
 
-class CloudKnown(ObjectKnown):
+class CloudMemory(ObjectMemory):
     """Losing it costs an observation of the cloud.
 
     Attributes:
@@ -48,7 +48,7 @@ class CloudWorld(ObjectWorld):
     seen_at: datetime | None = None
     changes: int = 0
     stale: bool = False
-    known: CloudKnown = CloudKnown()
+    known: CloudMemory = CloudMemory()
 
     @property
     def look(self) -> str:

@@ -205,7 +205,7 @@ def _told(world: MachineWorld, plan: MachinePlan, now: datetime) -> str:
         HealthState.READY: "it serves traffic",
         HealthState.MARKED: f"it is replaced unless it recovers: {health.why}",
         HealthState.CONDEMNED: f"its set replaces it: {health.why}",
-    }[health.standing]
+    }[health.state]
 
 
 def _given_up(world: MachineWorld, plan: MachinePlan) -> Decision:
@@ -224,7 +224,7 @@ def _phase(world: MachineWorld, plan: MachinePlan, problem: str, now: datetime) 
         return MachinePhase.WAITING
     if plan.server in (ServerState.ABSENT, ServerState.BUILDING):
         return MachinePhase.PROVISIONING
-    return _PHASES[health_of(world.machine, now, world.timings).standing]
+    return _PHASES[health_of(world.machine, now, world.timings).state]
 
 
 def _mark(machine: LoadBalancerMachine) -> str:
@@ -259,11 +259,11 @@ def _judged(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], lis
         then = {
             HealthState.BOOTING: "it is replaced, unless its agent has reported",
             HealthState.MARKED: "it is replaced, unless it has recovered",
-        }.get(health.standing, "it is marked to be replaced, unless it has recovered")
+        }.get(health.state, "it is marked to be replaced, unless it has recovered")
         return (), [Moment(at=health.next_change, then=then, patience=SET_ACTS)] if health.next_change else []
     if world.sets_left_to:
         return (), [Moment(at=world.again)] if world.again else []
-    if health.standing is HealthState.CONDEMNED:
+    if health.state is HealthState.CONDEMNED:
         return _condemned(world, now, reported=health.reported and not health.hopeless)
     patch, status = mark_patches(machine, health)
     silent = expires_at(machine, world.timings)

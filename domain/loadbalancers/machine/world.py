@@ -8,7 +8,7 @@ from domain.loadbalancers.cloud.observation_due import look_of_machine
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.step_results import Brought, machine_changed
 from domain.loadbalancers.cloud.steps import Observe
-from domain.loadbalancers.cloud.world import LEAVING, CloudKnown, CloudWorld, Judged
+from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld, Judged
 from domain.loadbalancers.fleet_silence import Fleet
 from domain.loadbalancers.machine_health import Timings
 from domain.loadbalancers.project import ProjectReference
@@ -16,7 +16,7 @@ from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.model import Model
 
 
-class MachineKnown(CloudKnown):
+class MachineMemory(CloudMemory):
     """Attributes:
     granted: the mark for which this workflow created the access objects.
     revoked: the access objects are deleted.
@@ -45,7 +45,7 @@ class MachineWorld(CloudWorld):
     timings: Timings = Timings()
     cloud: MachineCloud | None = None
     fleet: Fleet | None = None
-    known: MachineKnown = MachineKnown()
+    known: MachineMemory = MachineMemory()
 
     @property
     def look(self) -> str:
@@ -82,4 +82,4 @@ class ObserveMachine(Observe):
     title: ClassVar[str] = "read the machine and its LoadBalancer"
     result: ClassVar[type[Model] | None] = MachineWorld
 
-    memory: MachineKnown = MachineKnown()
+    memory: MachineMemory = MachineMemory()

@@ -87,7 +87,7 @@ def work_for(
 ) -> ServiceWork:
     stranger = _other_service(service, balancer)
     if not installation.wants(service):
-        return _farewell(service, None if stranger else balancer, release=installation.lets_go(service))
+        return _release(service, None if stranger else balancer, release=installation.lets_go(service))
     if stranger:
         problem = f"validation failed: the name {load_balancer_name(service.metadata)} belongs to Service {stranger}"
         return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
@@ -105,7 +105,7 @@ def work_for(
     return synchronized.model_copy(update={"add_finalizer": finalizer})
 
 
-def _farewell(service: Service, balancer: LoadBalancer | None, *, release: bool) -> ServiceWork:
+def _release(service: Service, balancer: LoadBalancer | None, *, release: bool) -> ServiceWork:
     if balancer is not None and (service.held or balancer.service == service_name(service.metadata)):
         gone = "the LoadBalancer is gone"
         return ServiceWork(waits_for=gone) if balancer.metadata.deleting else ServiceWork(delete=True, waits_for=gone)

@@ -29,7 +29,7 @@ from account_objects import (
 from domain.accounts.account_lifecycle import decide
 from domain.accounts.actions.account_creation import AwaitAccount, CreateAccount, CreateRequest
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
-from domain.accounts.observed import AccountKnown, Permit, Verdict
+from domain.accounts.observed import AccountMemory, Permit, Verdict
 from domain.decision import Outcome
 from domain.refusal import ErrorType
 from domain.resource import timestamp
@@ -383,4 +383,4 @@ def test_the_whole_creation_asks_aws_once_and_ends_in_creating() -> None:
     assert current.account.status.state == "Creating"
     assert current.account.spec.aws_account_id == AWS_ID
     present(current.account.status.conditions, "Creating")
-    assert isinstance(current.known, AccountKnown)
+    assert isinstance(current.known, AccountMemory)

@@ -32,7 +32,7 @@ from domain.accounts.config import OperatorConfig
 from domain.accounts.observed import AccountWorld
 from domain.accounts.opt_in_permits import NOT_OFFERED_AGAIN, PERMIT_LIFETIME, permits, permits_age
 from domain.accounts.opt_in_regions import is_opting_in, regions_of, wants_to_opt_in
-from domain.accounts.organization import OrganizationKnown
+from domain.accounts.organization import OrganizationMemory
 from domain.accounts.resources import Account
 from domain.decision import Decision, Outcome
 from domain.identity import Key
@@ -332,7 +332,7 @@ def test_a_turn_that_was_let_go_is_offered_again_after_hours_or_for_another_list
 
 async def test_a_turn_that_nobody_was_told_of_is_not_let_go() -> None:
     reader = cast("Reader", SimpleNamespace(settings=SimpleNamespace(accounts_protected=())))
-    begun = OrganizationKnown(), [born(1, ready(AFRICA))], feature(), cast("Client", None)
+    begun = OrganizationMemory(), [born(1, ready(AFRICA))], feature(), cast("Client", None)
     held = await ActivityEnvironment().run(give_permits, reader, *begun, tells=False)
     assert (held.opt_in_granted, held.opt_in_wanting) == ({}, 0)
 
@@ -349,7 +349,7 @@ async def test_every_account_of_a_name_hears_of_its_turn(monkeypatch: pytest.Mon
     first = creating()
     elsewhere = first.metadata.model_copy(update={"namespace": "other"})
     both = [first, first.model_copy(update={"metadata": elsewhere})]
-    wish = OrganizationKnown(), both, feature(), cast("Client", None)
+    wish = OrganizationMemory(), both, feature(), cast("Client", None)
     await ActivityEnvironment().run(give_permits, reader, *wish, tells=True)
     assert [key.namespace for key in told] == [each.metadata.namespace for each in both]
 
@@ -374,7 +374,7 @@ def test_an_account_that_has_begun_uses_its_permit_up() -> None:
 
 
 def test_an_unused_permit_ends() -> None:
-    known = OrganizationKnown(opt_in_granted={"a": NOW})
+    known = OrganizationMemory(opt_in_granted={"a": NOW})
     assert permits_age(known, NOW)
     assert not permits_age(known, NOW - timedelta(seconds=1))
     assert permits([], feature(), known.opt_in_granted, NOW).granted == {}

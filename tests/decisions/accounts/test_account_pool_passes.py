@@ -16,7 +16,7 @@ from activities.accounts.handover import HandOver
 from activities.accounts.pool import PoolActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
-from domain.accounts.passes import PassPool, PoolKnown, PoolWorld
+from domain.accounts.passes import PassPool, PoolMemory, PoolWorld
 from domain.accounts.pool import PoolView, decide
 from domain.accounts.resources import AccountClaim, AccountPool
 from domain.decision import Outcome
@@ -65,7 +65,7 @@ def passes_over(kube: Kube | MemoryKube) -> PoolActivities:
     return PoolActivities(reader, cast("HandOver", None), cast("Client", Temporal()))
 
 
-async def passed(kube: Kube, of: AccountPool, known: PoolKnown, *, attempt: int = 1) -> PoolWorld:
+async def passed(kube: Kube, of: AccountPool, known: PoolMemory, *, attempt: int = 1) -> PoolWorld:
     """A pass that observes only."""
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(environment.info, attempt=attempt)
@@ -84,11 +84,11 @@ GIFT = f"bind {LINKED.metadata.name} to claim tenant/claim"
 @pytest.mark.parametrize(
     ("known", "attempt"),
     [
-        pytest.param(PoolKnown(), 1, id="first pass of a run"),
-        pytest.param(PoolKnown(bonds_seen=True), 2, id="the attempt before died"),
+        pytest.param(PoolMemory(), 1, id="first pass of a run"),
+        pytest.param(PoolMemory(bonds_seen=True), 2, id="the attempt before died"),
     ],
 )
-async def test_a_claim_whose_account_says_claimed_already_gets_its_link(known: PoolKnown, attempt: int) -> None:
+async def test_a_claim_whose_account_says_claimed_already_gets_its_link(known: PoolMemory, attempt: int) -> None:
     kube = Kube((ACCOUNT, LINKED), (ACCOUNT_CLAIM, claim(status={"state": "Pending"})), (ACCOUNT_POOL, FULL))
     found = await passed(kube, FULL, known, attempt=attempt)
     assert GIFT in found.decision.planned
@@ -97,9 +97,9 @@ async def test_a_claim_whose_account_says_claimed_already_gets_its_link(known: P
 
 async def test_claims_are_not_read_again_at_each_pass_over_accounts_that_are_all_claimed() -> None:
     kube = Kube((ACCOUNT, LINKED), (ACCOUNT_CLAIM, claim(spec={"accountLink": "a"})), (ACCOUNT_POOL, FULL))
-    await passed(kube, FULL, PoolKnown())
+    await passed(kube, FULL, PoolMemory())
     assert kube.claims_listed == 1
-    await passed(kube, FULL, PoolKnown(bonds_seen=True))
+    await passed(kube, FULL, PoolMemory(bonds_seen=True))
     assert kube.claims_listed == 1
 
 
@@ -114,7 +114,7 @@ async def test_a_pool_neither_counts_nor_gives_accounts_outside_the_operators_na
     waiting = claim(status={"state": "Pending"})
     filled = pool(size=1)
     kube = Kube((ACCOUNT, free), (ACCOUNT_CLAIM, waiting), (ACCOUNT_POOL, filled))
-    found = await passed(kube, filled, PoolKnown())
+    found = await passed(kube, filled, PoolMemory())
     assert (GIFT in found.decision.planned) is given, found.decision
 
 
@@ -127,7 +127,7 @@ async def test_a_pool_of_another_namespace_is_told_and_neither_filled_nor_counte
     kube = MemoryKube()
     made = await kube.create(ACCOUNT_POOL, pool(size=3).model_dump(mode="json", exclude_none=True), "tenant")
     key = pool().key.model_copy(update={"namespace": "tenant", "uid": made["metadata"]["uid"]})
-    found = await passes_over(kube).pass_pool(PassPool(key=key, memory=PoolKnown()))
+    found = await passes_over(kube).pass_pool(PassPool(key=key, memory=PoolMemory()))
     assert found.decision.outcome is Outcome.WAITING
     assert OPERATOR_NAMESPACE in found.decision.why
     assert (await kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items == []

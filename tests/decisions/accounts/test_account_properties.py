@@ -40,7 +40,15 @@ from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.constants import FINALIZER
 from domain.accounts.creation_permits import judge
 from domain.accounts.naming import email_of
-from domain.accounts.observed import AccountKnown, AccountWorld, ClaimKnown, ClaimWorld, Permit, RegionOutcome, Verdict
+from domain.accounts.observed import (
+    AccountMemory,
+    AccountWorld,
+    ClaimMemory,
+    ClaimWorld,
+    Permit,
+    RegionOutcome,
+    Verdict,
+)
 from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount
 from domain.accounts.pool import PoolView, Room, count, supply, waits
 from domain.accounts.pool import decide as decide_pool
@@ -91,7 +99,7 @@ def account_worlds(draw: st.DrawFn) -> AccountWorld:
         "iamUserSecret": draw(st.sampled_from(["", f"{NAME}-secret"])),
         **({"claimLink": holder, "claimLinkNamespace": "tenant"} if holder else {}),
     }
-    known = AccountKnown(
+    known = AccountMemory(
         inherited=draw(st.booleans()),
         permit=draw(st.sampled_from([None, Permit(verdict=Verdict.GRANTED, until=NOW + timedelta(minutes=2))])),
         request_id=draw(st.sampled_from(["", "car-1"])),
@@ -146,7 +154,7 @@ def claim_worlds(draw: st.DrawFn) -> ClaimWorld:
     return claim_world(
         claim(meta=meta, spec=spec, status={"state": state, "conditions": []}),
         account=draw(st.sampled_from([None, held])),
-        known=ClaimKnown(keys_rotated=draw(st.booleans())).model_dump(),
+        known=ClaimMemory(keys_rotated=draw(st.booleans())).model_dump(),
     )
 
 
@@ -253,8 +261,8 @@ class Provisioning(RuleBasedStateMachine):
         self.now = NOW
         self.accounts: dict[str, Account] = {}
         self.claims: dict[str, AccountClaim] = {}
-        self.known: dict[str, AccountKnown] = {}
-        self.claims_known: dict[str, ClaimKnown] = {}
+        self.known: dict[str, AccountMemory] = {}
+        self.claims_known: dict[str, ClaimMemory] = {}
         self.members = [
             MemberAccount(id=f"{i:012}", name=f"m{i}", email=f"m{i}@x", state="ACTIVE") for i in range(ACTIVE)
         ]
@@ -292,7 +300,7 @@ class Provisioning(RuleBasedStateMachine):
             self.accounts[new.name] = account(
                 new.name, meta={"creationTimestamp": timestamp(self.now), "labels": {"iamUserId": new.iam_user_id}}
             )
-            self.known[new.name] = AccountKnown(inherited=False)
+            self.known[new.name] = AccountMemory(inherited=False)
         for binding in decision.bind:
             name, holder = binding.account.metadata.name, binding.claim
             if not binding.complete:
@@ -444,7 +452,7 @@ class Provisioning(RuleBasedStateMachine):
         self.serial += 1
         name = f"claim-{self.serial}"
         self.claims[name] = claim(name, spec={"legalEntity": {"id": entity, "name": entity}})
-        self.claims_known[name] = ClaimKnown()
+        self.claims_known[name] = ClaimMemory()
 
     @precondition(lambda self: self.claims)
     @rule(data=st.data())

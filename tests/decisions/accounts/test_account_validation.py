@@ -11,7 +11,7 @@ from account_objects import AWS_ID, DATA, NAME, NOW, account, config, ready_acco
 from domain.accounts.account_validation import (
     Check,
     Sighted,
-    ValidationKnown,
+    ValidationMemory,
     all_due,
     chosen,
     concerned,
@@ -99,22 +99,22 @@ def test_a_compliance_tag_that_differs_is_wanted_beside_a_right_owner() -> None:
     ],
 )
 def test_all_accounts_are_looked_at_as_soon_as_what_they_are_measured_by_has_changed(change: dict[str, str]) -> None:
-    known = ValidationKnown(measure=measure(flags()), swept_at=NOW, looked_at=NOW)
+    known = ValidationMemory(measure=measure(flags()), swept_at=NOW, looked_at=NOW)
     assert not all_due(known, flags(), HOURS, NOW)
     assert not all_due(known, flags(account_limit="7"), HOURS, NOW), "nothing is measured by that"
     assert all_due(known, flags(**change), HOURS, NOW)
 
 
 def test_all_accounts_are_checked_when_the_sweep_is_due_or_memory_is_lost() -> None:
-    known = ValidationKnown(measure=measure(flags()), swept_at=NOW, looked_at=NOW)
+    known = ValidationMemory(measure=measure(flags()), swept_at=NOW, looked_at=NOW)
     assert not all_due(known, flags(), HOURS, NOW + HOURS - timedelta(seconds=1))
     assert all_due(known, flags(), HOURS, NOW + HOURS)
-    assert all_due(ValidationKnown(), flags(), HOURS, NOW)
+    assert all_due(ValidationMemory(), flags(), HOURS, NOW)
     assert due_again(known, HOURS) == NOW + HOURS
 
 
 def test_between_sweeps_only_what_was_written_or_failed_is_looked_at() -> None:
-    known = ValidationKnown(measure=measure(flags()), swept_at=NOW, looked_at=NOW, failed=("aws-account-operator/c",))
+    known = ValidationMemory(measure=measure(flags()), swept_at=NOW, looked_at=NOW, failed=("aws-account-operator/c",))
     old, new = NOW - timedelta(hours=1), NOW + timedelta(seconds=1)
     sighted = [
         Sighted(account=ready_account("a"), written_at=old),
@@ -127,7 +127,7 @@ def test_between_sweeps_only_what_was_written_or_failed_is_looked_at() -> None:
 
 
 def test_what_could_not_be_put_right_is_tried_again_in_five_minutes() -> None:
-    known = ValidationKnown(swept_at=NOW, looked_at=NOW, failed=("aws-account-operator/a",))
+    known = ValidationMemory(swept_at=NOW, looked_at=NOW, failed=("aws-account-operator/a",))
     assert due_again(known, HOURS) == NOW + timedelta(minutes=5)
 
 

@@ -15,7 +15,7 @@ from activities.accounts.cache import Reader
 from activities.accounts.handover import HandOver
 from activities.aws.session import Sessions
 from domain.accounts.actions.handover import Fulfil
-from domain.accounts.organization import ORGANIZATION, OrganizationKnown
+from domain.accounts.organization import ORGANIZATION, OrganizationMemory
 from domain.accounts.passes import OrganizationWorld, UnitRefused, UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import LegalEntity
 from engine.errors import Absent, Invalid, Unavailable
@@ -113,6 +113,6 @@ def fulfil(entity: str) -> Fulfil:
 
 
 def test_a_pass_begun_earlier_does_not_restore_a_forgotten_ou() -> None:
-    passed = OrganizationWorld(key=ORGANIZATION, known=OrganizationKnown(units={"base/a": "ou-a"}))
-    before = OrganizationWorld(key=ORGANIZATION, known=OrganizationKnown(units={"base/b": "ou-b"}))
+    passed = OrganizationWorld(key=ORGANIZATION, known=OrganizationMemory(units={"base/a": "ou-a"}))
+    before = OrganizationWorld(key=ORGANIZATION, known=OrganizationMemory(units={"base/b": "ou-b"}))
     assert passed.recall(before).known.units == {"base/b": "ou-b"}

@@ -14,7 +14,7 @@ from domain.accounts.config import OperatorConfig
 from domain.accounts.creation_permits import PERMIT_LIFETIME, Verdicts, adopted, judge, room_ages, swept, wants_account
 from domain.accounts.naming import email_of
 from domain.accounts.observed import Verdict
-from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, OrganizationKnown
+from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, OrganizationMemory
 from domain.accounts.pool import count
 from domain.accounts.resources import Account, AccountPool
 from domain.accounts.support_case_polling import next_case_look, open_cases
@@ -68,7 +68,7 @@ def verdicts(found: Verdicts) -> list[str]:
 def test_a_count_without_waiting_accounts_keeps_permits_that_are_still_valid() -> None:
     soon, past = NOW + timedelta(seconds=90), NOW - timedelta(seconds=1)
     gone, landed, late = (f"osd-creds-mgmt-{name}" for name in ("gone22", "landed", "late22"))
-    known = OrganizationKnown(granted={gone: soon, landed: soon, late: past})
+    known = OrganizationMemory(granted={gone: soon, landed: soon, late: past})
     after = swept(known, [ready_account(landed)], [], limit=12, active=10, creating=(), budget=Budget(), now=NOW)
     assert after.granted == {gone: soon}
     assert after.room is not None
@@ -79,7 +79,7 @@ def test_a_count_without_waiting_accounts_keeps_permits_that_are_still_valid() -
 
 def test_a_count_while_nobody_wants_an_account_counts_what_is_being_created() -> None:
     soon = NOW + timedelta(seconds=90)
-    known = OrganizationKnown(granted={"used": soon, "unused": soon})
+    known = OrganizationMemory(granted={"used": soon, "unused": soon})
     after = swept(known, [], [], limit=100, active=10, creating={"used", "elsewhere"}, budget=Budget(), now=NOW)
     assert after.room is not None
     assert (after.room.creating, after.room.free) == (2, 87)
@@ -221,10 +221,10 @@ def test_the_budget_has_room_again_when_its_oldest_request_leaves_the_window() -
 def test_the_room_is_measured_anew_when_time_gives_it_back_though_nobody_asks() -> None:
     oldest = NOW - timedelta(minutes=40)
     spent = [attempt(f"a{i}", at=oldest + timedelta(minutes=i)) for i in range(30)]
-    known = OrganizationKnown(room=judged([], census(10, *spent)).room)
+    known = OrganizationMemory(room=judged([], census(10, *spent)).room)
     assert not room_ages(known, oldest + timedelta(minutes=59))
     assert room_ages(known, oldest + timedelta(hours=1))
-    granted = OrganizationKnown(granted={"one": NOW})
+    granted = OrganizationMemory(granted={"one": NOW})
     assert not room_ages(granted, NOW - timedelta(seconds=1))
     assert room_ages(granted, NOW)
 
@@ -436,7 +436,7 @@ def test_cases_are_young_for_an_hour_from_when_the_account_entered_the_state() -
 
 
 def test_looks_at_a_new_case_come_soon_and_their_pauses_grow_to_the_interval() -> None:
-    known = OrganizationKnown(young_cases_at=NOW - timedelta(minutes=5), youngest_case_at=NOW)
+    known = OrganizationMemory(young_cases_at=NOW - timedelta(minutes=5), youngest_case_at=NOW)
     looks: list[float] = []
     moment = NOW
     while len(looks) < 8:
@@ -451,18 +451,18 @@ def test_looks_at_a_new_case_come_soon_and_their_pauses_grow_to_the_interval() -
 
 
 def test_a_case_opened_while_others_are_old_is_looked_at_soon() -> None:
-    known = OrganizationKnown(young_cases_at=NOW - timedelta(seconds=30), youngest_case_at=NOW)
+    known = OrganizationMemory(young_cases_at=NOW - timedelta(seconds=30), youngest_case_at=NOW)
     assert next_case_look(known, young=True, old=False, case_poll=POLL, now=NOW) == NOW + timedelta(seconds=10)
 
 
-LOOKED = OrganizationKnown(young_cases_at=NOW, old_cases_at=NOW)
+LOOKED = OrganizationMemory(young_cases_at=NOW, old_cases_at=NOW)
 
 
 @pytest.mark.parametrize(
     ("known", "young", "old", "poll", "after"),
     [
-        (OrganizationKnown(), True, False, POLL, timedelta(0)),
-        (OrganizationKnown(), False, True, POLL, timedelta(0)),
+        (OrganizationMemory(), True, False, POLL, timedelta(0)),
+        (OrganizationMemory(), False, True, POLL, timedelta(0)),
         (LOOKED, False, False, POLL, None),
         (LOOKED, True, False, POLL, timedelta(minutes=1)),
         (LOOKED, False, True, POLL, timedelta(minutes=10)),
@@ -473,7 +473,7 @@ LOOKED = OrganizationKnown(young_cases_at=NOW, old_cases_at=NOW)
     ],
 )
 def test_one_look_per_interval_for_young_cases_and_every_ten_minutes_for_old_ones(
-    known: OrganizationKnown, young: bool, old: bool, poll: timedelta, after: timedelta | None
+    known: OrganizationMemory, young: bool, old: bool, poll: timedelta, after: timedelta | None
 ) -> None:
     due = next_case_look(known, young=young, old=old, case_poll=poll, now=NOW)
     assert due == (NOW + after if after is not None else None)

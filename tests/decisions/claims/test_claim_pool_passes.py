@@ -21,7 +21,7 @@ from domain.claims import RESOURCE_POOL
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.evaluator_interface import Fault, HandleBody, PoolQuestion
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.passes import PassPool, PoolKnown, PoolWorld
+from domain.claims.passes import PassPool, PoolMemory, PoolWorld
 from domain.claims.references import pool_reference
 from domain.claims.status_conditions import SOON
 from domain.identity import Key, Kind
@@ -125,7 +125,7 @@ class Cluster:
     async def let_go(self, kind: object, pool: Json) -> None:
         self.let_go_with = [*self.handles, *self.unseen]
 
-    async def look(self, known: PoolKnown | None = None, activity: str = "1", **asked: Any) -> PoolWorld:
+    async def look(self, known: PoolMemory | None = None, activity: str = "1", **asked: Any) -> PoolWorld:
         """One pass, within an activity of that id."""
 
         async def opened(*_: object) -> None:
@@ -136,7 +136,7 @@ class Cluster:
         tools = Tools(part, part, part, part, Settings())
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, activity_id=activity)
-        look = PassPool(key=KEY, memory=known or PoolKnown(), **asked)
+        look = PassPool(key=KEY, memory=known or PoolMemory(), **asked)
         world: PoolWorld = await environment.run(PoolActivities(tools, part, opened).pass_pool, look)
         return world
 

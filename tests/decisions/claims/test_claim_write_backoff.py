@@ -13,7 +13,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.claims.managed_resources import States
 from domain.claims.evaluator_interface import HandlePlan, Operations
 from domain.claims.handle_reconciliation import HandleWorld, decide
-from domain.claims.passes import ObjectKnown, PassHandle
+from domain.claims.passes import ObjectMemory, PassHandle
 from domain.claims.write_backoff import (
     AT_ONCE,
     FIRST_REST,
@@ -107,7 +107,7 @@ class Deleting(Api):
 
 async def test_an_object_that_is_deleted_each_time_it_is_made_is_made_with_rests() -> None:
     api = cast(Any, Deleting(changing=True))
-    known = ObjectKnown()
+    known = ObjectMemory()
     for number in range(AT_ONCE + 1):
         moment = NOW + number * timedelta(seconds=1)
         known = (await settle(api, HANDLE, now=moment, known=known)).memory
@@ -122,7 +122,7 @@ async def test_a_pass_tells_how_often_its_changes_were_taken_back(changing: bool
     async def observe(fresh: bool) -> HandleWorld:
         return HandleWorld.of(KEY, now=NOW, names=NAMES, handle=HANDLE)
 
-    known = ObjectKnown()
+    known = ObjectMemory()
     for _ in range(AT_ONCE + 1):
         look = PassHandle(key=KEY, memory=known)
         _, world = await ActivityEnvironment().run(reconciliation.carry_out, look, decide, observe)

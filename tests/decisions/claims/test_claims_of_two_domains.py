@@ -29,7 +29,7 @@ from domain.claims.handle_binding import plan_binding, plan_pool_handle
 from domain.claims.handle_evaluation import plan_handle
 from domain.claims.handle_matching import free_handle
 from domain.custom_resources import all_crds
-from domain.identity import standing
+from domain.identity import objectless
 from domain.model import Model
 from domain.operator_domain import DEFAULT, PLACEHOLDER
 from engine.kube import KubeApi
@@ -115,7 +115,7 @@ def test_a_label_of_another_domain_says_nothing() -> None:
 def test_binders_of_two_domains_are_two_lifecycles() -> None:
     ids = [binder(names.domain, "north").workflow_id for names in (ONE, TWO)]
     assert ids == ["north/ClaimBinder/-/one.example.org/0", "north/ClaimBinder/-/two.example.net/0"]
-    assert standing("ClaimBinder", "north", ONE.domain) == (binder(ONE.domain, "north"),)
+    assert objectless("ClaimBinder", "north", ONE.domain) == (binder(ONE.domain, "north"),)
 
 
 def test_definitions_of_two_domains_differ_in_group_and_name_alone() -> None:

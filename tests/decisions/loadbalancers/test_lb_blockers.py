@@ -190,14 +190,14 @@ def test_a_machine_that_waits_for_a_quota_says_so_and_begins_to_boot_with_its_se
     marked = {**FINALIZED_MACHINE["metadata"], "annotations": {QUOTA_ANNOTATION: "x"}}
     waiting = machine(metadata=marked, status={"serverID": None})
     later = NOW + timedelta(hours=5)
-    assert health_of(waiting, later).standing is HealthState.BOOTING
+    assert health_of(waiting, later).state is HealthState.BOOTING
     assert annotated(refused(machine_world(waiting, balancer(), seen), no_more), later) == {}
 
     annotations = {QUOTA_ANNOTATION: None, BOOTS_SINCE_ANNOTATION: "2026-05-01T17:00:00Z"}
     assert annotated(with_server(waiting), later) == {"metadata": {"annotations": annotations}}
     begun = machine(metadata={"annotations": {BOOTS_SINCE_ANNOTATION: "2026-05-01T17:00:00Z"}})
-    assert health_of(begun, later + timedelta(minutes=9)).standing is HealthState.BOOTING
-    assert health_of(begun, later + timedelta(minutes=11)).standing is HealthState.MARKED
+    assert health_of(begun, later + timedelta(minutes=9)).state is HealthState.BOOTING
+    assert health_of(begun, later + timedelta(minutes=11)).state is HealthState.MARKED
 
 
 def test_an_outage_of_openstack_does_not_count_against_the_boot_time() -> None:
@@ -205,13 +205,13 @@ def test_an_outage_of_openstack_does_not_count_against_the_boot_time() -> None:
     patch = annotated(unseen(of, ErrorType.UNAVAILABLE, OUTAGE.why), NOW)
     waiting = machine(**merge(FINALIZED_MACHINE, patch), status={"serverID": None})  # type: ignore[arg-type]
     later = NOW + timedelta(hours=5)
-    assert health_of(waiting, later).standing is HealthState.BOOTING
+    assert health_of(waiting, later).state is HealthState.BOOTING
     assert annotated(unseen(waiting, ErrorType.UNAVAILABLE, OUTAGE.why), later) == {}
 
     over = annotated(with_server(waiting), later)
     begun = machine(**merge(merge(FINALIZED_MACHINE, patch), over))  # type: ignore[arg-type]
-    assert health_of(begun, later + timedelta(minutes=9)).standing is HealthState.BOOTING
-    assert health_of(begun, later + timedelta(minutes=11)).standing is HealthState.MARKED
+    assert health_of(begun, later + timedelta(minutes=9)).state is HealthState.BOOTING
+    assert health_of(begun, later + timedelta(minutes=11)).state is HealthState.MARKED
 
 
 def test_a_refusal_after_an_outage_counts_against_the_boot_time() -> None:
@@ -219,7 +219,7 @@ def test_a_refusal_after_an_outage_counts_against_the_boot_time() -> None:
     waiting = machine(metadata=marked, status={"serverID": None})
     over = annotated(unseen(waiting, ErrorType.INVALID, "no such flavor"), NOW)
     begun = machine(metadata=merge(marked, over["metadata"]), status={"serverID": None})
-    assert health_of(begun, NOW + timedelta(minutes=11)).standing is HealthState.MARKED
+    assert health_of(begun, NOW + timedelta(minutes=11)).state is HealthState.MARKED
 
 
 @pytest.mark.parametrize("server", ["s", None])

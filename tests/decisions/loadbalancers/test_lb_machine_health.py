@@ -43,7 +43,7 @@ def replaced(type_: str, status: str, **times: str) -> list[dict[str, Any]]:
 
 def test_a_machine_with_fresh_true_conditions_is_ready() -> None:
     found = health_of(machine(conditions=healthy()), NOW)
-    assert (found.standing, found.ready, found.why) == (HealthState.READY, True, "")
+    assert (found.state, found.ready, found.why) == (HealthState.READY, True, "")
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_a_new_machine_may_be_silent_for_ten_minutes_to_the_second() -> None:
     deadline = NOW + SECOND
     assert boot_deadline(of) == deadline
     found = health_of(of, NOW)
-    assert (found.standing, found.mark, found.next_change) == (HealthState.BOOTING, None, deadline)
+    assert (found.state, found.mark, found.next_change) == (HealthState.BOOTING, None, deadline)
     then = health_of(of, deadline)
-    assert (then.standing, then.mark, then.next_change) == (
+    assert (then.state, then.mark, then.next_change) == (
         HealthState.MARKED,
         deadline,
         deadline + timedelta(minutes=2),
@@ -103,16 +103,16 @@ def test_a_machine_can_be_given_another_time_to_boot(text: str, minutes: int) ->
 
 def test_a_machine_that_reports_some_conditions_only_is_marked_at_once() -> None:
     of = machine(conditions=healthy()[:1], **born(minutes=1))
-    assert health_of(of, NOW).standing is HealthState.MARKED
+    assert health_of(of, NOW).state is HealthState.MARKED
 
 
 def test_an_installation_can_set_the_times() -> None:
     quick = Timings(boot=timedelta(seconds=20), grace=timedelta(seconds=5))
     found = health_of(machine(**born(seconds=20)), NOW, quick)
-    assert (found.standing, found.next_change) == (HealthState.MARKED, NOW + timedelta(seconds=5))
+    assert (found.state, found.next_change) == (HealthState.MARKED, NOW + timedelta(seconds=5))
     strict = Timings(window=timedelta(seconds=60))
     of = machine(conditions=healthy(beat=ago(seconds=61)))
-    assert (health_of(of, NOW).standing, health_of(of, NOW, strict).standing) == (HealthState.READY, HealthState.MARKED)
+    assert (health_of(of, NOW).state, health_of(of, NOW, strict).state) == (HealthState.READY, HealthState.MARKED)
     assert expires_at(of, strict) == NOW
 
 
@@ -122,13 +122,13 @@ def test_an_installation_can_set_the_times() -> None:
 def test_a_fault_is_given_three_minutes_to_the_second() -> None:
     of = machine(conditions=replaced("EnvoyReady", "False", since=ago(seconds=180)))
     found = health_of(of, NOW)
-    assert (found.standing, found.next_change) == (HealthState.RUNNING, NOW + SECOND)
-    assert health_of(of, NOW + SECOND).standing is HealthState.MARKED
+    assert (found.state, found.next_change) == (HealthState.RUNNING, NOW + SECOND)
+    assert health_of(of, NOW + SECOND).state is HealthState.MARKED
 
 
 def test_a_stale_machine_is_marked_at_once() -> None:
     found = health_of(machine(conditions=healthy(beat=ago(seconds=181))), NOW)
-    assert (found.standing, found.why) == (HealthState.MARKED, "condition ConfigReady heartbeat is stale")
+    assert (found.state, found.why) == (HealthState.MARKED, "condition ConfigReady heartbeat is stale")
 
 
 def patched(of: LoadBalancerMachine, now: datetime) -> LoadBalancerMachine:
@@ -146,8 +146,8 @@ def test_a_marked_machine_has_two_minutes_to_recover_to_the_second() -> None:
     assert (mark.message, mark.last_heartbeat_time) == ("condition ConfigReady heartbeat is stale", None)
     assert marked_at(marked) == NOW
     end = NOW + timedelta(minutes=2)
-    assert health_of(marked, end - SECOND).standing is HealthState.MARKED
-    assert health_of(marked, end).standing is HealthState.CONDEMNED
+    assert health_of(marked, end - SECOND).state is HealthState.MARKED
+    assert health_of(marked, end).state is HealthState.CONDEMNED
 
 
 def test_a_mark_that_stands_is_not_written_again() -> None:
@@ -161,7 +161,7 @@ def test_a_machine_that_recovers_loses_its_mark() -> None:
     fresh = [*healthy(), *(each.model_dump(mode="json") for each in marked.status.conditions[-1:])]
     recovered = marked.model_copy(update={"status": machine(conditions=fresh).status})
     found = health_of(recovered, NOW + SECOND)
-    assert (found.standing, found.unmark) == (HealthState.READY, True)
+    assert (found.state, found.unmark) == (HealthState.READY, True)
     after = patched(recovered, NOW + SECOND)
     assert marked_at(after) is None
     assert [each.type for each in after.status.conditions] == [each["type"] for each in healthy()]
@@ -175,8 +175,8 @@ def test_a_mark_that_the_agent_erased_keeps_its_moment() -> None:
     erased = marked.model_copy(update={"status": machine(conditions=stale).status})
     later = NOW + timedelta(seconds=90)
     found = health_of(erased, later)
-    assert (found.standing, found.mark, found.next_change) == (HealthState.MARKED, NOW, NOW + timedelta(minutes=2))
-    assert health_of(erased, NOW + timedelta(minutes=2)).standing is HealthState.CONDEMNED
+    assert (found.state, found.mark, found.next_change) == (HealthState.MARKED, NOW, NOW + timedelta(minutes=2))
+    assert health_of(erased, NOW + timedelta(minutes=2)).state is HealthState.CONDEMNED
 
 
 def test_a_mark_that_the_agent_brought_back_goes_again() -> None:
@@ -203,7 +203,7 @@ def test_the_mark_itself_is_no_report() -> None:
 def test_a_machine_without_a_server_is_condemned_at_once() -> None:
     of = machine(conditions=healthy(), metadata={"annotations": {"perdure.dev/given-up": "No valid host was found"}})
     found = health_of(of, NOW)
-    assert (found.standing, found.why, found.hopeless) == (HealthState.CONDEMNED, "No valid host was found", True)
+    assert (found.state, found.why, found.hopeless) == (HealthState.CONDEMNED, "No valid host was found", True)
 
 
 @pytest.mark.parametrize("minutes", [0, 1, 3, 9, 10, 12, 60])
@@ -211,16 +211,16 @@ def test_a_machine_without_a_server_is_condemned_at_once() -> None:
 def test_nothing_changes_before_the_next_change(minutes: int, conditions: list[Any]) -> None:
     of, now = patched(machine(conditions=conditions, **born(minutes=minutes)), NOW), NOW
     found = health_of(of, now)
-    expiry = expires_at(of) if found.standing is not HealthState.CONDEMNED else None
+    expiry = expires_at(of) if found.state is not HealthState.CONDEMNED else None
     change = earliest([found.next_change, expiry if expiry and expiry > now else None])
     if change is None:
-        assert health_of(of, now + timedelta(days=1)).standing is found.standing
+        assert health_of(of, now + timedelta(days=1)).state is found.state
     else:
         assert change > now
         almost = health_of(of, change - SECOND)
-        assert (almost.standing, almost.ready) == (found.standing, found.ready)
+        assert (almost.state, almost.ready) == (found.state, found.ready)
         then = health_of(of, change)
-        assert (then.standing, then.ready) != (found.standing, found.ready)
+        assert (then.state, then.ready) != (found.state, found.ready)
 
 
 # --- the fleet ---

@@ -19,7 +19,7 @@ from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
 from domain.loadbalancers.notices import bad_source_range
-from domain.loadbalancers.object_world import ObjectKnown
+from domain.loadbalancers.object_world import ObjectMemory
 from domain.loadbalancers.passes import PassService
 from domain.notices import Notice, normal, warning
 from engine.kube import EVENT, KubeApi
@@ -56,7 +56,7 @@ class Installed:
 
     def __init__(self) -> None:
         self.kube, self.served = DeadlyKube(), MemoryKube()
-        self._memory, self._recorded = ObjectKnown(), dict[str, datetime | None]()
+        self._memory, self._recorded = ObjectMemory(), dict[str, datetime | None]()
         self.restart()
 
     def restart(self) -> None:

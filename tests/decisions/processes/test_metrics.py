@@ -19,7 +19,7 @@ from activities.accounts.metrics import LISTENER
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.claim_lifecycle import decide as decide_claim
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
-from domain.accounts.organization import OrganizationKnown
+from domain.accounts.organization import OrganizationMemory
 from domain.accounts.pool import Room
 from domain.accounts.resources import AccountClaim
 from domain.identity import Key, Kind
@@ -373,9 +373,9 @@ def test_an_object_that_is_gone_leaves_no_series() -> None:
 # The organization.
 
 
-def counted(*, active: int, limit: int | None = 10, free: int = 6, ago: float = 0) -> OrganizationKnown:
+def counted(*, active: int, limit: int | None = 10, free: int = 6, ago: float = 0) -> OrganizationMemory:
     room = Room(active=active, limit=limit, free=free, budget=27)
-    return OrganizationKnown(room=room, counted_at=NOW - timedelta(seconds=ago))
+    return OrganizationMemory(room=room, counted_at=NOW - timedelta(seconds=ago))
 
 
 @pytest.mark.parametrize(("limit", "accounts"), [(10, 4), (None, 3)])

@@ -16,8 +16,8 @@ BY_NAME = {kind.name: kind for kind in CUSTOM_KINDS}
 LONG_LIVED = ("Product", "Backend", "ActiveDoc", "CustomPolicyDefinition", "DeveloperAccount", "OpenAPI")
 
 
-def conditions_of(kind: Kind, standing: SyncState, message: str = "why", before: Conditions = ()) -> dict[str, str]:
-    found = conditions(kind, Situation(standing=standing, message=message), before, NOW)
+def conditions_of(kind: Kind, state: SyncState, message: str = "why", before: Conditions = ()) -> dict[str, str]:
+    found = conditions(kind, Situation(state=state, message=message), before, NOW)
     return {each.type: each.status for each in found}
 
 
@@ -45,15 +45,15 @@ def test_clients_take_what_is_fine_for_ready(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CUSTOM_KINDS if kind != TENANT], ids=lambda kind: kind.name)
-@pytest.mark.parametrize("standing", [SyncState.WAITING, SyncState.INVALID, SyncState.FAILED])
-def test_clients_take_nothing_else_for_ready_but_a_user_that_waits(kind: Kind, standing: SyncState) -> None:
-    expected = kind == DEVELOPER_USER and standing is SyncState.WAITING
+@pytest.mark.parametrize("state", [SyncState.WAITING, SyncState.INVALID, SyncState.FAILED])
+def test_clients_take_nothing_else_for_ready_but_a_user_that_waits(kind: Kind, state: SyncState) -> None:
+    expected = kind == DEVELOPER_USER and state is SyncState.WAITING
 
-    assert counts_as_ready(kind, conditions_of(kind, standing)) is expected
+    assert counts_as_ready(kind, conditions_of(kind, state)) is expected
 
 
 @pytest.mark.parametrize(
-    ("kind", "standing", "shown"),
+    ("kind", "state", "shown"),
     [
         ("Product", SyncState.FINE, "Failed=False Invalid=False Orphan=False Synced=True"),
         ("Product", SyncState.WAITING, "Failed=True Invalid=False Orphan=True Synced=False"),
@@ -75,17 +75,17 @@ def test_clients_take_nothing_else_for_ready_but_a_user_that_waits(kind: Kind, s
         ("OpenAPI", SyncState.SYNCING, "Failed=False InSync=True Invalid=False Ready=False"),
     ],
 )
-def test_a_kind_stands_so(kind: str, standing: SyncState, shown: str) -> None:
-    found = conditions_of(BY_NAME[kind], standing)
+def test_a_kind_stands_so(kind: str, state: SyncState, shown: str) -> None:
+    found = conditions_of(BY_NAME[kind], state)
 
     assert " ".join(f"{type_}={status}" for type_, status in found.items()) == shown
 
 
 def test_what_is_wrong_is_told_where_it_is_true() -> None:
-    found = conditions(PRODUCT, Situation(standing=SyncState.WAITING, message="no backend"), (), NOW)
+    found = conditions(PRODUCT, Situation(state=SyncState.WAITING, message="no backend"), (), NOW)
 
     assert {each.type for each in found if each.message == "no backend"} == {"Failed", "Orphan"}
-    (first, *_) = conditions(APPLICATION, Situation(standing=SyncState.FAILED, message="no plan"), (), NOW)
+    (first, *_) = conditions(APPLICATION, Situation(state=SyncState.FAILED, message="no plan"), (), NOW)
     assert (first.type, first.status, first.message) == ("Ready", "False", "no plan")
 
 
@@ -100,7 +100,7 @@ def test_what_is_wrong_is_told_where_it_is_true() -> None:
     ids=["new", "in step", "clients read its first", "waits"],
 )
 def test_a_sync_that_lasts_is_told_beside_what_was_said_before(kind: str, before: SyncState | None, shown: str) -> None:
-    known = conditions(BY_NAME[kind], Situation(standing=before), (), NOW) if before else ()
+    known = conditions(BY_NAME[kind], Situation(state=before), (), NOW) if before else ()
     found = in_sync(BY_NAME[kind], "3scale asks for a minute", known, NOW)
 
     assert " ".join(f"{each.type}={each.status}" for each in found) == shown
@@ -110,7 +110,7 @@ def test_a_sync_that_lasts_is_told_beside_what_was_said_before(kind: str, before
 def test_a_sync_that_is_over_is_told_no_more() -> None:
     lasting = in_sync(PRODUCT, "", (), NOW)
 
-    assert {each.type for each in conditions(PRODUCT, Situation(standing=SyncState.FINE), lasting, NOW)} == {
+    assert {each.type for each in conditions(PRODUCT, Situation(state=SyncState.FINE), lasting, NOW)} == {
         "Failed",
         "Invalid",
         "Orphan",
@@ -119,9 +119,9 @@ def test_a_sync_that_is_over_is_told_no_more() -> None:
 
 
 def test_a_conditions_time_moves_with_its_status_only() -> None:
-    first = conditions(PRODUCT, Situation(standing=SyncState.WAITING, message="a"), (), NOW)
-    later = conditions(PRODUCT, Situation(standing=SyncState.WAITING, message="b"), first, NOW + timedelta(hours=1))
-    synced = conditions(PRODUCT, Situation(standing=SyncState.FINE), later, NOW + timedelta(hours=2))
+    first = conditions(PRODUCT, Situation(state=SyncState.WAITING, message="a"), (), NOW)
+    later = conditions(PRODUCT, Situation(state=SyncState.WAITING, message="b"), first, NOW + timedelta(hours=1))
+    synced = conditions(PRODUCT, Situation(state=SyncState.FINE), later, NOW + timedelta(hours=2))
 
     assert {each.last_transition_time for each in later} == {"2026-11-21T12:00:00Z"}
     assert {each.type for each in synced if each.last_transition_time == "2026-11-21T14:00:00Z"} == {
@@ -129,4 +129,4 @@ def test_a_conditions_time_moves_with_its_status_only() -> None:
         "Orphan",
         "Synced",
     }
-    assert conditions(PRODUCT, Situation(standing=SyncState.FINE), synced, NOW + timedelta(hours=3)) == synced
+    assert conditions(PRODUCT, Situation(state=SyncState.FINE), synced, NOW + timedelta(hours=3)) == synced

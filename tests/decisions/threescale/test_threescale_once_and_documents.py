@@ -82,7 +82,7 @@ def on_document(object_: ActiveDoc, **more: Any) -> Asked:
     return decided(object_, **{"text": Text(body='{"a": 1}', version="1"), **more})
 
 
-LOST = Blocker(standing=SyncState.WAITING, message="Secret not found", waits_for=("Secret/shop/doc",))
+LOST = Blocker(state=SyncState.WAITING, message="Secret not found", waits_for=("Secret/shop/doc",))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ async def test_a_document_that_cannot_be_read_makes_its_object_invalid() -> None
     sent = await as_sent("spec.activeDocOpenAPIRef", Text(body="- 1"))
 
     assert sent.blocker is not None
-    assert sent.blocker.standing is SyncState.INVALID
+    assert sent.blocker.state is SyncState.INVALID
     assert (
         sent.blocker.message
         == "spec.activeDocOpenAPIRef: Required value: a list or a single value, where an object is needed"

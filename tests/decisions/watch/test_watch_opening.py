@@ -11,7 +11,7 @@ from domain.identity import Key
 from engine.settings import Settings
 from starters.watch import objectless_lifecycles
 from starters.watch.main import identity
-from starters.watch.objectless_lifecycles import open_standing, opened_by_areas
+from starters.watch.objectless_lifecycles import open_objectless, opened_by_areas
 
 QUEUES = ("123456789012/eu-central-1", "123456789012/eu-central-1/c1-queue")
 
@@ -34,7 +34,7 @@ async def test_a_wake_that_fails_is_sent_again(monkeypatch: pytest.MonkeyPatch) 
             raise RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
 
     keys = opened_by_areas(Settings(instances_queues=QUEUES))
-    await open_standing(keys, wake)
+    await open_objectless(keys, wake)
     assert woken == [keys[0], keys[0], keys[0], keys[1]]
 
 

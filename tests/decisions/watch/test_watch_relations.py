@@ -218,7 +218,7 @@ def test_an_object_that_does_not_count_is_as_if_it_did_not_exist() -> None:
     assert world.woken(torn, whole) == world.woken(whole, torn) == {"s"}
 
 
-def test_of_many_that_share_a_carrier_one_is_woken() -> None:
+def test_of_many_that_share_a_delegate_one_is_woken() -> None:
     world = World(stands_on(matters=News(whom=Whom.ONE)))
     for name in "abc":
         world.put(BOOK, name, shelf="s")

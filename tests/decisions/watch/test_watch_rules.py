@@ -208,7 +208,7 @@ async def arrival(subject: Watcher) -> None:
 
 # Objects that others carry, lists that wait for each other.
 
-CARRIER = Key(kind="Carrier", namespace="n", name="carrier", uid="c")
+CARRIER = Key(kind="Carrier", namespace="n", name="delegate", uid="c")
 
 
 def carried_while_told(known: Projection, index: Index) -> Key:
@@ -235,46 +235,46 @@ def after_carried_change(before: Projection | None, after: Projection | None) ->
     return waiting(subject)
 
 
-def test_the_carrier_is_woken_instead_of_what_it_carries() -> None:
-    assert after_carried_change(carried(), carried(fingerprint=2)) == {"carrier"}
-    assert after_carried_change(carried(), None) == {"carrier", "relative"}
+def test_the_delegate_is_woken_instead_of_what_it_carries() -> None:
+    assert after_carried_change(carried(), carried(fingerprint=2)) == {"delegate"}
+    assert after_carried_change(carried(), None) == {"delegate", "relative"}
 
 
-def test_what_the_carrier_made_is_no_news_to_it_but_to_relatives() -> None:
+def test_what_the_delegate_made_is_no_news_to_it_but_to_relatives() -> None:
     seen = {"carried": "yes", "seen": "x"}
     assert after_carried_change(None, carried(ours=True, facts=seen)) == {"relative"}
-    assert after_carried_change(None, carried(ours=False, facts=seen)) == {"carrier", "relative"}
+    assert after_carried_change(None, carried(ours=False, facts=seen)) == {"delegate", "relative"}
 
 
-def test_after_a_start_the_carrier_of_the_unsettled_is_woken() -> None:
+def test_after_a_start_the_delegate_of_the_unsettled_is_woken() -> None:
     subject = carrying()
     subject.started(CARRIED, [carried(settled=False), carried("b")])
-    assert "carrier" in waiting(subject)
+    assert "delegate" in waiting(subject)
     assert not {"a", "b"} & waiting(subject)
 
 
-def test_a_carrier_may_be_carried() -> None:
+def test_a_delegate_may_be_carried() -> None:
     subject = carrying()
     middle = carried("middle")
     subject.index.of("Thing")[middle.name] = middle
     by_middle = {"carried": "yes", "by": "middle"}
     subject.changed(CARRIED, carried(facts=by_middle), carried(facts=by_middle, fingerprint=2), seen_live=True)
-    assert waiting(subject) == {"carrier"}
+    assert waiting(subject) == {"delegate"}
 
 
-def test_a_ring_of_carriers_ends() -> None:
+def test_a_ring_of_delegates_ends() -> None:
     subject = carrying()
     for name, by in (("a", "b"), ("b", "a")):
         known = carried(name, facts={"carried": "yes", "by": by})
         subject.index.of("Thing")[known.name] = known
-    assert subject._carriers.of(subject.index.of("Thing")["n", "a"]).name in {"a", "b"}
+    assert subject._delegation.of(subject.index.of("Thing")["n", "a"]).name in {"a", "b"}
 
 
-def test_a_relative_that_is_carried_wakes_its_carrier() -> None:
+def test_a_relative_that_is_carried_wakes_its_delegate() -> None:
     subject = carrying()
     relative = carried("relative", uid="r")
     subject.index.of("Thing")[relative.name] = relative
-    keys = subject._carriers.of_all([relative.key, RELATIVE])
+    keys = subject._delegation.of_all([relative.key, RELATIVE])
     assert list(keys) == [CARRIER, RELATIVE]
 
 

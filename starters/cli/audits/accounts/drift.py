@@ -17,11 +17,11 @@ from starters.cli.audits import Finding
 
 
 def drifted(sessions: Sessions, accounts: Iterable[Account], area: str) -> Iterator[Finding]:
-    config, standing = sessions.config(), [account for account in accounts if settled(account)]
+    config, in_use = sessions.config(), [account for account in accounts if settled(account)]
     if not config.missing("root", "base"):
-        yield from _strays(sessions, config, standing, area)
+        yield from _strays(sessions, config, in_use, area)
     if wanted_tags(config):
-        for account in standing:
+        for account in in_use:
             yield from _tagged(sessions, config, account, area)
 
 

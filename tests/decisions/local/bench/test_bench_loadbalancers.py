@@ -44,7 +44,7 @@ def test_every_kind_of_call_is_lost_and_refused() -> None:
 
 def test_a_played_report_is_a_serving_machines_and_keeps_when_it_began() -> None:
     young = read(reported(machine().model_dump(mode="json", by_alias=True), master=True))
-    assert health_of(young, datetime.now(UTC)).standing is HealthState.READY
+    assert health_of(young, datetime.now(UTC)).state is HealthState.READY
     assert is_master(young)
     long_ago = machine(conditions=healthy(master=True))
     again = read(reported(long_ago.model_dump(mode="json", by_alias=True), master=True))
