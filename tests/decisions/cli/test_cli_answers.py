@@ -70,7 +70,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(key.path)
 
     monkeypatch.setattr(temporal, "wake", wake)
-    monkeypatch.setattr(wake_lifecycles, "standing", lambda kind, cluster, domain: ())
+    monkeypatch.setattr(wake_lifecycles, "objectless", lambda kind, cluster, domain: ())
     return found
 
 

@@ -123,7 +123,7 @@ async def test_a_process_that_waits_for_a_long_lease_makes_the_holder_renew_a_sh
     waiting.cancel()
 
 
-async def test_an_announcement_is_made_once_and_does_not_prolong_the_lease_of_a_dead_holder() -> None:
+async def test_an_announcement_is_made_once_and_prolongs_no_lease_of_a_dead_holder() -> None:
     server = LeaseServer()
     spec: JsonObject = {"holderIdentity": "dead", "leaseDurationSeconds": 2}
     server.lease = {"metadata": {"resourceVersion": "1"}, "spec": spec}
