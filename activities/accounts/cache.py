@@ -88,10 +88,8 @@ class Reader:
     async def accounts(
         self, seen: Mapping[str, str] | None, namespace: str = "", having: Iterable[str] = ()
     ) -> tuple[Account, ...]:
-        """All Accounts that can be parsed; without `seen`, from the API server.
-
-        If the cache lacks one of the names `having`, which another worker may have just created, the API server is
-        read.
+        """All Accounts that can be parsed; from the API server without `seen`, or if the cache lacks one of the names
+        `having`.
         """
         mirror = await _as_new_as(self._accounts, seen)
         if mirror is None or any(mirror.get(namespace, name) is None for name in having):
@@ -107,11 +105,7 @@ class Reader:
         return read_all(Account, [item for item in listing.items if _names(item, claim)])[0]
 
     async def write(self, resource: R, patch: JsonPatch, *, subresource: str = "") -> R:
-        """Patch an object.
-
-        Raises:
-            Conflict: it has been written since it was read.
-        """
+        """Patch an object; `Conflict` if it has been written since it was read."""
         meta = resource.metadata
         version = meta.resource_version
         answer = await self.kube.patch(

@@ -85,9 +85,8 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverCredentials.activity)
     async def deliver_credentials(self, action: DeliverCredentials) -> None:
-        """Write the key before the claim's fields: a claim that names its support role has its Secret.
-
-        If it is the customer's own Secret, the customer's key stays: it opens the account as well.
+        """Write the key before the claim's fields. In the customer's own Secret the customer's key stays: it opens the
+        account.
         """
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim) or not account.customers:
@@ -99,7 +98,6 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=RemoveSecret.activity)
     async def remove_secret(self, action: RemoveSecret) -> None:
-        """Delete the claim's Secret while the Account's own still shows which key it may hold."""
         account = await self._read.account(action.account)
         if account is not None and account.named_by(action.claim):
             await delete_secret(self._kube, action.claim, action.secret, await key_ids_of(self._kube, account))

@@ -97,11 +97,7 @@ async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
 
 
 def account_key(secret: JsonObject) -> dict[str, object]:
-    """The two entries of an account's Secret that its claim gets.
-
-    Raises:
-        Invalid: one is missing or empty; copied, it would replace a working key.
-    """
+    """The two entries that a claim gets; `Invalid` if one is empty, since it would replace a working key."""
     key = {field: mapping(secret, "data").get(field) for field in KEY_FIELDS}
     if not all(key.values()):
         where = f"Secret {text(secret, 'metadata', 'namespace')}/{text(secret, 'metadata', 'name')}"

@@ -57,7 +57,7 @@ class HandOver(Activities):
         self._units: dict[UnitRequest, asyncio.Future[str]] = {}
 
     async def carry_on(self, world: ClaimWorld) -> None:
-        """Execute the claim's decisions after binding; an ApiError if the claim's own workflow has to continue."""
+        """Execute the claim's decisions after binding; an ApiError if its own workflow has to continue."""
         hand_over = partial(self._hand_over, just_read=world.account)
         inline = Inline(decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
         (await inline.go_on(State(world, dirty=False))).confirm()
@@ -196,7 +196,6 @@ class HandOver(Activities):
         await wake(self._client, self._read.key(account))
 
     async def _delete(self, account: Account) -> None:
-        """Delete a closed account's Account; its own lifecycle drops the finalizer when the claim is gone."""
         meta = account.metadata
         if meta.deleting:
             return

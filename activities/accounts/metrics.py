@@ -108,7 +108,6 @@ _API_REQUEST = _histogram(
 
 
 def claim_seen(claim: AccountClaim) -> None:
-    """Record the age of a claim that is pending; called at each observation."""
     born = claim.metadata.creation_timestamp
     if claim.status.state == ClaimState.PENDING and born is not None:
         (_CUSTOMERS_CLAIM_PENDING if claim.spec.byoc else _CLAIM_PENDING).observe(_seconds_since(born))

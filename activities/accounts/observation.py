@@ -113,7 +113,6 @@ class ObserveActivities(Activities):
         )
 
     async def _input_secret(self, claim: AccountClaim) -> InputSecret | None:
-        """Whether the customer's Secret has a key; the key itself is not kept."""
         if claim.spec.manual_sts_mode:
             return None
         found = await self._secret(claim.metadata.namespace, claim.spec.byoc_secret_ref.name)

@@ -147,7 +147,7 @@ class OrganizationActivities(Activities):
         budget: Budget,
         moment: datetime,
     ) -> Verdicts:
-        """Decide which Accounts may be created; pools are read only if a lifted budget could matter."""
+        """Pools are read only if a lifted budget could matter."""
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)
         asked = adopted(accounts, counted, known.told, domain, known.strangers, known.passed)

@@ -147,7 +147,6 @@ class PoolActivities(Activities):
         return Room.model_validate(room) if room is not None else None
 
     async def _honour_retry(self, pool: AccountPool) -> AccountPool:
-        """Lift the create budget from now on, and end the pause after failures."""
         annotations = {RETRIED: retry_wanted(pool.metadata), BUDGET_SINCE: timestamp(now())}
         answer = await self._read.write_to(ACCOUNT_POOL, pool.key, {"metadata": {"annotations": annotations}})
         await wake(self._client, self._read.organization)
@@ -196,9 +195,8 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """Serve the claim in this pass; if that fails, wake its workflow, which continues.
-
-        After success no workflow is woken here: the watcher wakes both a little later, under less load.
+        """Serve the claim in this pass; if that fails, wake its workflow. After success the watcher wakes both a
+        little later.
         """
         world = ClaimWorld(
             key=self._read.key(claim),

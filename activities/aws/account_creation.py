@@ -68,9 +68,8 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
 
 
 def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
-    """Check the request once; while it is in progress the server retries.
-
-    The first attempt does not check: AWS takes seconds at least, and calls of the organization are scarce.
+    """Check the request once; while it is in progress the server retries. The first attempt only waits: AWS takes
+    seconds.
     """
     if not attempt.repeated():
         raise _under_way(action, "requested just now")

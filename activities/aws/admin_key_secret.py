@@ -53,11 +53,7 @@ def write(
     before: KeySecret | None,
     rotated_for: str = "",
 ) -> None:
-    """Put a key into the Secret: create it, or change the version that was read.
-
-    Raises:
-        Conflict: it exists although it was read as absent, has changed, or belongs to another object.
-    """
+    """Put a key into the Secret; `Conflict` if it has changed since it was read, or belongs to another object."""
     if before is not None and before.foreign_to(owner, key.get(USER_NAME, "")):
         raise foreign(owner, name)
     metadata: dict[str, object] = {"name": name, "ownerReferences": [owner_reference(owner)]}

@@ -132,7 +132,6 @@ class Caller:
         return twin
 
     def guarded(self) -> AbstractContextManager[None]:
-        """Around every call: a subclass may limit what the caller takes of the process."""
         return nullcontext()
 
     def _funnel(

@@ -51,11 +51,7 @@ class SupportedCleaner(SupportedAccount):
 
 
 def revoke_access(sessions: Sessions, action: RevokeAccess) -> None:
-    """Delete what the access has in its account; an account that AWS has closed has nothing.
-
-    Raises:
-        Denied: no credentials give access, or the role is foreign.
-    """
+    """Delete what the access has in its account; `Denied` if no credentials give access, or the role is foreign."""
     sessions.refuse_protected(action.account_id)
     try:
         member = _entered(sessions, action)

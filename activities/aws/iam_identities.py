@@ -88,7 +88,7 @@ def trust(*principals: str) -> str:
 
 
 def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    """The principals of a trust policy of our shape; empty for another shape, which is then replaced."""
+    """Empty for a trust policy of another shape, which is then replaced."""
     return trusted(document) if only_allows(document, "sts:AssumeRole") else frozenset()
 
 
@@ -214,9 +214,8 @@ def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
 
 
 def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
-    """Delete every user and role whose tags name this Account. A closed account has none.
-
-    The support role goes last, since this process may have entered by it.
+    """Delete every user and role whose tags name this Account; the support role last, as this process may have entered
+    by it.
     """
     try:
         _delete_ours(entered(sessions, action), action)

@@ -101,9 +101,8 @@ class Launched(NamedTuple):
 
 
 class RegionInitializer:
-    """Initialises regions; holds what all accounts share. One per process.
-
-    A definite refusal is the region's outcome, not an error; so is a region without success for 25 minutes.
+    """One per process. A definite refusal is the region's outcome, not an error; so is one without success for 25
+    minutes.
     """
 
     def __init__(self, sessions: Sessions) -> None:
@@ -183,9 +182,8 @@ class RegionInitializer:
     def _see_through(
         self, ec2: EC2Client, action: InitializeRegion, launched: Launched, *, timed: bool = False
     ) -> RegionOutcome | None:
-        """Prove that one ran, and terminate all in any case; None if they were terminated, perhaps before they ran.
-
-        With `timed` the answer to their termination is the proof, if the region's boot time is known.
+        """Prove that one ran, and terminate all; None if they ended before. With `timed` the answer to the termination
+        is the proof.
         """
         outcome: RegionOutcome | None = None
         try:
@@ -216,7 +214,7 @@ class RegionInitializer:
         return False
 
     def _await_running(self, ec2: EC2Client, action: InitializeRegion, launched: Launched) -> RegionOutcome | None:
-        """Describe the instances until one runs. None: they were terminated by us, or were forgotten since."""
+        """None: they were terminated by us, or were forgotten since."""
         started = time.monotonic()
         looks, ran_after = 0, None
         try:
@@ -318,10 +316,7 @@ def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome | None:
 
 
 def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
-    """Terminate even if cancelled; returns the states before, nothing if EC2 does not know the instances.
-
-    After half a minute of failures the activity fails and is retried.
-    """
+    """Terminate even if cancelled; returns the states before. After half a minute the activity is retried."""
     if not ids:
         return set()
     for seconds in _TERMINATE_SECONDS:

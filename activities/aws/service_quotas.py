@@ -112,8 +112,8 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
 
 
 def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping[str, str], bool]:
-    """Each quota's decisive request status (an open one, else the newest for the wanted value), and whether a request
-    for vCPUs is open.
+    """Each quota's decisive request status (an open one, else the newest for the wanted value); whether vCPUs are
+    requested.
     """
     found: dict[str, RequestedServiceQuotaChangeTypeDef] = {}
     vcpus_asked = False

@@ -119,7 +119,7 @@ class Services(Caller):
         return cast("STSClient", self.client("sts", self.default_region))
 
     def assume_role(self, role: str, session: str, external_id: str = "") -> tuple[str, ReadOnlyCredentials]:
-        """Assume a role for an hour, the longest for a role that a role assumes; returns session ARN and keys."""
+        """Assume a role for an hour; returns session ARN and keys."""
         request: AssumeRoleRequestTypeDef = {
             "RoleArn": role,
             "RoleSessionName": session,
@@ -180,7 +180,6 @@ class Assumed(Services):
         self._renew_at = 0.0
 
     def assume(self) -> ReadOnlyCredentials:
-        """A new session of an hour; raises an ApiError if the role is refused."""
         raise NotImplementedError
 
     def credential(self) -> ReadOnlyCredentials:
@@ -380,7 +379,6 @@ class Sessions:
 
 
 def keys_in(kube: BlockingKube, namespace: str, name: str, whose: str) -> ReadOnlyCredentials:
-    """The keys in a Secret; `Denied` if there is no such Secret, or it lacks keys."""
     where = f"Secret {namespace}/{name}"
     try:
         found = kube.get(SECRET, namespace, name)

@@ -77,7 +77,7 @@ class BinderActivities(Activities):
     def __init__(
         self, tools: Tools, queue: BinderQueue, bind: Bind, look_at_claim: Look, open_claim: Open, wake: Wake
     ) -> None:
-        """`open_claim` opens the claim's workflow with its result; for a vanished claim it only signals an open one."""
+        """`open_claim` opens the claim's workflow with its result, unless the claim is gone."""
         self._tools = tools
         self._look_at_claim = look_at_claim
         self._cache = tools.cache
@@ -126,7 +126,6 @@ class BinderActivities(Activities):
                 await self._wake(key_of(RESOURCE_CLAIM, claim, look.key.cluster))  # type: ignore[arg-type]
 
     async def one(self, name: Name, cluster: str) -> tuple[Key, ObjectWorld] | None:
-        """Serve one claim; returns the news for its own workflow, None without news."""
         began, news_then = now(), self._queue.news_for_all
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None or not is_looked_after(self._cache.names, claim):
@@ -197,7 +196,6 @@ class BinderActivities(Activities):
         return None
 
     async def _leaves(self, key: Key) -> None:
-        """Wake a claim that was deleted while it was served, and its handles, which have to end as well."""
         name = (key.namespace, key.name)
         self._queue.waiting.pop(name, None)
         for handle in self._cache.handles_of_claim(*name):
@@ -214,7 +212,6 @@ class BinderActivities(Activities):
         return key, world
 
     async def open(self, key: Key, world: ObjectWorld) -> None:
-        """Open the claim's workflow; after a failure the next batch repeats it."""
         try:
             await self._open_claim(key, world)
         except BaseException:

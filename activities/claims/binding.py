@@ -81,11 +81,6 @@ class Binding(Activities):
 
     @activity.defn(name=TakeHandle.activity)
     async def take_handle(self, action: TakeHandle) -> Taken:
-        """Bind the best free handle to the claim.
-
-        Raises:
-            ApiError: no answer.
-        """
         try:
             fitting = self._queue.free.candidates(wanted_of(action.plan), action.at)
             best = next((each.name for each in fitting if each.name not in action.passed_over), "")

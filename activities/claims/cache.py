@@ -62,10 +62,9 @@ class ClaimCache(InformerCache):
             await mirror.settled()
 
     async def reached(self, seen: Mapping[str, str]) -> bool:
-        """Wait until every kind is listed, or known not to be installed, and these versions are reached.
+        """Wait until these versions are reached; False if streams hang.
 
-        If streams hang, kinds with few objects are listed from the API server; claims and handles are too many: for
-        False, a pass has to read its own from there.
+        Then kinds with few objects were listed from the API server, and a pass has to read its own claim and handle.
         """
         await self.settled()
         if await reached(self.mirrors.values(), seen):
@@ -82,8 +81,8 @@ class ClaimCache(InformerCache):
     def check_later(self, key: Key, edits: int) -> None:
         """Wake a new lifecycle if its object is gone in a moment, or something was edited that it may render.
 
-        The watcher wakes neither for a change that it has seen before the object named what changed, nor for a deletion
-        that it has seen before the workflow was open. `edits` is the count when the object was evaluated.
+        The watcher wakes for neither if it saw the change too early. `edits` is the count when the object was
+        evaluated.
         """
         asyncio.get_running_loop().call_later(LONGEST_BEHIND, self._check, key, edits)
 

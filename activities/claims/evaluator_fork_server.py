@@ -37,11 +37,8 @@ class Process:
         self._place = place
 
     async def exchange(self, number: int, request: bytes, seconds: float) -> tuple[int, bytes]:
-        """Send a request and receive its outcome.
-
-        Raises:
-            Gone: The process ended meanwhile.
-            TimeoutError: It neither answered nor ended in time.
+        """Send a request and receive its outcome; `Gone` if the process ended, `TimeoutError` if it neither answered
+        nor ended.
         """
         self._place[: NOTE.size] = NOTE.pack(0)
         loop = asyncio.get_running_loop()
@@ -91,12 +88,7 @@ class Nursery:
         self._unwanted: set[asyncio.Future[int | None]] = set()
 
     async def spawn(self) -> Process:
-        """Fork another evaluator.
-
-        Raises:
-            Gone: The nursery ended; the next call starts another.
-            RuntimeError: The functions cannot be imported.
-        """
+        """Fork another evaluator; `Gone` if the nursery ended, `RuntimeError` if the functions cannot be imported."""
         spawning = asyncio.ensure_future(self._spawn())
         try:
             return await asyncio.shield(spawning)

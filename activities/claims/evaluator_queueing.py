@@ -35,11 +35,7 @@ class Lanes:
 
     @asynccontextmanager
     async def turn(self, key: str, author: str, *, patient: bool = False) -> AsyncIterator[None]:
-        """The turn of a call for an object and author; both may be empty.
-
-        Raises:
-            LaneFull: The slow lane is full; never raised for `patient` calls.
-        """
+        """The turn of a call for an object and author, which may be empty; `LaneFull` unless `patient`."""
         async with AsyncExitStack() as lines:
             if key:
                 await lines.enter_async_context(self._of_object(key))

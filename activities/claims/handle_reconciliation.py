@@ -73,9 +73,8 @@ class Reconciliation(Activities):
         self.effects[RecordEvents.activity] = self.record_events
 
     async def settle(self, world: HandleWorld) -> HandleWorld:
-        """Bring a handle and its resources to their desired state.
-
-        Objects made while another pass ended the handle are deleted again: no other pass knows of them.
+        """Bring a handle and its resources to their desired state; what was made while another pass ended it is
+        deleted.
 
         Raises:
             Conflict: another client has written an object; observe again.
@@ -189,12 +188,7 @@ class Reconciliation(Activities):
             return Read(fault=fault_of_evaluation(error, action.key))
 
     async def _whole(self, key: Key, question: HandleQuestion, *, read: bool) -> HandleQuestion:
-        """The question with live objects, and all that templates may read.
-
-        Raises:
-            ValidationError: the question is not valid.
-            ApiError: the API server gave no answer.
-        """
+        """The question with live objects, and all that templates may read; a ValidationError if it is not valid."""
         handle, claim = question.handle, question.claim
         asked = {name: getattr(question, name) for name in HandleQuestion.model_fields}
         asked["requester"] = await self._requesters.of(claim)

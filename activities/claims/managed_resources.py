@@ -46,10 +46,7 @@ class Managed:
         self._owner = ("metadata", "annotations", cache.names.resource_handle_name_annotation)
 
     async def states(self, handle: JsonObject) -> States:
-        """The live objects of the handle's resources, in order.
-
-        References are recorded before their objects are made, so an object may belong to another living handle: it then
-        counts as missing and stays unchanged.
+        """The live objects of the handle's resources, in order; one of another living handle counts as missing.
 
         Raises:
             ApiError: no answer, which must not count as absence.
@@ -179,8 +176,6 @@ class Managed:
     ) -> None:
         """Delete one object, in another version of its group if the recorded one is no longer served.
 
-        If no version of the kind is served, its objects are gone.
-
         Raises:
             Conflict: it still exists, and its deletion was refused repeatedly.
             ApiError: no answer, which must not count as absence.
@@ -207,8 +202,6 @@ class Managed:
         bearing_its_name: bool,
     ) -> None:
         """Delete one object; with `bearing_its_name` only if its annotation names the handle that made it.
-
-        A conflict usually means that another object has the name now, but not always: the existing object decides.
 
         Raises:
             Absent: it is gone, or its kind.

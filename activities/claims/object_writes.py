@@ -57,10 +57,8 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def delete(self, kind: Kind, obj: JsonObject, *, as_seen: bool = False) -> JsonObject:
-        """Request the deletion of this very object; with `as_seen` only if it has not changed.
-
-        Returns:
-            The object with its deletion mark; unchanged if nothing delays its deletion or it was marked before.
+        """Request the deletion of this very object; with `as_seen` only if it has not changed. Returns it with its
+        mark.
 
         Raises:
             Conflict: it has changed, or another object has the name.

@@ -86,11 +86,7 @@ class InstanceCache(InformerCache):
         self._accounts = ClusterAccounts(store)
 
     async def ready(self) -> None:
-        """Wait until every kind that is needed is listed and followed; all lists share one timeout, as do all streams.
-
-        Raises:
-            Unavailable: a list has not arrived, or a stream stays broken.
-        """
+        """Wait until every kind that is needed is listed and followed; `Unavailable` if a stream stays broken."""
         clock = asyncio.get_running_loop().time
         listed_by = clock() + _FIRST_LIST
         for mirror in self._needed:

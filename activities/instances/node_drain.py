@@ -142,9 +142,8 @@ class NodeActivities(Activities):
         return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", said) if left == [] else ())
 
     async def _end(self, api: KubeApi, node: EmptyNode, begun: Emptying, left: Sequence[JsonObject]) -> Emptied:
-        """When the time is over, leave the remaining Pods, or delete them if a policy says so.
-
-        That they are deleted is reported before: afterwards another attempt would find a Node that is drained.
+        """When the time is over, leave the remaining Pods, or delete them if a policy says so, which is reported
+        before.
         """
         if begun.forced:
             for pod in left:

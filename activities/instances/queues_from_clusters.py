@@ -61,7 +61,7 @@ class ClusterPlaces:
         return next((each.trouble for each in (self._identities, *self._clusters) if each.trouble), "")
 
     async def current(self) -> tuple[str, ...]:
-        """The entries that stand for the places of the clusters as they are now.
+        """The entries that stand for the places of the clusters now.
 
         Raises:
             ApiError: AWS does not say whose the process's own credentials are.
@@ -106,10 +106,8 @@ class ClusterPlaces:
 
 
 async def resolved(settings: Settings, api: KubeApi) -> Settings:
-    """The settings with the places of the clusters of this moment in the place of the entries `clusters`, for commands.
-
-    Raises:
-        ApiError: the clusters cannot be listed, or AWS does not say whose the process's own credentials are.
+    """The settings with the places of the clusters instead of the entries `clusters`, for commands; an ApiError if
+    they cannot be listed.
     """
     others, entries = cluster_entries(settings.instances_queues)
     async with Store(api) as store:

@@ -39,7 +39,7 @@ def birth(
     Raises:
         Absent: its Secret is gone.
         Pending: its token is not there yet.
-        Invalid: the address of the Kubernetes API for machines is not set, or the Secret belongs to another object.
+        Invalid: API_ENDPOINT is not set, or the Secret belongs to another object.
     """
     if not settings.loadbalancers_api_endpoint:
         raise Invalid(

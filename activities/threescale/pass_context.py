@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import Any
 
 from activities.threescale.application_auth import AuthSubject
 from activities.threescale.cache import ThreescaleCache
@@ -44,6 +46,19 @@ from engine.settings import Settings
 
 log = logging.getLogger(__name__)
 
+# Those of ActiveDocs and OpenAPIs need more.
+_SUBJECTS: dict[type[CustomResource], Callable[[Any, ThreescaleCache, Secrets], Subject[Any]]] = {
+    Application: ApplicationSubject,
+    ApplicationAuth: AuthSubject,
+    Backend: BackendSubject,
+    CustomPolicyDefinition: PolicySubject,
+    DeveloperAccount: AccountSubject,
+    DeveloperUser: UserSubject,
+    Product: ProductSubject,
+    ProxyConfigPromote: PromotionSubject,
+    Tenant: TenantSubject,
+}
+
 
 class PassContext:
     def __init__(
@@ -62,36 +77,12 @@ class PassContext:
     def secrets(self) -> Secrets:
         return Secrets(self.kube, self._homes)
 
-    def subject(self, resource: CustomResource, secrets: Secrets) -> Subject[CustomResource]:
-        made: object
-        cache = self.cache
-        match resource:
-            case Product():
-                made = ProductSubject(resource, cache, secrets)
-            case Backend():
-                made = BackendSubject(resource, cache, secrets)
-            case ActiveDoc():
-                made = DocumentSubject(resource, cache, secrets, self._sources)
-            case DeveloperAccount():
-                made = AccountSubject(resource, cache, secrets)
-            case DeveloperUser():
-                made = UserSubject(resource, cache, secrets)
-            case Application():
-                made = ApplicationSubject(resource, cache, secrets)
-            case ApplicationAuth():
-                made = AuthSubject(resource, cache, secrets)
-            case CustomPolicyDefinition():
-                made = PolicySubject(resource, cache, secrets)
-            case ProxyConfigPromote():
-                made = PromotionSubject(resource, cache, secrets)
-            case OpenApi():
-                made = OpenApiSubject(resource, cache, secrets, self._sources, self.kube)
-            case Tenant():
-                made = TenantSubject(resource, cache, secrets)
-            case _:
-                raise TypeError(f"no passes for {type(resource).__name__}")
-        assert isinstance(made, Subject)  # noqa: S101 - each of them is one
-        return made
+    def subject(self, resource: CustomResource, secrets: Secrets) -> Subject[Any]:
+        if isinstance(resource, ActiveDoc):
+            return DocumentSubject(resource, self.cache, secrets, self._sources)
+        if isinstance(resource, OpenApi):
+            return OpenApiSubject(resource, self.cache, secrets, self._sources, self.kube)
+        return _SUBJECTS[type(resource)](resource, self.cache, secrets)
 
     async def own(self, kind: Kind, key: Key) -> CustomResource | Malformed | None:
         """A lifecycle's own object from the API server; None if it is gone, or recreated."""
