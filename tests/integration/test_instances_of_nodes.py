@@ -7,6 +7,8 @@ of the same deployment has made them.
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -17,7 +19,9 @@ import yaml
 from product import perdure, process
 from service_accounts import apply, kubeconfig_of
 from waiting import eventually
+from webhook import serving
 
+from activities.instances.webhook_notifications import KEPT_IN
 from domain.identity import Kind
 from domain.instances import INTERRUPTION_POLICY, NODE
 from domain.instances.constants import CORDONED_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
@@ -25,8 +29,8 @@ from domain.instances.names import InstanceKey
 from domain.instances.served_queues import place_of
 from domain.why import Why
 from engine.errors import Absent
-from engine.kube import EVENT, POD, KubeApi
-from engine.kube.json import mapping, text
+from engine.kube import EVENT, POD, SECRET, KubeApi
+from engine.kube.json import JsonObject, mapping, sequence, text
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.aws.control import Emulator
 from localcloud.demo.fleet import Fleet
@@ -61,8 +65,9 @@ class Cluster:
         await self.kube.create(POD, {"metadata": {"name": name}, "spec": pod}, self.namespace)
         return name
 
-    async def policy(self, **reactions: str) -> None:
-        spec = {"selector": {"labels": {"of": self.namespace}}, "reactions": reactions}
+    async def policy(self, *, spec: JsonObject | None = None, **reactions: str) -> None:
+        """A policy for this cluster's Nodes. `spec` has its fields beside the reactions."""
+        spec = {"selector": {"labels": {"of": self.namespace}}, "reactions": reactions, **(spec or {})}
         await self.kube.create(INTERRUPTION_POLICY, {"metadata": {"name": self.namespace}, "spec": spec})
 
     async def labelled(self, node: str, label: str, value: str) -> None:
@@ -187,3 +192,70 @@ async def test_an_instance_is_terminated_after_its_node_is_drained(
     await eventually(lambda: asyncio.to_thread(cluster.fleet.is_terminated, instance), "the instance is terminated")
     await cluster.labelled(node, STATE_LABEL, "terminated")
     assert {"NodeDrained", "InstanceTerminated"} <= await cluster.told(node)
+
+
+async def test_a_node_that_joins_after_its_spot_notice_is_drained(cluster: Cluster) -> None:
+    await cluster.policy(spot="drain")
+    instance = await asyncio.to_thread(cluster.fleet.launch, spot=True)
+    await asyncio.to_thread(cluster.fleet.announce, "spot", instance)
+    await asyncio.sleep(3)  # The consumer receives the message, finds no Node, and keeps the message.
+    node = await cluster.join(instance)
+    await cluster.labelled(node, INTERRUPTION_LABEL, "spot-terminate")
+    await cluster.emptied(node)
+
+
+async def test_a_stopped_instance_has_the_out_of_service_taint_until_it_runs_again(cluster: Cluster) -> None:
+    taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+    await cluster.policy(stopped="taint", spec={"taint": taint})
+    instance = await asyncio.to_thread(cluster.fleet.launch, spot=False)
+    node = await cluster.join(instance)
+    await cluster.labelled(node, STATE_LABEL, "running")
+
+    async def tainted() -> bool:
+        found = sequence(await cluster.kube.get(NODE, "", node), "spec", "taints")
+        return any({name: text(each, name) for name in taint} == taint for each in found)
+
+    async def untainted() -> bool:
+        return not await tainted()
+
+    assert await untainted()
+    await asyncio.to_thread(cluster.fleet.stop, instance)
+    await eventually(tainted, "the Node is tainted")
+    await cluster.labelled(node, STATE_LABEL, "stopped")
+    assert "unschedulable" not in mapping(await cluster.kube.get(NODE, "", node), "spec")
+    # Deleting the Pods of a Node that is out of service is the work of Kubernetes' Pod garbage collector.
+    await cluster.kube.get(POD, cluster.namespace, node)
+    await asyncio.to_thread(cluster.fleet.start, instance)
+    await eventually(untainted, "the Node is used again")
+    await cluster.labelled(node, STATE_LABEL, "running")
+
+
+async def test_a_webhook_behind_a_proxy_is_notified_once_with_the_secret_header(cluster: Cluster) -> None:
+    content = {"token": base64.b64encode(b"Bearer abc").decode()}
+    await cluster.kube.create(SECRET, {"metadata": {"name": KEPT_IN}, "data": content}, "perdure")
+    async with serving() as proxy:
+        # No resolver knows the host: only the proxy can receive the request.
+        channel = {
+            "name": "chat",
+            "url": "http://chat.invalid/hook",
+            "proxy": f"http://127.0.0.1:{proxy.port}",
+            "headers": [{"name": "Authorization", "secretKey": "token"}],
+        }
+        try:
+            await cluster.policy(spot="drain", spec={"notify": [channel]})
+            instance = await asyncio.to_thread(cluster.fleet.launch, spot=True)
+            node = await cluster.join(instance)
+            await cluster.labelled(node, STATE_LABEL, "running")
+            await asyncio.to_thread(cluster.fleet.announce, "spot", instance)
+
+            async def received() -> bool:
+                return bool(proxy.bodies)
+
+            await eventually(received, "the proxy has the notification")
+            await cluster.emptied(node)
+        finally:
+            await cluster.kube.delete(SECRET, "perdure", KEPT_IN)
+    assert proxy.urls == ["http://chat.invalid/hook"]
+    assert proxy.headers[0]["Authorization"] == "Bearer abc"
+    sent = json.loads(proxy.bodies[0])
+    assert (sent["instance"], sent["node"], sent["cause"]) == (instance, node, "spot")

@@ -12,18 +12,20 @@ CONFIDENTIAL = "T0KEN"
 
 
 class Webhook:
-    """It answers as it is told, and keeps what it was sent."""
+    """A server, or a proxy, whose requests name a whole URL. It keeps what it receives and answers as the test says."""
 
     def __init__(self) -> None:
         self.answers: list[web.Response] = []
         self.hangs = False
         self.bodies: list[str] = []
         self.headers: list[dict[str, str]] = []
+        self.urls: list[str] = []
         self.port = 0
 
     async def handle(self, request: web.Request) -> web.Response:
         self.bodies.append(await request.text())
         self.headers.append(dict(request.headers))
+        self.urls.append(str(request.url))
         if self.hangs:
             await asyncio.sleep(3)
         return self.answers.pop(0) if self.answers else web.Response()
