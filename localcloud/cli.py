@@ -1,7 +1,7 @@
 """`perdure up`, `down` and `status`.
 
-`up` in the foreground is tied to its supervisor: Ctrl-C, a closed terminal or a kill stops the deployment. With
-`--detach` it returns when all is ready. On a running deployment `up` attaches, and Ctrl-C leaves it running.
+`up` in the foreground is tied to its supervisor: Ctrl-C, a closed terminal or a kill stops the deployment. On a running
+deployment `up` attaches, and Ctrl-C leaves it running.
 """
 
 from __future__ import annotations
@@ -169,7 +169,6 @@ def _stay_after_failure(
 
 
 def _attend(deployment: Deployment, narrator: ConsoleNarrator, running: Running) -> None:
-    """Attends until the supervisor ends."""
     reporter = _StateReporter(narrator, running)
     supervisor = running.supervisor
     while supervisor.is_alive():

@@ -71,8 +71,8 @@ class Deployment:
         """Start what is not running and wait until all is ready, with no limit while there is progress.
 
         If something cannot start, the rest keeps running, and the next call continues. `only` names the services
-        (default: all), `temporal` is what `--temporal` takes (`localcloud.temporal.choice`). With `tether` the
-        deployment stops when the calling thread ends, so call it from the main thread.
+        (default: all). With `tether` the deployment stops when the calling thread ends, so call it from the main
+        thread.
 
         Raises:
             DeploymentError: it did not become ready, or runs with other services or clouds.
@@ -130,9 +130,7 @@ class Deployment:
         *,
         standstill_seconds: float = STANDSTILL_SECONDS,
     ) -> Running:
-        """Wait until everything is ready, with no limit while there is progress (`standstill.py`).
-
-        A service without progress is restarted. The narrator hears every 15 seconds what is waited for.
+        """Wait until everything is ready; a service without progress is restarted (`standstill.py`).
 
         Raises:
             DeploymentError: a service ended or made no progress too often; with the reason and the end of its log.
@@ -231,10 +229,8 @@ class Deployment:
     def wait_service(
         self, name: str, *, other_than_pid: int | None = None, standstill_seconds: float = STANDSTILL_SECONDS
     ) -> ServiceStatus:
-        """Wait until a service is ready, with a new pid if `other_than_pid` is given.
-
-        Raises:
-            DeploymentError: it makes no progress, or does not run.
+        """Wait until a service is ready, with a new pid if `other_than_pid` is given; a DeploymentError without
+        progress.
         """
         watch = StandstillWatch(standstill_seconds)
         while True:
@@ -358,7 +354,6 @@ class Deployment:
     def _restart_still(
         self, running: Running | None, watch: StandstillWatch, narrator: Narrator | None, limit_seconds: float
     ) -> None:
-        """End each service without progress; the supervisor restarts it."""
         rows = _under_way(running)
         for row in rows:
             if row.process is not None and watch.stands_still(row.name, row.pid, self.log(row.name)):
@@ -379,7 +374,6 @@ class Deployment:
                 )
 
     def _waiting_for(self, running: Running | None) -> str:
-        """The services that are not ready, with the reason and the end of the log of the first."""
         if running is None:
             return "waiting for the supervisor to start"
         rows = _under_way(running)

@@ -4,7 +4,7 @@
                                                           else the target's dead-letter queue, else dropped
 
 A reordered event waits for the next one of its account and region, or for its delay. Targets other than queues are
-moto's, whose services emit no events and whose bus ignores disabled rules and queue policies.
+moto's.
 """
 
 from __future__ import annotations

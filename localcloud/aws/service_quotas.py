@@ -4,11 +4,10 @@
 
     outcome: APPROVED, CASE_CLOSED, DENIED, NOT_APPROVED or INVALID_REQUEST
 
-The outcome is a setting, for all or by quota code. An approved request raises the value. A second open request for a
-quota is refused with ResourceAlreadyExistsException
+The outcome is a setting, for all or by quota code. A second open request for a quota is refused with
+ResourceAlreadyExistsException
 (https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html), too many open
-ones, in all regions or in one that needs opt-in, with QuotaExceededException
-(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html).
+ones with QuotaExceededException (https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html).
 """
 
 from __future__ import annotations

@@ -72,8 +72,7 @@ class Spectator(Protocol):
     def show(self, rows: tuple[Row, ...]) -> None:
         """Display the current lifecycles."""
 
-    def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Print a permanent table."""
+    def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None: ...
 
 
 class Stage:
@@ -141,11 +140,7 @@ class Stage:
             return
 
     async def until(self, what: str, condition: Callable[[], bool]) -> None:
-        """Wait until a condition holds on the objects.
-
-        Raises:
-            UnsettledError: an object has failed.
-        """
+        """Wait until a condition holds on the objects; `UnsettledError` if an object has failed."""
         self._await(what)
         await self.objects.until(lambda: self._failed() != "" or condition())
         if reason := self._failed():

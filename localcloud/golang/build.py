@@ -27,7 +27,7 @@ from localcloud.progress import Narrator
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A file of a module that only the module's own unit tests need, and that makes the compiler go through much."""
+    """A file that only a module's own unit tests need, and that is expensive to compile."""
 
     module: str
     file: str
@@ -68,11 +68,8 @@ def cached(recipe: Recipe, cache: Path) -> Path | None:
 
 
 def build(recipe: Recipe, cache: Path, narrator: Narrator) -> Path:
-    """Compile the programs into a directory, or wait for the process that does.
-
-    Raises:
-        BuildError: they do not compile.
-        ToolchainError: there is no Go toolchain, and none can be installed.
+    """Compile the programs into a directory, or wait for the process that does; BuildError or ToolchainError if that
+    fails.
     """
     cache.mkdir(parents=True, exist_ok=True)
     home = recipe.home(cache)
@@ -151,7 +148,6 @@ def batches(programs: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def _own_name(package: str) -> str:
-    """How Go names the program of a package: the last part that is no major version."""
     *_, parent, last = ("", *PurePosixPath(package).parts)
     return parent if last.startswith("v") and last[1:].isdecimal() else last
 
@@ -171,7 +167,7 @@ def _leave_out(left_out: LeftOut, toolchain: Toolchain, work: Path) -> None:
 
 
 def _count_packages(recipe: Recipe, toolchain: Toolchain, work: Path, narrator: Narrator) -> int:
-    """How many packages there are; listing them downloads what is missing of the sources."""
+    """The number of packages; listing them downloads missing sources."""
     tags = (flag for flag in recipe.flags if flag.startswith("-tags="))
     command = [str(toolchain.go), "list", "-mod=readonly", *tags, "-deps", *recipe.programs.values()]
     listed = 0
@@ -187,12 +183,11 @@ def _count_packages(recipe: Recipe, toolchain: Toolchain, work: Path, narrator: 
 
 
 def _run(toolchain: Toolchain, command: list[str], work: Path) -> Iterator[str]:
-    """The lines that a go command prints; what go leaves when it is killed goes with the directory."""
+    """The lines that a go command prints. A killed one leaves its temporary files in `work`, which is deleted."""
     return lines_of(command, cwd=work, variables={**toolchain.environment(), "GOTMPDIR": str(work)})
 
 
 def _drop(toolchain: Toolchain, caches: Path) -> None:
-    """Our own toolchain and its caches, gigabytes, are of no use once the programs exist."""
     # Modules are unpacked read-only; go knows how to remove them.
     command = [str(toolchain.go), "clean", "-modcache"]
     subprocess.run(command, env=toolchain.environment(), cwd=caches, check=False, capture_output=True)

@@ -15,7 +15,7 @@ DEVELOPMENT, POSTGRES = "development", "postgres"
 
 
 class UnknownChoice(ValueError):  # noqa: N818
-    """The option or the variable says something else than it may."""
+    """The option or the variable has a value that is not supported."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,7 @@ class Database:
 
 
 def chosen(option: str | None) -> str:
-    """What was asked for, checked; the variable where the option is missing.
-
-    Raises:
-        UnknownChoice: neither `development`, `postgres` nor `postgres=URL`.
-    """
+    """The checked option, or the variable if it is missing; UnknownChoice for other values."""
     text = option or os.environ.get(VARIABLE) or DEVELOPMENT
     name, _, url = text.partition("=")
     if name not in (DEVELOPMENT, POSTGRES) or (url and name == DEVELOPMENT):
@@ -52,11 +48,7 @@ def chosen(option: str | None) -> str:
 
 
 def find(choice: str, narrator: Narrator) -> ProductionTemporal | None:
-    """The programs of a checked choice; None for the development server.
-
-    Raises:
-        BuildError, ToolchainError: they cannot be had.
-    """
+    """The programs of a checked choice; None for the development server. Raises BuildError or ToolchainError."""
     name, _, url = choice.partition("=")
     if name == DEVELOPMENT:
         return None
@@ -72,11 +64,7 @@ def of(temporal: ProductionTemporal | None) -> str:
 
 
 def database_of(url: str) -> Database:
-    """The parts of `postgres://user:password@host:port/name?sslmode=require`.
-
-    Raises:
-        UnknownChoice: it is no such URL.
-    """
+    """The parts of `postgres://user:password@host:port/name?sslmode=require`; else UnknownChoice."""
     try:
         parts = urlsplit(url)
         port = parts.port or 5432

@@ -38,7 +38,6 @@ PORTS = tuple(dict.fromkeys(port for ports in _RPC.values() for port in ports))
 
 
 def certificates(state: StateDirectory) -> Certificates:
-    """Temporal's certificates and keys."""
     return Certificates(state.certificates / "temporal")
 
 
@@ -73,7 +72,7 @@ def schema(temporal: ProductionTemporal, state: StateDirectory) -> list[str]:
 
 
 def schema_environment(wanted: Database) -> dict[str, str]:
-    """Of the SQL tool: the database server, its password not on a command line."""
+    """The SQL tool's variables: the password is not on its command line."""
     return {
         **os.environ,
         "SQL_PLUGIN": PLUGIN,
@@ -87,13 +86,12 @@ def schema_environment(wanted: Database) -> dict[str, str]:
 
 
 def server(temporal: ProductionTemporal, state: StateDirectory) -> list[str]:
-    """Temporal's server. Certificates say who may come in, so there is no authorizer besides."""
+    """Certificates say who may connect, so there is no authorizer."""
     file = state.data("temporal-production") / "server.yaml"
     return [str(temporal.server), "--config-file", str(file), "--allow-no-auth", "start"]
 
 
 def ui(temporal: ProductionTemporal, state: StateDirectory) -> list[str]:
-    """Temporal's web UI."""
     return [str(temporal.ui), "--root", "/", "--config", str(state.data("temporal-production")), "--env", "ui", "start"]
 
 
@@ -180,7 +178,7 @@ def ui_url(ports: Mapping[str, int]) -> str:
 
 
 def public_environment(state: StateDirectory) -> dict[str, str]:
-    """What a client needs beside the address: proof of who it is, and the keys of payloads."""
+    """The certificate and the keys of payloads that a client needs beside the address."""
     found = certificates(state)
     certificate, key = map(str, found.client)
     return {

@@ -53,7 +53,7 @@ def find(cache: Path, narrator: Narrator, system: Path = _ROOT) -> Postgres:
 
 
 def environment(found: Postgres) -> dict[str, str]:
-    """The caller's environment without PostgreSQL's variables, with the libraries that came along."""
+    """The caller's environment without PostgreSQL's variables, and with the unpacked libraries."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     if found.libraries is not None:
         variables["LD_LIBRARY_PATH"] = str(found.libraries)
@@ -61,10 +61,7 @@ def environment(found: Postgres) -> dict[str, str]:
 
 
 def server(found: Postgres, data: Path, port: int, *, fsync: bool) -> list[str]:
-    """The server's command line; without fsync a commit survives the server's death, but not the machine's.
-
-    A commit is in the log before it is answered in either case: histories must not forget what a worker was told.
-    """
+    """The server's command line; without fsync a commit survives the server's death, but not the machine's."""
     settings = {
         "port": port,
         "listen_addresses": LOOPBACK,
@@ -87,7 +84,7 @@ def password(file: Path) -> str:
 
 
 def as_nobody() -> list[str]:
-    """What lets root run a program as `nobody`; it still enters root's directories, and ends with its parent."""
+    """The prefix by which root runs a program as `nobody`, who can still enter root's directories; else empty."""
     if os.geteuid() != 0:
         return []
     nobody = pwd.getpwnam("nobody")
@@ -119,11 +116,7 @@ def _ensure_data(programs: Path, data: Path, password_file: Path) -> None:
 
 
 def drop_stale_lock(data: Path) -> None:
-    """Remove the pid file of a killed server whose pid another program has by now: the server would not start.
-
-    With the pid of another server of PostgreSQL it stays, and while processes of the killed one are left the server
-    refuses by itself.
-    """
+    """Remove the pid file of a killed server whose pid another program has by now: the server would not start."""
     lock = data / "postmaster.pid"
     if not lock.is_file():
         return

@@ -1,7 +1,4 @@
-"""A production Temporal's programs: those of the user, those in the cache, or compiled; and the database server's.
-
-They are the stock programs of Temporal's own modules: `temporal-server`, `temporal-sql-tool`, `temporal-ui-server`.
-"""
+"""A production Temporal's programs: the user's, those in the cache, or compiled from Temporal's own modules."""
 
 from __future__ import annotations
 
@@ -62,11 +59,7 @@ def cache_directory() -> Path:
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> tuple[Path, Path, Path | None]:
-    """The server, the SQL tool and the web UI's server.
-
-    Raises:
-        BuildError, ToolchainError: they have to be compiled, and cannot be.
-    """
+    """The server, the SQL tool and the web UI's server. Raises BuildError or ToolchainError."""
     named = _named_by_user(narrator)
     if named is not None:
         return named
