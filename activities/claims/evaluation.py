@@ -56,24 +56,22 @@ class Evaluation:
 
     async def claim(self, question: ClaimQuestion) -> ClaimPlan:
         patient = _ends(question.handle, question.now)
-        return await self._ask(plan_claim, self._by_rules(question), ClaimPlan, question.claim, patient=patient)
+        return await self._ask(plan_claim, question, ClaimPlan, question.claim, patient=patient)
 
     async def binding(self, question: BindingQuestion) -> BindingPlan:
-        return await self._ask(plan_binding, self._by_rules(question), BindingPlan, question.claim)
+        return await self._ask(plan_binding, question, BindingPlan, question.claim)
 
     async def pool_handle(self, question: PoolQuestion) -> HandleBody:
-        return await self._ask(plan_pool_handle, self._by_rules(question), HandleBody, question.pool)
+        return await self._ask(plan_pool_handle, question, HandleBody, question.pool)
 
     async def handle(self, question: HandleQuestion) -> HandlePlan:
         subject, patient = question.claim or question.handle, _ends(question.handle, question.now)
-        return await self._ask(plan_handle, self._by_rules(question), HandlePlan, subject, patient=patient)
-
-    def _by_rules(self, question: Q) -> Q:
-        return question.model_copy(update={"newer": self._newer})
+        return await self._ask(plan_handle, question, HandlePlan, subject, patient=patient)
 
     async def _ask(
         self, function: Callable[[Q], P], question: Q, answer: type[P], subject: JsonObject, *, patient: bool = False
     ) -> P:
+        question = question.model_copy(update={"newer": self._newer})
         namespace, name = (text_at(subject, "metadata", field) for field in ("namespace", "name"))
         try:
             return await self._evaluator.call(

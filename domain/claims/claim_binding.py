@@ -21,7 +21,7 @@ from domain.claims.claim_validation import Claim, not_begun, notices, to_validat
 from domain.claims.durations import UnreadableDuration, parse_duration
 from domain.claims.evaluator_interface import ClaimPlan, Fault, HandlePlan
 from domain.claims.handle_lifecycle import RECONCILING, disturbed
-from domain.claims.handle_matching import Wanted, WantedResource
+from domain.claims.handle_matching import Wanted
 from domain.claims.handle_reconciliation import begun_with, reconciled
 from domain.claims.json_objects import GivenObject, JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.lifespan import Terms, bound_status
@@ -45,10 +45,7 @@ _WITH_HANDLE = "status with its handle"
 
 
 def wanted_of(plan: ClaimPlan) -> Wanted:
-    resources = (
-        WantedResource(entry.provider, entry.name, entry.template, entry.match_ignore) for entry in plan.wanted
-    )
-    return Wanted(tuple(resources), pool=plan.wanted_pool, provider=plan.provider)
+    return Wanted(plan.wanted, pool=plan.wanted_pool, provider=plan.provider)
 
 
 class OfClaim(ClaimsAction):

@@ -55,6 +55,8 @@ class Halt(StrEnum):
 
 
 class WantedEntry(Model):
+    """`match_ignore` are the differences that the provider tolerates."""
+
     provider: str
     name: str = ""
     template: JsonObject = {}

@@ -25,6 +25,7 @@ from pydantic import JsonValue
 from domain.claims.constants import NEAR_EXPIRY
 from domain.claims.deep_merge import TooDeep, contains
 from domain.claims.domain_names import DomainNames
+from domain.claims.evaluator_interface import WantedEntry
 from domain.claims.json_objects import JsonObject, object_at, objects_at, paused, text_at, value_at
 from domain.claims.marks import is_deleting, is_left_alone
 from domain.claims.timestamps import born, end_of_handle
@@ -33,17 +34,8 @@ from domain.claims.update_filters import differences, matches
 REMEMBERED_COMPARISONS = 100_000
 
 
-class WantedResource(NamedTuple):
-    """`match_ignore` are the differences that the provider tolerates."""
-
-    provider: str
-    name: str = ""
-    template: JsonObject = {}
-    match_ignore: tuple[str, ...] = ()
-
-
 class Wanted(NamedTuple):
-    resources: tuple[WantedResource, ...]
+    resources: tuple[WantedEntry, ...]
     pool: str = ""
     provider: str = ""
 
@@ -150,7 +142,7 @@ class FreeHandles:
                 if tolerated is not None:
                     yield shelf, (len(providers) - held, _names_that_differ(wanted, shelf), tolerated)
 
-    def _tolerated(self, wanted: tuple[WantedResource, ...], digests: tuple[str, ...], shelf: _Shelf) -> int | None:
+    def _tolerated(self, wanted: tuple[WantedEntry, ...], digests: tuple[str, ...], shelf: _Shelf) -> int | None:
         total = 0
         for resource, digest, held, held_digest in zip(
             wanted, digests, shelf.like.resources, shelf.digests, strict=False
@@ -238,7 +230,7 @@ def _known(value: JsonValue) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _providers(resources: tuple[WantedResource, ...] | tuple[HeldResource, ...]) -> tuple[str, ...]:
+def _providers(resources: tuple[WantedEntry, ...] | tuple[HeldResource, ...]) -> tuple[str, ...]:
     return tuple(resource.provider for resource in resources)
 
 

@@ -24,7 +24,7 @@ from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_binding import MOST_TRIES, decide
 from domain.claims.claim_validation import Claim
 from domain.claims.evaluator_interface import BindingPlan, ClaimPlan, Fault, HandlePlan, WantedEntry
-from domain.claims.handle_matching import Wanted, WantedResource
+from domain.claims.handle_matching import Wanted
 from domain.claims.json_objects import text_at
 from domain.claims.references import claim_reference
 from domain.identity import Key, Kind
@@ -42,7 +42,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CLAIM: Json = {"metadata": {"namespace": "users", "name": "mine", "uid": "1", "resourceVersion": "1"}, "spec": {}}
 KEY = Key(kind="ResourceClaim", namespace="users", name="mine", uid="1")
 PLAN = ClaimPlan(wanted=(WantedEntry(provider="lab", name="lab", template={}, match_ignore=()),))
-WANTED = Wanted(resources=(WantedResource("lab", "lab"),))
+WANTED = Wanted(resources=(WantedEntry(provider="lab", name="lab"),))
 OURS = [{"manager": FIELD_MANAGER, "fieldsV1": {"f:spec": {"f:resourceClaim": {"f:name": {}}}}}]
 
 

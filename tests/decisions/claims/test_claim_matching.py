@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from domain.claims.deep_merge import TooDeep
+from domain.claims.evaluator_interface import WantedEntry
 from domain.claims.handle_matching import (
     FreeHandle,
     FreeHandles,
     HeldResource,
     Wanted,
-    WantedResource,
     free_handle,
     serves,
     serving,
@@ -42,8 +42,8 @@ def held(template: JsonObject = SMALL, provider: str = "things", name: str = "th
     return HeldResource(provider, name, template)
 
 
-def wanted(template: JsonObject = SMALL, provider: str = "things", name: str = "thing", *ignore: str) -> WantedResource:
-    return WantedResource(provider, name, template, ignore)
+def wanted(template: JsonObject = SMALL, provider: str = "things", name: str = "thing", *ignore: str) -> WantedEntry:
+    return WantedEntry(provider=provider, name=name, template=template, match_ignore=ignore)
 
 
 def handle(name: str, *resources: HeldResource, **fields: Any) -> FreeHandle:
@@ -51,7 +51,7 @@ def handle(name: str, *resources: HeldResource, **fields: Any) -> FreeHandle:
     return FreeHandle(name, resources or (held(),), **known)
 
 
-def chosen(handles: Sequence[FreeHandle], *resources: WantedResource, **fields: str) -> list[str]:
+def chosen(handles: Sequence[FreeHandle], *resources: WantedEntry, **fields: str) -> list[str]:
     asked = Wanted(resources or (wanted(),), **fields)
     return [candidate.name for candidate in FreeHandles(handles).candidates(asked, NOW)]
 
@@ -120,7 +120,7 @@ def test_every_provider_that_serves_is_named() -> None:
     ],
 )
 def test_a_candidate_differs_only_where_it_is_tolerated(
-    candidate: FreeHandle, asked: list[WantedResource], taken: bool
+    candidate: FreeHandle, asked: list[WantedEntry], taken: bool
 ) -> None:
     assert chosen([candidate], *asked) == (["h"] if taken else [])
 
@@ -212,7 +212,11 @@ TEMPLATES = st.sampled_from([SMALL, LARGE, MORE, {}])
 PROVIDERS, RESOURCE_NAMES = st.sampled_from(["a", "b"]), st.sampled_from(["", "n"])
 HELD = st.builds(HeldResource, PROVIDERS, RESOURCE_NAMES, TEMPLATES)
 WANTED = st.builds(
-    WantedResource, PROVIDERS, RESOURCE_NAMES, TEMPLATES, st.sampled_from([(), ("/spec/.*",), ("/spec/size", "/m.*")])
+    WantedEntry,
+    provider=PROVIDERS,
+    name=RESOURCE_NAMES,
+    template=TEMPLATES,
+    match_ignore=st.sampled_from([(), ("/spec/.*",), ("/spec/size", "/m.*")]),
 )
 HANDLES = st.lists(
     st.builds(
@@ -238,7 +242,7 @@ HANDLES = st.lists(
     st.sampled_from(["", "p"]),
 )
 def test_the_index_chooses_as_the_rules_without_it(
-    handles: list[FreeHandle], gone: set[str], resources: list[WantedResource], pool: str
+    handles: list[FreeHandle], gone: set[str], resources: list[WantedEntry], pool: str
 ) -> None:
     free, asked = FreeHandles(handles), Wanted(tuple(resources), pool)
     for name in gone:
@@ -302,7 +306,7 @@ def test_a_template_nested_beyond_reason_is_refused() -> None:
     for _ in range(5_000):
         bottomless = [bottomless]
     with pytest.raises(TooDeep):
-        chosen([handle("h")], wanted({"a": bottomless}))
+        chosen([handle("h")], wanted().model_copy(update={"template": {"a": bottomless}}))
     with pytest.raises(TooDeep):
         FreeHandles([handle("h", held({"a": bottomless}))])
 

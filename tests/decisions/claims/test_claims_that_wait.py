@@ -16,7 +16,7 @@ from activities.inline_driver import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.claim_validation import Claim
 from domain.claims.evaluator_interface import ClaimPlan, WantedEntry
-from domain.claims.handle_matching import Wanted, WantedResource
+from domain.claims.handle_matching import Wanted
 from domain.claims.json_objects import text_at
 from domain.claims.passes import ObjectWorld
 from domain.claims.status_conditions import waits_for_free
@@ -55,7 +55,7 @@ class Area:
 
     async def bind(self, key: Key) -> tuple[Passed[Claim], ObjectWorld]:
         self.looked.append(key.name)
-        wanted = Wanted((WantedResource("things"),), pool="theirs")
+        wanted = Wanted((WantedEntry(provider="things"),), pool="theirs")
         claim = self.queue.cache.get(RESOURCE_CLAIM, key.namespace, key.name)
         if (free := next(self.queue.free.candidates(wanted, NOW), None)) is None:
             happens, self.meanwhile = self.meanwhile, None
