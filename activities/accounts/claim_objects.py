@@ -11,10 +11,9 @@ from itertools import count
 from temporalio import activity
 
 from activities.accounts.cache import Reader
-from activities.accounts.claim_secrets import KEY_FIELDS, ROLE_FIELD, account_key, delete_secret, key_ids_of, put_secret
+from activities.accounts.claim_secrets import KEY_FIELDS, ROLE_FIELD, copy_key, delete_secret, key_ids_of, put_secret
 from activities.activity_class import Activities
 from activities.aws import admin_key_secret
-from activities.aws.admin_key_secret import known_ids
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.account_matching import age
 from domain.accounts.actions.claim_secrets import (
@@ -92,7 +91,7 @@ class DeliveryActivities(Activities):
         if account is None or not account.named_by(action.claim) or not account.customers:
             raise _not_the_holder(action.account)
         if action.secret != action.input_secret:
-            await self._copy_key(action)
+            await copy_key(self._kube, action.claim, action.secret, action.source_secret)
         spec: JsonPatch = {"spec": {"supportRoleARN": action.support_role_arn}}
         await self._read.write_to(ACCOUNT_CLAIM, action.claim, spec)
 
@@ -138,10 +137,6 @@ class DeliveryActivities(Activities):
             await put_secret(self._kube, action.claim, action.secret, secret_data(DUMMIES))
         else:
             await delete_secret(self._kube, action.claim, action.secret, {DUMMIES["aws_access_key_id"]})
-
-    async def _copy_key(self, action: DeliverCredentials) -> None:
-        source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
-        await put_secret(self._kube, action.claim, action.secret, account_key(source), known_ids(source))
 
     async def _set_finalizers(self, found: JsonObject, finalizers: list[str]) -> None:
         await self._kube.patch(

@@ -96,13 +96,16 @@ async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
     return frozenset()
 
 
-def account_key(secret: JsonObject) -> dict[str, object]:
-    """The two entries that a claim gets; `Invalid` if one is empty, since it would replace a working key."""
+async def copy_key(kube: KubeApi, claim: Key, name: str, source: str) -> None:
+    """From the account's Secret `source` into the claim's; `Invalid` if an entry is empty, since it would replace a
+    working key.
+    """
+    secret = await kube.get(SECRET, OPERATOR_NAMESPACE, source)
     key = {field: mapping(secret, "data").get(field) for field in KEY_FIELDS}
     if not all(key.values()):
         where = f"Secret {text(secret, 'metadata', 'namespace')}/{text(secret, 'metadata', 'name')}"
         raise Invalid(f"{where} needs {' and '.join(KEY_FIELDS)}: no key is handed over", code="KeyIncomplete")
-    return key
+    await put_secret(kube, claim, name, key, known_ids(secret))
 
 
 async def _operators_own(kube: KubeApi, namespace: str, name: str) -> str:

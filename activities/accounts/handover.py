@@ -15,18 +15,17 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from activities.accounts.cache import Reader
-from activities.accounts.claim_secrets import account_key, delete_secret, key_ids_of, put_secret
+from activities.accounts.claim_secrets import copy_key, delete_secret, key_ids_of
 from activities.accounts.metrics import account_closed
 from activities.activity_class import Activities
 from activities.aws.account_moves import move_account
-from activities.aws.admin_key_secret import known_ids
 from activities.aws.session import Sessions
 from activities.inline_driver import Inline
 from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
 from domain.accounts.claim_lifecycle import NOT_MOVED, decide
-from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
+from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.accounts.force_release import FORCE_RELEASE, UNCLEANED, release_reason
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.passes import UnitRequest, Units, UnitsRequest
@@ -36,7 +35,6 @@ from domain.runner import State
 from domain.writes import JsonPatch, Patch
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Unavailable
-from engine.kube import SECRET
 from engine.temporal import start_of, wake
 
 UNIT_GONE = "DestinationParentNotFoundException"
@@ -68,7 +66,11 @@ class HandOver(Activities):
 
     async def _hand_over(self, action: Fulfil, just_read: Account | None) -> Fulfilled:
         _confirm_holder(just_read, action)
-        unit, _ = await asyncio.gather(self._place(action), self._copy_key(action))
+        if action.source_secret:
+            copied = copy_key(self._kube, action.claim, action.secret_name, action.source_secret)
+            unit, _ = await asyncio.gather(self._place(action), copied)
+        else:
+            unit = await self._place(action)
         if not action.placed:
             spec: JsonPatch = {"spec": {"accountOU": unit, "supportRoleARN": action.support_role_arn}}
             await self._read.write_to(ACCOUNT_CLAIM, action.claim, spec)
@@ -83,14 +85,13 @@ class HandOver(Activities):
         move = partial(move_account, self._sessions, action.account_id, action.root, action.base)
         return await self.moved(request, await self._unit(request), move)
 
-    def prepare(self, base: str, legal_entities: Iterable[str]) -> None:
-        """Request the OUs of several claims at once, in the background."""
-        requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities} - self._units.keys()
+    def prepare(self, base: str, legal_entities: Iterable[str], gone: str = "") -> None:
+        """Request the OUs of several claims at once, in the background; again if the known one is `gone`."""
+        requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities}
+        if not gone:
+            requests -= self._units.keys()
         if not requests:
             return
-        self._prepare(base, requests)
-
-    def _prepare(self, base: str, requests: Iterable[UnitRequest], gone: str = "") -> None:
         names = tuple(sorted(request.legal_entity for request in requests))
         answer = asyncio.ensure_future(self._ask_units(UnitsRequest(base=base, legal_entities=names, gone=gone)))
         for request in requests:
@@ -125,7 +126,7 @@ class HandOver(Activities):
         except Absent as error:
             if error.code != UNIT_GONE:
                 raise
-            self._prepare(request.base, [request], unit)  # the organization remembers the deleted one
+            self.prepare(request.base, [request.legal_entity], unit)  # the organization remembers the deleted one
             unit = await self._unit(request)
             await asyncio.to_thread(move, unit)
         return unit
@@ -149,12 +150,6 @@ class HandOver(Activities):
         except (RPCError, RPCTimeoutOrCancelledError) as error:
             raise Unavailable(f"{whose}: the organization's workflow gave no answer: {error}") from error
         return units
-
-    async def _copy_key(self, action: Fulfil) -> None:
-        if not action.source_secret:
-            return
-        source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
-        await put_secret(self._kube, action.claim, action.secret_name, account_key(source), known_ids(source))
 
     # --- take back ---
 
