@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from temporalio.client import Client
 
@@ -17,24 +16,22 @@ from starters.events.dispatcher import HandOverCall, WakeGroup
 
 def hand_over(client: Client, cluster: str) -> HandOverCall:
     """Starts missing workflows on this cluster's workers."""
-    return partial(_hand_over, client, cluster)
+
+    async def to_instance(key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
+        about = HandOver(events=tuple(events))
+        id_ = update_id(events, receives)
+        return await ask(client, key.lifecycle_in(cluster), HAND_OVER, about, id_=id_, answer=Taken)
+
+    return to_instance
 
 
 def wake_group(client: Client, cluster: str) -> WakeGroup:
     """Starts missing workflows on this cluster's workers."""
-    return partial(_wake_group, client, cluster)
 
+    async def wake_one(group: GroupKey, ended: GroupRecord) -> None:
+        lifecycle = group.lifecycle_in(cluster)
+        if ended.results:
+            await tell(client, lifecycle, ENDED, ended)
+        await wake(client, lifecycle)
 
-async def _hand_over(
-    client: Client, cluster: str, key: InstanceKey, events: Sequence[InstanceEvent], receives: int
-) -> Taken:
-    about = HandOver(events=tuple(events))
-    lifecycle = key.lifecycle_in(cluster)
-    return await ask(client, lifecycle, HAND_OVER, about, id_=update_id(events, receives), answer=Taken)
-
-
-async def _wake_group(client: Client, cluster: str, group: GroupKey, ended: GroupRecord) -> None:
-    lifecycle = group.lifecycle_in(cluster)
-    if ended.results:
-        await tell(client, lifecycle, ENDED, ended)
-    await wake(client, lifecycle)
+    return wake_one
