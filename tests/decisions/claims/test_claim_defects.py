@@ -46,7 +46,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "decisions/watch/test_watch_projection.py::test_an_object_that_cannot_be_read_counts_whole",
     ),
     "D9 a longer list is appended whole": (
-        f"{DECISIONS}/test_claim_merging.py::test_merging_with_and_without_overwrite",
+        f"{DECISIONS}/test_claim_deep_merge.py::test_merging_with_and_without_overwrite",
     ),
     "D10 a maximum of mixed units": (
         f"{CLAIMS}/test_claim_lifespans.py::test_a_maximum_of_mixed_units_is_shown_in_one",
@@ -71,7 +71,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "D16 a rolling end moves at every look": (
         f"{DECISIONS}/test_claim_lifespan.py::test_a_rolling_end_moves_only_when_half_of_the_relative_maximum_is_left",
-        f"{DECISIONS}/test_handle_plans.py::test_a_rolling_end_moves_late_and_news_is_told_once",
+        f"{DECISIONS}/test_handle_evaluation.py::test_a_rolling_end_moves_late_and_news_is_told_once",
     ),
     "D17 approval, auto-delete, links and pools wait for polls": (
         f"{CLAIMS}/test_claim_values.py::test_a_claim_is_pending_until_an_approver_says_so_and_served_at_once_then",
@@ -98,7 +98,7 @@ HELD: dict[str, tuple[str, ...]] = {
         f"{DECISIONS}/test_claim_matching.py::test_readiness_that_is_unknown_counts_as_not_ready",
     ),
     "D25 a handle without resources is healthy": (
-        f"{DECISIONS}/test_claim_health.py::test_without_resources_health_is_unknown",
+        f"{DECISIONS}/test_claim_resource_health.py::test_without_resources_health_is_unknown",
         f"{CLAIMS}/test_claim_pools.py::test_handles_without_resources_are_of_unknown_health",
     ),
     "D26 health is as it was last seen (kept)": (
@@ -113,7 +113,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "D29 auto-delete sees the status before": (
         f"{CLAIMS}/test_claim_reactions.py::test_a_condition_on_readiness_sees_the_readiness_of_the_same_moment",
-        f"{DECISIONS}/test_handle_plans.py::test_the_authors_conditions_are_judged_on_the_new_statuses",
+        f"{DECISIONS}/test_handle_evaluation.py::test_the_authors_conditions_are_judged_on_the_new_statuses",
     ),
     "D30 edits of providers reach nothing": (
         f"{CLAIMS}/test_claim_reactions.py::test_an_edit_of_a_provider_reaches_the_claims_that_use_it",
