@@ -443,8 +443,8 @@ def test_a_pool_that_is_paused_holds_its_instances_which_hear_of_it(held: dict[s
     other = InstanceKey(account=ACCOUNT, region=REGION, instance_id="i-2")
     assert told == {group.lifecycle, KEY.lifecycle, other.lifecycle}
     pool = AWSMachinePool.model_validate(paused)
-    assert InstanceWorld(key=KEY.lifecycle, pool=pool).hindrance == "AWSMachinePool p is paused"
-    assert InstanceWorld(key=KEY.lifecycle, pool=AWSMachinePool.model_validate(body)).hindrance == ""
+    assert InstanceWorld(key=KEY.lifecycle, pool=pool).blocker == "AWSMachinePool p is paused"
+    assert InstanceWorld(key=KEY.lifecycle, pool=AWSMachinePool.model_validate(body)).blocker == ""
 
 
 def test_nothing_is_watched_where_no_instances_are_served() -> None:
