@@ -136,9 +136,8 @@ async def _connected(config: ConnectConfig) -> ServiceClient:
         return await ServiceClient.connect(config)
     except RuntimeError as error:
         said, told = str(error), _told(config)
-        raise TemporalRefused(
-            f"Temporal at {config.target_host} {_meaning(said, by_tls=_by_tls(config))}; connected with {told}: {said}"
-        ) from error
+        meaning = meaning_of(said, by_tls=_by_tls(config))
+        raise TemporalRefused(f"Temporal at {config.target_host} {meaning}; connected with {told}: {said}") from error
 
 
 _WANTS_CERTIFICATE = "closes the connection: it requires a client certificate of an authority that it trusts"
@@ -161,7 +160,7 @@ _MEANINGS = (
 _HUNG_UP = ("BrokenPipe", "ConnectionReset", "connection closed", "connection was not ready")
 
 
-def _meaning(said: str, *, by_tls: bool) -> str:
+def meaning_of(said: str, *, by_tls: bool) -> str:
     hung_up = any(part in said for part in _HUNG_UP)
     if hung_up and not by_tls:
         return _WANTS_TLS

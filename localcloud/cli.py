@@ -146,7 +146,7 @@ def status(
     elif not report.running:
         say(f"Nothing runs in {report.state_directory}.")
     else:
-        console.print(_table(report))
+        console.print(status_table(report))
     raise typer.Exit(0 if report.healthy else 1)
 
 
@@ -241,7 +241,7 @@ def _threescale_lines(environment: dict[str, str]) -> list[str]:
     ]
 
 
-def _table(report: DeploymentStatus) -> Table:
+def status_table(report: DeploymentStatus) -> Table:
     table = Table(title=str(report.state_directory), title_justify="left", box=None, pad_edge=False)
     for column in ("SERVICE", "STATE", "PID", "ADDRESS", "SINCE", "RESTARTS", "MESSAGE"):
         table.add_column(column, overflow="fold")

@@ -97,7 +97,7 @@ async def run_worker(
         chosen = only or served_areas(settings)
         await take_over(client, objectless_in(chosen, settings.cluster, settings.claims_domain))
         await stack.enter_async_context(pauses_followed(kube, settings, own))
-        workers += await _workers(settings, client, kube, chosen, stack)
+        workers += await create_workers(settings, client, kube, chosen, stack)
         for worker in workers:
             await stack.enter_async_context(worker)
         follow(client, workers)
@@ -135,7 +135,7 @@ def follow(client: Client, workers: Sequence[Worker]) -> None:
         client.service_client.follow(over)
 
 
-async def _workers(
+async def create_workers(
     settings: Settings, client: Client, kube: KubeApi, chosen: Sequence[str], stack: AsyncExitStack
 ) -> list[Worker]:
     served = await stack.enter_async_context(served_cluster(settings, kube, PROCESS))

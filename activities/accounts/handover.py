@@ -83,7 +83,7 @@ class HandOver(Activities):
                 return claim.spec.account_ou
         request = UnitRequest(base=action.base, legal_entity=action.legal_entity.id)
         move = partial(move_account, self._sessions, action.account_id, action.root, action.base)
-        return await self.moved(request, await self._unit(request), move)
+        return await self.moved(request, await self.unit_of(request), move)
 
     def prepare(self, base: str, legal_entities: Iterable[str], gone: str = "") -> None:
         """Request the OUs of several claims at once, in the background; again if the known one is `gone`."""
@@ -106,7 +106,7 @@ class HandOver(Activities):
         """The OU's id, or the error, by legal entity."""
         wanted = sorted(set(legal_entities))
         self.prepare(base, wanted)
-        asked = (self._unit(UnitRequest(base=base, legal_entity=each)) for each in wanted)
+        asked = (self.unit_of(UnitRequest(base=base, legal_entity=each)) for each in wanted)
         found = await asyncio.gather(*asked, return_exceptions=True)
         units: dict[str, str | ApiError] = {}
         for each, unit in zip(wanted, found, strict=True):
@@ -115,7 +115,7 @@ class HandOver(Activities):
             units[each] = unit
         return units
 
-    async def _unit(self, request: UnitRequest) -> str:
+    async def unit_of(self, request: UnitRequest) -> str:
         self.prepare(request.base, [request.legal_entity])
         return await asyncio.shield(self._units[request])
 
@@ -127,7 +127,7 @@ class HandOver(Activities):
             if error.code != UNIT_GONE:
                 raise
             self.prepare(request.base, [request.legal_entity], unit)  # the organization remembers the deleted one
-            unit = await self._unit(request)
+            unit = await self.unit_of(request)
             await asyncio.to_thread(move, unit)
         return unit
 

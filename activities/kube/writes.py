@@ -51,7 +51,7 @@ class KubeActivities(Activities):
             self._wrote(key, kind, answer)
         metrics.wrote(write, answer)
         version = text(answer, "metadata", "resourceVersion")
-        return Written(resource_version=version, dropped=_dropped(write.patch, answer))
+        return Written(resource_version=version, dropped=dropped_fields(write.patch, answer))
 
     @activity.defn(name=Delete.activity)
     async def delete(self, deletion: Delete) -> None:
@@ -82,7 +82,7 @@ class KubeActivities(Activities):
                 raise
 
 
-def _dropped(patch: dict[str, object], answer: JsonObject) -> tuple[str, ...]:
+def dropped_fields(patch: dict[str, object], answer: JsonObject) -> tuple[str, ...]:
     """Status fields that were written but not kept, because the installed CRD lacks them."""
     asked, kept = patch.get("status"), mapping(answer, "status")
     return tuple(name for name, value in asked.items() if value and name not in kept) if isinstance(asked, dict) else ()

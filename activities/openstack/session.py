@@ -54,7 +54,7 @@ class Project:
     def __init__(self, credentials: Credentials, guard: Guard, settings: Settings) -> None:
         self.name = credentials.project
         self.place = credentials.place
-        self._guard = guard
+        self.guard = guard
         self._observing = settings.observing
         self._connected = Connected(credentials, settings)
 
@@ -144,7 +144,7 @@ class Project:
             raise Denied(f"{request.call}: not sent, Perdure runs in observe mode", code="ObserveMode")
         if request.method != "GET":
             refuse_if_paused(request.call)
-        with self._guard.calling():
+        with self.guard.calling():
             try:
                 return self._ask(request)
             except ApiError as error:

@@ -64,7 +64,7 @@ def _open(status: AccountStatus) -> bool:
     return any(region.status in OPEN for region in status.opt_in_regions.values())
 
 
-def _wanted(world: AccountWorld) -> tuple[str, ...]:
+def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
     """Regions unknown to AWS are left out."""
     news = world.known.opt_in_news
     return tuple(region for region in regions_of(world.config) if news.get(region) != "")
@@ -72,7 +72,7 @@ def _wanted(world: AccountWorld) -> tuple[str, ...]:
 
 def before_credentials(world: AccountWorld, now: datetime) -> Decision | None:
     """None if the account needs no opt-in before its credentials."""
-    account, regions = world.account, _wanted(world)
+    account, regions = world.account, wanted_regions(world)
     if not regions or account.status.claimed or not account.spec.aws_account_id:
         return None
     if world.dev_mode:
@@ -84,7 +84,7 @@ def before_credentials(world: AccountWorld, now: datetime) -> Decision | None:
 
 
 def opting_in(world: AccountWorld, now: datetime) -> Decision:
-    account, regions = world.account, _wanted(world)
+    account, regions = world.account, wanted_regions(world)
     if world.dev_mode or not regions:
         return _enabled(world, _current(world), now)
     if not account.status.opt_in_regions:  # the state was set by hand
@@ -100,7 +100,7 @@ def _enabled(world: AccountWorld, status: AccountStatus, now: datetime) -> Decis
 
 
 def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
-    account, regions = world.account, _wanted(world)
+    account, regions = world.account, wanted_regions(world)
     if world.dev_mode or account.customers or not account.spec.aws_account_id:
         return None
     if _open(account.status):
@@ -137,7 +137,7 @@ def _todo(status: AccountStatus, regions: tuple[str, ...]) -> AccountStatus:
 def _current(world: AccountWorld) -> AccountStatus:
     """Drops disabled regions, and open ones that are no longer wanted."""
     status = with_news(world.account.status, world.known.opt_in_news, {})
-    wanted, disabled = {*_wanted(world)}, {*world.config.disabled_regions}
+    wanted, disabled = {*wanted_regions(world)}, {*world.config.disabled_regions}
     kept = {
         name: region
         for name, region in status.opt_in_regions.items()

@@ -142,7 +142,7 @@ def _synced(
 ) -> Decision:
     product = observed.resource
     known_id = observed.known_id
-    before, wished = digests_of(product), _wished(observed, backends)
+    before, wished = digests_of(product), desired_digests(observed, backends)
     if wished == before and known_id and not observed.look and not observed.found.looked:
         return observed.fine(now, fields)
     if _is_renamed(product, observed.found):
@@ -199,7 +199,7 @@ def _missing(product: Product, sync: Sync) -> Blocker:
     )
 
 
-def _wished(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Digests:
+def desired_digests(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Digests:
     """A backend affects the gateways of its products, and plans reference its metrics by id."""
     spec = observed.resource.spec
     versions = sorted((each.key.namespace, each.key.name, each.key.key, each.version) for each in observed.secrets)

@@ -186,7 +186,7 @@ class KubeApi:
 
     async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
         """`Absent` if it does not exist. Namespace is empty for cluster-scoped kinds."""
-        return await self._send("GET", _attempt("get", kind, namespace, name), self._path(kind, namespace, name))
+        return await self._send("GET", _attempt("get", kind, namespace, name), self.path(kind, namespace, name))
 
     async def list(
         self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
@@ -222,7 +222,7 @@ class KubeApi:
                 **{"continue": following},
             )
             answer = await self._send(
-                "GET", attempt, self._path(kind, namespace), parameters, accept=_METADATA_LIST if metadata_only else ""
+                "GET", attempt, self.path(kind, namespace), parameters, accept=_METADATA_LIST if metadata_only else ""
             )
             items = [item for item in sequence(answer, "items") if isinstance(item, dict)]
             yield Listing(items, text(answer, "metadata", "resourceVersion"))
@@ -266,7 +266,7 @@ class KubeApi:
         try:
             accept = _METADATA_OBJECT if metadata_only else ""
             response = await self._answered(
-                "GET", attempt, self._path(kind, namespace), parameters, accept=accept, stream=timeout
+                "GET", attempt, self.path(kind, namespace), parameters, accept=accept, stream=timeout
             )
             async with response:
                 if opened is not None:
@@ -318,7 +318,7 @@ class KubeApi:
         parameters = {"fieldManager": field_manager, "dryRun": "All", "force": "true"}
         attempt = _attempt("apply, as a trial,", kind, namespace, name)
         return await self._send(
-            "PATCH", attempt, self._path(kind, namespace, name), parameters, body, content_type=_APPLY
+            "PATCH", attempt, self.path(kind, namespace, name), parameters, body, content_type=_APPLY
         )
 
     # Writing.
@@ -332,14 +332,14 @@ class KubeApi:
         name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("create", kind, namespace, name))
-        return await self._send("POST", attempt, self._path(kind, namespace), _written_by(field_manager), body)
+        return await self._send("POST", attempt, self.path(kind, namespace), _written_by(field_manager), body)
 
     async def create_under(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Mapping[str, object]
     ) -> JsonObject:
         """Create on a subresource, such as the eviction of a Pod."""
         attempt = self._mutation(_attempt("create", kind, namespace, name, subresource))
-        return await self._send("POST", attempt, self._path(kind, namespace, name, subresource), body=obj)
+        return await self._send("POST", attempt, self.path(kind, namespace, name, subresource), body=obj)
 
     async def patch(
         self,
@@ -370,7 +370,7 @@ class KubeApi:
         if resource_version:
             body["metadata"] = {**mapping(patch, "metadata"), "resourceVersion": resource_version}
         attempt = self._mutation(_attempt("patch", kind, namespace, name, subresource))
-        path = self._path(kind, namespace, name, subresource)
+        path = self.path(kind, namespace, name, subresource)
         return await self._send("PATCH", attempt, path, _written_by(field_manager), body, content_type=_MERGE_PATCH)
 
     async def json_patch(
@@ -387,7 +387,7 @@ class KubeApi:
         expected = {"op": "add", "path": "/metadata/resourceVersion", "value": resource_version}
         body = [*operations, expected] if resource_version else [*operations]
         attempt = self._mutation(_attempt("patch", kind, namespace, name))
-        path = self._path(kind, namespace, name)
+        path = self.path(kind, namespace, name)
         return await self._send("PATCH", attempt, path, _written_by(field_manager), body, content_type=_JSON_PATCH)
 
     async def replace(
@@ -397,7 +397,7 @@ class KubeApi:
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("replace", kind, namespace, name, subresource))
         return await self._send(
-            "PUT", attempt, self._path(kind, namespace, name, subresource), _written_by(FIELD_MANAGER), body
+            "PUT", attempt, self.path(kind, namespace, name, subresource), _written_by(FIELD_MANAGER), body
         )
 
     async def delete(
@@ -424,7 +424,7 @@ class KubeApi:
         if grace_period is not None:
             body["gracePeriodSeconds"] = grace_period
         attempt = self._mutation(_attempt("delete", kind, namespace, name))
-        return await self._send("DELETE", attempt, self._path(kind, namespace, name), body=body)
+        return await self._send("DELETE", attempt, self.path(kind, namespace, name), body=body)
 
     # The wire.
 
@@ -434,8 +434,8 @@ class KubeApi:
         refuse_if_paused(attempt)
         return attempt
 
-    def _path(self, kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
-        return _path(kind.under(self.operator_domain), namespace, name, subresource)
+    def path(self, kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
+        return path_of(kind.under(self.operator_domain), namespace, name, subresource)
 
     async def _list(self, kind: Kind, namespace: str, label_selector: str, field_selector: str, limit: int) -> Listing:
         items: list[JsonObject] = []
@@ -566,7 +566,7 @@ def _attempt(verb: str, kind: Kind, namespace: str, name: str, subresource: str 
     return f"{verb} {what} {where}".rstrip()
 
 
-def _path(kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
+def path_of(kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
     parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
     parts += ["namespaces", namespace] if namespace else []
     parts += [kind.plural, name, subresource]

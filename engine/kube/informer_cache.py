@@ -76,27 +76,27 @@ class Entry:
 class Mirror:
     def __init__(self, api: KubeApi, followed: Followed, timing: Timing | None = None) -> None:
         self.followed = followed
-        self._entries: Indexer[Entry] = Indexer()
+        self.entries: Indexer[Entry] = Indexer()
         self._gone: dict[str, None] = {}  # uids, in the order of their going
         self._listeners: list[Listener] = []
         self._learned = ""
         self._known = asyncio.Event()
-        self._read = partial(_entry, without=followed.without)
-        self._reflector: Reflector[Entry] = Reflector(api, followed, self._read, self._entries, self, timing=timing)
+        self._read = partial(entry_of, without=followed.without)
+        self.reflector: Reflector[Entry] = Reflector(api, followed, self._read, self.entries, self, timing=timing)
 
     @property
     def listed(self) -> bool:
-        return self._reflector.listed
+        return self.reflector.listed
 
     @property
     def trouble(self) -> str:
         """Why it may be empty or stale (not installed, forbidden, unreachable); empty while its stream runs."""
-        return self._reflector.trouble
+        return self.reflector.trouble
 
     @property
     def newest(self) -> str:
         """The version of the newest change that it shows, own writes included."""
-        return newest_version(self._reflector.newest, self._learned)
+        return newest_version(self.reflector.newest, self._learned)
 
     async def settled(self) -> None:
         """Wait until it is complete, or the kind is known not to be installed."""
@@ -104,39 +104,39 @@ class Mirror:
 
     async def current(self) -> None:
         """Wait until its stream runs: then it is behind by milliseconds."""
-        await self._reflector.running.wait()
+        await self.reflector.running.wait()
 
     async def reach(self, version: str) -> None:
-        await self._reflector.reach(version)
+        await self.reflector.reach(version)
 
     async def refresh(self, version: str) -> None:
         """List the objects unless a version was reached: the stream hangs, or the server's versions have restarted."""
-        await self._reflector.refresh(version)
+        await self.reflector.refresh(version)
 
     def get(self, namespace: str, name: str) -> JsonObject | None:
-        entry = self._entries.get((namespace, name))
+        entry = self.entries.get((namespace, name))
         return entry.object if entry else None
 
     def add_index(self, name: str, function: IndexFunction[JsonObject]) -> None:
-        self._entries.add_index(name, lambda entry: function(entry.object))
+        self.entries.add_index(name, lambda entry: function(entry.object))
 
     def find(self, index: str, value: Hashable) -> list[JsonObject]:
         """In the order of their names."""
-        found = self._entries.find(index, value)
+        found = self.entries.find(index, value)
         return [entry.object for entry in sorted(found, key=lambda each: each.name)]
 
     def count(self, index: str, value: Hashable) -> int:
-        return self._entries.count(index, value)
+        return self.entries.count(index, value)
 
     def values_of(self, index: str) -> Iterable[Hashable]:
-        return self._entries.values_of(index)
+        return self.entries.values_of(index)
 
     def all(self) -> Iterator[JsonObject]:
         """A snapshot."""
-        return iter([entry.object for entry in self._entries.values()])
+        return iter([entry.object for entry in self.entries.values()])
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def learn(self, obj: JsonObject) -> None:
         """Add the answer to a write of ours, unless a newer version is known.
@@ -146,9 +146,9 @@ class Mirror:
         seen = self._read(obj)
         if _uid(seen) in self._gone:
             return
-        before = self._entries.get(seen.name)
+        before = self.entries.get(seen.name)
         if before is None or newer(seen.resource_version, before.resource_version):
-            self._entries[seen.name] = seen
+            self.entries[seen.name] = seen
             self._learned = newest_version(self._learned, seen.resource_version)
             self._tell(before, seen)
 
@@ -157,7 +157,7 @@ class Mirror:
         self._listeners.append(listener)
 
     async def run(self) -> None:
-        await self._reflector.run()
+        await self.reflector.run()
 
     # Called by the reflector.
 
@@ -255,7 +255,7 @@ def _uid(entry: Entry) -> str:
     return text(entry.object, "metadata", "uid")
 
 
-def _entry(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
+def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
     """The object without its managedFields, its larger half, which no pass reads."""
     metadata = {name: value for name, value in mapping(obj, "metadata").items() if name != "managedFields"}
     name = (text(metadata, "namespace"), text(metadata, "name"))

@@ -272,11 +272,11 @@ class Reflector(Generic[M]):
                 async for event in stream:
                     self._sign()
                     self._broken_streams = 0
-                    self._take(event)
+                    self.take(event)
         finally:
             self._unserved_since = self._unserved_since or time.monotonic()
 
-    def _take(self, event: WatchEvent) -> None:
+    def take(self, event: WatchEvent) -> None:
         version = text(event.object, "metadata", "resourceVersion")
         if not newer(version, self.position):
             return

@@ -104,7 +104,7 @@ def bench(
     from localcloud.bench.figures import LoadMeter, Report, show
 
     end_as_by_ctrl_c()
-    work = _work(name, only, sizes)
+    work = selected_work(name, only, sizes)
     try:
         choice = choices.chosen(temporal)
         with ConsoleNarrator(errors) as narrator:
@@ -152,7 +152,7 @@ def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
 _MODULES = {Benchmark.INSTANCES: "instances_consumer"}
 
 
-def _work(name: Benchmark, only: str, sizes: Mapping[str, object]) -> list[Measure]:
+def selected_work(name: Benchmark, only: str, sizes: Mapping[str, object]) -> list[Measure]:
     """Measurements of the benchmark that have a row in `only`; `sizes` may hold what its `Sizes` do not know."""
     module = import_module(f"localcloud.bench.{_MODULES.get(name, name.value)}")
     measurements = module.MEASUREMENTS

@@ -66,7 +66,7 @@ class LiveTable:
         self._console = console
         self._began = time.monotonic()
         self._rows: tuple[Row, ...] = ()
-        self._live = Live(console=console, refresh_per_second=4, get_renderable=self._table)
+        self._live = Live(console=console, refresh_per_second=4, get_renderable=self.table)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -90,7 +90,7 @@ class LiveTable:
         for line in lines:
             self._live.console.print(Text(line), highlight=False, soft_wrap=True)
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
         now = datetime.now(UTC)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         cells = [

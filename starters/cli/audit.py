@@ -69,7 +69,7 @@ def audit(
     async def look(session: Session) -> list[Finding]:
         if area:
             return await known[area](session, thorough=thorough)
-        served = _served(known, session.settings).items()
+        served = served_audits(known, session.settings).items()
         return [finding for name, each in served for finding in await of_one(name, each, session)]
 
     async def of_one(name: str, each: Audit, session: Session) -> list[Finding]:
@@ -96,7 +96,7 @@ def audit(
         raise typer.Exit(1)
 
 
-def _served(known: Mapping[str, Audit], settings: Settings) -> Mapping[str, Audit]:
+def served_audits(known: Mapping[str, Audit], settings: Settings) -> Mapping[str, Audit]:
     """The served areas; others may not even be readable."""
     return {area: each for area, each in known.items() if not settings.areas or area in settings.areas}
 
@@ -106,7 +106,7 @@ def _report(area: str, known: Mapping[str, Audit], *, thorough: bool) -> None:
     from starters.cli.session import Session, perform
 
     async def write(session: Session) -> Mapping[str, AreaReport]:
-        wanted = {area: known[area]} if area else _served(known, session.settings)
+        wanted = {area: known[area]} if area else served_audits(known, session.settings)
         return await report(session, wanted, thorough=thorough, now=utc_now)
 
     done = perform(write)

@@ -60,7 +60,7 @@ class Retried(Model):
 def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Format) -> None:
     """Exits 1 if some could not be asked."""
     query = sought.asked()
-    rows = perform(lambda session: _found(session, query))
+    rows = perform(lambda session: found_lifecycles(session, query))
     if not rows:
         if not printed([], form):
             say("no lifecycle matches")
@@ -84,7 +84,7 @@ def tell_one(asked: Target, said: str, form: Format) -> None:
         say(f"{asked}: {said}")
 
 
-async def _found(session: Session, query: str) -> list[Row]:
+async def found_lifecycles(session: Session, query: str) -> list[Row]:
     rows = [row_of(each) async for each in session.temporal.list_workflows(query)]
     ours = [row for row in rows if row.key(session.settings.cluster) and row.kind in all_kinds()]
     return sorted(ours, key=lambda row: (row.kind, row.namespace, row.name))

@@ -111,8 +111,8 @@ def areas_with_lifecycles(shown: Iterable[Row]) -> list[str]:
 
 async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list[Row]:
     """Sorted by kind, namespace and name."""
-    lifecycles = {row.workflow_id: row for row in await _lifecycles(session, kind, namespace)}
-    listed, readable = await _objects(session, kind, namespace)
+    lifecycles = {row.workflow_id: row for row in await lifecycle_rows(session, kind, namespace)}
+    listed, readable = await object_rows(session, kind, namespace)
     objects = {row.workflow_id: row for row in listed}
     merged = [_joined(row, objects.get(id_), readable) for id_, row in lifecycles.items()]
     merged += [row for id_, row in objects.items() if id_ not in lifecycles]
@@ -150,7 +150,7 @@ def _joined(lifecycle: Row, obj: Row | None, readable: frozenset[str]) -> Row:
     return lifecycle.model_copy(update={"gone": lifecycle.kind in readable})
 
 
-async def _lifecycles(session: Session, kind: Kind | None, namespace: str) -> list[Row]:
+async def lifecycle_rows(session: Session, kind: Kind | None, namespace: str) -> list[Row]:
     cluster = session.settings.cluster
     query = "ExecutionStatus = 'Running'"
     query += f" AND OpKind = '{kind.name}'" if kind else " AND OpKind IS NOT NULL"
@@ -186,7 +186,7 @@ def row_of(execution: WorkflowExecution) -> Row:
     )
 
 
-async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
+async def object_rows(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
     """Rows without a lifecycle, and the readable kinds: none if the cluster cannot be read."""
     from engine.errors import Absent, ApiError, Denied
     from starters.cli.wake_lifecycles import kinds_with_objects

@@ -166,7 +166,7 @@ async def _until_polled(
         await asyncio.sleep(BETWEEN_LOOKS)
 
 
-async def _older(client: Client, deployment: str) -> list[Version]:
+async def older_versions(client: Client, deployment: str) -> list[Version]:
     from engine import worker_versions
 
     found = await worker_versions.versions(client, deployment)
@@ -176,7 +176,7 @@ async def _older(client: Client, deployment: str) -> list[Version]:
 async def wake_older(client: Client, deployment: str, rate: float) -> int:
     from engine import worker_versions
 
-    older = await _older(client, deployment)
+    older = await older_versions(client, deployment)
     return await worker_versions.wake_pinned(client, deployment, [each.build_id for each in older], per_second=rate)
 
 
@@ -190,7 +190,7 @@ async def moved(client: Client, deployment: str, wait: float, rate: float) -> Se
 
     deadline = time.monotonic() + wait
     refused: RPCError | None = None
-    while older := await _older(client, deployment):
+    while older := await older_versions(client, deployment):
         if time.monotonic() > deadline:
             if refused is not None:
                 raise refused

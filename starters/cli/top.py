@@ -103,7 +103,7 @@ async def look(session: Session) -> Glance:
 
     now = output.utc_now()
     pauses = await current_pauses(session)
-    counted = [await _counted(session, area, now) for area in all_areas()]
+    counted = [await count_area(session, area, now) for area in all_areas()]
     missing = await no_worker(session, [each.area for each in counted if each.open])
     told = {name: pause.told(name) for name, pause in pauses.items()}
     shown = tuple(
@@ -117,7 +117,7 @@ async def look(session: Session) -> Glance:
         if each.open or each.area in told
     )
     needed = [each.area for each in shown if each.failing or each.stuck]
-    worst = await _worst(session, needed, now) if needed else ()
+    worst = await worst_rows(session, needed, now) if needed else ()
     return Glance(at=now, areas=shown, worst=worst, backlog=await _backlog(session, [each.area for each in shown], now))
 
 
@@ -142,7 +142,7 @@ async def no_worker(session: Session, areas: Sequence[str]) -> dict[str, list[st
     return found
 
 
-async def _counted(session: Session, area: str, now: datetime) -> AreaAtAGlance:
+async def count_area(session: Session, area: str, now: datetime) -> AreaAtAGlance:
     base = queried(session.settings.cluster, area)
     number = await _count(session, base)
     if not number:
@@ -173,7 +173,7 @@ async def _count(session: Session, query: str) -> int:
     return (await session.temporal.count_workflows(query)).count
 
 
-async def _worst(session: Session, areas: Sequence[str], glance_at: datetime) -> tuple[Row, ...]:
+async def worst_rows(session: Session, areas: Sequence[str], glance_at: datetime) -> tuple[Row, ...]:
     from starters.cli.listing import row_of
 
     query = f"{queried(session.settings.cluster, *areas)} AND ({failing()} OR TemporalReportedProblems IS NOT NULL)"

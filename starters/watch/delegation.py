@@ -67,7 +67,7 @@ class Handover:
         self._delegation = delegation
         self._queue = queue
         self._is_open = is_open
-        self._opening: set[asyncio.Task[None]] = set()
+        self.opening: set[asyncio.Task[None]] = set()
 
     def noted(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         if not watched.carried.relieved or (before is None and not watched.carried.from_birth):
@@ -84,8 +84,8 @@ class Handover:
 
     def _later(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
-        self._opening.add(task)
-        task.add_done_callback(self._opening.discard)
+        self.opening.add(task)
+        task.add_done_callback(self.opening.discard)
 
     def _is_carried(self, known: Projection | None) -> bool:
         """Returns True if the object did not exist."""

@@ -55,13 +55,13 @@ class _Projected(Collector):
 
     def describe(self) -> Iterable[Metric]:
         """Describes families without samples, to reserve the names in the registry."""
-        return _families(Index())
+        return families(Index())
 
     def collect(self) -> Iterable[Metric]:
-        return _families(self._index)
+        return families(self._index)
 
 
-def _families(index: Index) -> Iterable[Metric]:
+def families(index: Index) -> Iterable[Metric]:
     """Yields each once; an area's error must not suppress the others' metrics."""
     families: dict[str, Metric] = {}
     for gauges in gauges_of_areas():

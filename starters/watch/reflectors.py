@@ -89,7 +89,7 @@ class Mirrors:
         self._timing = timing or Timing()
         self._discovery = Discovery(api)
         self._asking = asyncio.Lock()
-        self._reflectors: dict[str, Reflector[Projection]] = {}
+        self.reflectors: dict[str, Reflector[Projection]] = {}
         self._areas: dict[str, str] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._declared: dict[Followed, _Declared] = {}
@@ -109,23 +109,23 @@ class Mirrors:
         api = self._served if entry.kind.served else self._api
         objects, told = self._index.of(entry.name), self._told(entry)
         reflector = Reflector(api, entry.followed, read, objects, told, timing=self._timing, installed=not missing)
-        self._reflectors[entry.name] = reflector
+        self.reflectors[entry.name] = reflector
         self._areas[entry.name] = entry.area
         self._tasks[entry.name] = self._running.create_task(reflector.run(), name=f"reflector {entry.name}")
         metrics.LAST_EVENT_AGE.labels(entry.name).set_function(lambda: time.monotonic() - reflector.last_sign)
         metrics.UNSERVED.labels(entry.name).set_function(lambda: reflector.unserved)
 
     def _stop(self, entry: Watched) -> None:
-        if entry.name in self._reflectors:
+        if entry.name in self.reflectors:
             self._tasks.pop(entry.name).cancel()
-            self._reflectors.pop(entry.name)
+            self.reflectors.pop(entry.name)
             self._areas.pop(entry.name)
             self._index.of(entry.name).clear()
             _measure_no_more(entry.name)
 
     def ended(self) -> None:
         """Removes the metrics of all reflectors."""
-        for name in self._reflectors:
+        for name in self.reflectors:
             _measure_no_more(name)
 
     @property
@@ -153,7 +153,7 @@ class Mirrors:
     def awaited(self, entry: Watched) -> bool:
         """Whether a newly listed kind was missing, or denied, when it was declared."""
         waiting = any(one.awaited for one in self._declared.values() if one.entry.name == entry.name)
-        return waiting or bool(self._reflectors[entry.name].trouble if entry.name in self._reflectors else "")
+        return waiting or bool(self.reflectors[entry.name].trouble if entry.name in self.reflectors else "")
 
     def _join(self, entry: WatchedWhileNamed) -> None:
         declared = self._declared.get(entry.followed)
@@ -208,7 +208,7 @@ class Mirrors:
                 declared.gone.clear()
                 self.start(entry, missing=bool(declared.trouble))
                 await declared.gone.wait()
-                failures = 0 if self._reflectors[entry.name].listed else failures
+                failures = 0 if self.reflectors[entry.name].listed else failures
                 self._stop(entry)
                 self._discovery.forget(entry.kind.api_version, entry.kind.name)
                 self._is_missing(declared, "the API server does not serve it")
@@ -324,12 +324,12 @@ class Mirrors:
     # State, for the checkpoint and health.
 
     def is_listed(self, entry: Watched) -> bool:
-        mirror = self._reflectors.get(entry.name)
+        mirror = self.reflectors.get(entry.name)
         return mirror is not None and mirror.listed
 
     def positions(self) -> Mapping[str, str]:
         """Returns resource versions by name."""
-        mirrors = self._reflectors.items()
+        mirrors = self.reflectors.items()
         return {name: mirror.position for name, mirror in mirrors if mirror.listed and mirror.position}
 
     def newest(self, area: str) -> dict[str, str]:
@@ -339,29 +339,29 @@ class Mirrors:
         """
         apart = {one.entry.name for one in self._declared.values() if not one.entry.whole}
         names = (name for name, of in self._areas.items() if of == area and name not in apart)
-        mirrors = [self._reflectors[name] for name in names]
+        mirrors = [self.reflectors[name] for name in names]
         return {each.selection.kind.name: each.newest for each in mirrors if each.listed and each.newest}
 
     def names(self) -> set[str]:
         """Excludes parts that a cluster-wide watch covers."""
-        return {*self._reflectors, *(one.entry.name for one in self._declared.values() if one.task is not None)}
+        return {*self.reflectors, *(one.entry.name for one in self._declared.values() if one.task is not None)}
 
     def unlisted(self) -> list[Reflector[Projection]]:
         """Excludes kinds that have no CRD, and declared kinds."""
         declared = self._declared_names()
-        mirrors = self._reflectors.items()
+        mirrors = self.reflectors.items()
         return [m for name, m in mirrors if m.installed and not m.listed and name not in declared]
 
     def denied(self) -> Iterable[str]:
         """Excludes declared kinds."""
         declared = self._declared_names()
-        for name, mirror in self._reflectors.items():
+        for name, mirror in self.reflectors.items():
             if mirror.listed and mirror.denied and name not in declared:
                 yield f"{name} may not be watched any more, its changes go unnoticed: {mirror.trouble}"
 
     def notes(self) -> Iterable[str]:
         declared = self._declared_names()
-        for name, mirror in self._reflectors.items():
+        for name, mirror in self.reflectors.items():
             if not mirror.installed:
                 yield f"{name} is not installed in the cluster"
             elif mirror.trouble and (mirror.listed or name in declared):

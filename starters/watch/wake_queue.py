@@ -49,15 +49,15 @@ class WakeQueue:
         self._delayed: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
         self._resting: dict[Key, float | None] = {}  # woken just now; value: since when it is wanted again, if it is
-        self._held: dict[Key, asyncio.TimerHandle] = {}
+        self.held: dict[Key, asyncio.TimerHandle] = {}
         self._gathered: list[Callable[[], Iterable[Key]]] = []
         self._origins: dict[Key, Context] = {}  # the traces that the wakes belong to
-        self._arrived = asyncio.Event()
+        self.arrived = asyncio.Event()
         self._barriers: list[tuple[set[Key], asyncio.Event]] = []
         self._last_turn = clock()
 
     def __len__(self) -> int:
-        return len(self._outstanding()) + len(self._held) + bool(self._gathered)
+        return len(self.outstanding()) + len(self.held) + bool(self._gathered)
 
     def put(self, key: Key, *, urgent: bool = False) -> None:
         """Before others if urgent; later if the key is held or rests."""
@@ -65,11 +65,11 @@ class WakeQueue:
             self._urgent[key] = None
         if (context := origin()) is not None:
             self._origins[key] = context
-        if key in self._resting and key not in self._held:
+        if key in self._resting and key not in self.held:
             self._resting[key] = self._resting[key] or self._clock()
-        elif key not in self._waiting and key not in self._delayed and key not in self._held:
+        elif key not in self._waiting and key not in self._delayed and key not in self.held:
             self._waiting[key] = self._clock()
-            self._arrived.set()
+            self.arrived.set()
 
     def put_all(self, keys: Iterable[Key]) -> None:
         for key in keys:
@@ -77,18 +77,18 @@ class WakeQueue:
 
     def put_now(self, key: Key, *, urgent: bool = False) -> None:
         """Wakes the key now, even if it is held."""
-        if handle := self._held.pop(key, None):
+        if handle := self.held.pop(key, None):
             handle.cancel()
         self.put(key, urgent=urgent)
 
     def hold(self, key: Key, seconds: float) -> None:
         """Wakes the key when the time is over, not earlier."""
-        if handle := self._held.pop(key, None):
+        if handle := self.held.pop(key, None):
             handle.cancel()
         self._waiting.pop(key, None)
         if key in self._resting:
             self._resting[key] = None
-        self._held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
+        self.held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
 
     def leave(self, key: Key, seconds: float) -> None:
         """Wakes the key when the time is over, or with an earlier wake."""
@@ -106,7 +106,7 @@ class WakeQueue:
 
     def oldest_age(self, kind: str = "") -> float:
         """The watcher's lag: seconds since the longest-waiting key (of a kind) was put, 0 if none waits."""
-        since = [at for key, at in self._outstanding().items() if kind in ("", key.kind)]
+        since = [at for key, at in self.outstanding().items() if kind in ("", key.kind)]
         return self._clock() - min(since) if since else 0.0
 
     def stalled(self) -> Iterable[str]:
@@ -116,11 +116,11 @@ class WakeQueue:
             yield f"{len(self._waiting)} wakes wait, and none has been tried for {ago:.0f} s"
 
     def length(self, kind: str) -> int:
-        return sum(key.kind == kind for key in self._outstanding())
+        return sum(key.kind == kind for key in self.outstanding())
 
     async def acknowledged(self) -> None:
         """Waits until Temporal has accepted the wakes of all present keys."""
-        keys = set(self._outstanding())
+        keys = set(self.outstanding())
         if keys:
             done = asyncio.Event()
             self._barriers.append((keys, done))
@@ -136,16 +136,16 @@ class WakeQueue:
         while True:
             key = self._next()
             if key is None:
-                self._arrived.clear()
-                await self._arrived.wait()
+                self.arrived.clear()
+                await self.arrived.wait()
                 continue
-            await self._send(key)
+            await self.send(key)
 
     def _next(self) -> Key | None:
         urgent = (key for key in self._urgent if key in self._waiting)
         return next((key for key in chain(urgent, self._waiting) if key not in self._sending), None)
 
-    async def _send(self, key: Key) -> None:
+    async def send(self, key: Key) -> None:
         self._last_turn = began = self._clock()
         since = self._sending[key] = self._waiting.pop(key)
         self._urgent.pop(key, None)
@@ -165,7 +165,7 @@ class WakeQueue:
             self._rest(key, max(REST - took, min(took, LONGEST_DELAY)))
             self._sending.pop(key, None)
             if key in self._waiting:
-                self._arrived.set()
+                self.arrived.set()
 
     def _succeeded(self, key: Key) -> None:
         self._failures.pop(key, None)
@@ -197,16 +197,16 @@ class WakeQueue:
         since = self._resting.pop(key, None)
         if since is not None and key not in self._delayed:
             self._waiting.setdefault(key, since)
-            self._arrived.set()
+            self.arrived.set()
 
     def _again(self, key: Key) -> None:
         self._waiting[key] = self._delayed.pop(key)
-        self._arrived.set()
+        self.arrived.set()
 
     def _put_gathered(self) -> None:
         gathered, self._gathered = self._gathered, []
         self.put_all(dict.fromkeys(key for find in gathered for key in find()))
 
-    def _outstanding(self) -> dict[Key, float]:
+    def outstanding(self) -> dict[Key, float]:
         wanted_again = {key: since for key, since in self._resting.items() if since is not None}
         return {**wanted_again, **self._waiting, **self._delayed, **self._sending}

@@ -73,16 +73,16 @@ class Watcher:
         self._checkpoint = Checkpoint(checkpoint)
         self._first_wakes_acknowledged = False
         self._adopted = False
-        self._doubtful: list[Key] = []
+        self.doubtful: list[Key] = []
         self._watched = {entry.name: entry for entry in watched}
         self._until_listed: list[Callable[[], None]] | None = []  # None once the first lists have been read
         self._listed = asyncio.Event()
         self.index = Index()
-        self.queue = WakeQueue(self._send, on_woken=lambda key: metrics.WAKES.labels(key.kind).inc())
-        self._delegation = Delegation(self._watched.values(), self.index)
-        self._handover = Handover(self._delegation, self.queue, is_open)
+        self.queue = WakeQueue(self.send, on_woken=lambda key: metrics.WAKES.labels(key.kind).inc())
+        self.delegation = Delegation(self._watched.values(), self.index)
+        self.handover = Handover(self.delegation, self.queue, is_open)
         self._silence = MissedHeartbeats(self._watched.values(), self.index)
-        self._mirrors = Mirrors(
+        self.mirrors = Mirrors(
             api, self.index, lambda entry: _ChangesOf(self, entry), cluster=cluster, timing=timing, served=served
         )
 
@@ -91,16 +91,16 @@ class Watcher:
         try:
             await self._run(kinds)
         finally:
-            self._mirrors.ended()
+            self.mirrors.ended()
             for kind in kinds:
                 metrics.LAG.remove(kind)
                 metrics.QUEUE.remove(kind)
 
     async def _run(self, kinds: Iterable[str]) -> None:
         async with asyncio.TaskGroup() as group:
-            self._mirrors.run_in(group)
+            self.mirrors.run_in(group)
             for entry in self._watched.values():
-                self._mirrors.start(entry)
+                self.mirrors.start(entry)
             for kind in kinds:
                 self._measure(kind)
             group.create_task(self.queue.run(self._wakers))
@@ -109,12 +109,12 @@ class Watcher:
 
     def seen(self, area: str) -> dict[str, str]:
         """The versions that a cache must reach to contain every change that has caused a wake."""
-        return self._mirrors.newest(area)
+        return self.mirrors.newest(area)
 
     def checkpoint(self) -> str:
         """Versions up to which nothing has to be checked again, for the Lease."""
         if self._adopted and not len(self.queue):
-            self._checkpoint.renew(self._mirrors.positions(), self._mirrors.names())
+            self._checkpoint.renew(self.mirrors.positions(), self.mirrors.names())
         return str(self._checkpoint)
 
     # What a change wakes.
@@ -122,7 +122,7 @@ class Watcher:
     def started(self, watched: Watched, objects: list[Projection]) -> None:
         """The wakes follow once the relatives' kinds are listed, too."""
         for known in objects:
-            self._mirrors.follow(watched, None, known)
+            self.mirrors.follow(watched, None, known)
         if self._until_listed is not None:
             self._until_listed.append(partial(self._take_first_list, watched, objects))
             self._notice_listed()
@@ -145,15 +145,15 @@ class Watcher:
             self._wake_now_and_once_listed(partial(self._wake_relatives, watched, before, after))
         else:
             self._wake_now_and_once_listed(partial(self._wake_with_relatives, watched, before, after))
-        self._handover.noted(watched, before, after)
-        self._mirrors.follow(watched, before, after)
+        self.handover.noted(watched, before, after)
+        self.mirrors.follow(watched, before, after)
 
     def absent(self, watched: Watched) -> None:
-        self._mirrors.absent(watched)
+        self.mirrors.absent(watched)
         self._notice_listed()
 
     def _take_first_list(self, watched: Watched, objects: list[Projection]) -> None:
-        declared = self._mirrors.declares(watched)
+        declared = self.mirrors.declares(watched)
         for known in objects:
             if not known.settled or self._checkpoint.is_behind(watched.name, known):
                 self._wake_with_relatives(watched, None, known)
@@ -168,18 +168,18 @@ class Watcher:
 
     def _tell_who_awaited(self, watched: Watched) -> None:
         """Objects that name a newly listed kind may wait for it."""
-        if self._mirrors.awaited(watched):
+        if self.mirrors.awaited(watched):
             for entry in self._watched.values():
                 if entry.declaring:
                     self._put_all(one.key for one in self.index.all(entry.name) if _names(entry, one, watched.name))
-        self._mirrors.listed(watched)
+        self.mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
         """Wake slowly; at once if that phase is over, as a kind installed later has few objects."""
         if self._adopted:
             self._put_all(keys)
         else:
-            self._doubtful.extend(keys)
+            self.doubtful.extend(keys)
 
     def _wake_now_and_once_listed(self, wake: Callable[[], None]) -> None:
         """Before the first lists are complete, relatives may be unknown."""
@@ -195,7 +195,7 @@ class Watcher:
             self._leave_to_its_end(watched, before, after, subject)
             return
         if subject is not None and self._concerned(watched, before, after):
-            delegate = self._delegation.of(subject)
+            delegate = self.delegation.of(subject)
             if delegate != subject.key:
                 self.queue.put(delegate, urgent=is_urgent(before, after))
             else:
@@ -215,8 +215,8 @@ class Watcher:
         are woken at once.
         """
         if watched.has_workflow:
-            self.queue.leave(self._delegation.of(subject), ENDS_BY_ITSELF)
-        for key in self._delegation.of_all(watched.relatives(before, after, self.index)):
+            self.queue.leave(self.delegation.of(subject), ENDS_BY_ITSELF)
+        for key in self.delegation.of_all(watched.relatives(before, after, self.index)):
             if self._is_ending(key):
                 self.queue.leave(key, ENDS_BY_ITSELF)
             else:
@@ -237,7 +237,7 @@ class Watcher:
 
     def _relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> Iterable[Key]:
         """The delegates of other lifecycles that a change concerns."""
-        return self._delegation.of_all(watched.relatives(before, after, self.index))
+        return self.delegation.of_all(watched.relatives(before, after, self.index))
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
         """Wakes at once, unless another workflow does its work; a restarted watcher cannot know that."""
@@ -247,21 +247,21 @@ class Watcher:
         else:
             self.queue.put_now(key, urgent=is_urgent(before, after))
 
-    async def _send(self, key: Key) -> None:
+    async def send(self, key: Key) -> None:
         """If the object is gone, only an open lifecycle is woken."""
         await (self._wake_open if self._is_gone(key) else self._wake)(key)
 
     def _is_gone(self, key: Key) -> bool:
         """Returns False for lifecycles without an object."""
         entries = [entry for entry in self._watched.values() if entry.has_workflow and entry.kind.name == key.kind]
-        return any(map(self._mirrors.is_listed, entries)) and not any(self._knows(entry, key) for entry in entries)
+        return any(map(self.mirrors.is_listed, entries)) and not any(self._knows(entry, key) for entry in entries)
 
     def _knows(self, entry: Watched, key: Key) -> bool:
         known = self.index.get(entry.name, key.namespace, key.name)
         return known is not None and known.key == key and entry.lives(known, self.index)
 
     def _put_all(self, keys: Iterable[Key]) -> None:
-        self.queue.put_all(self._delegation.of_all(keys))
+        self.queue.put_all(self.delegation.of_all(keys))
 
     # After the start.
 
@@ -274,12 +274,12 @@ class Watcher:
         await self.queue.acknowledged()
         self._first_wakes_acknowledged = True
         logger.info("ready: every kind is listed and every first wake is acknowledged")
-        await self._mirrors.declared_tried(PATIENCE_WITH_LISTS)
-        await self._adopt()
+        await self.mirrors.declared_tried(PATIENCE_WITH_LISTS)
+        await self.adopt()
         self._adopted = True
 
     def _notice_listed(self) -> None:
-        if not self._mirrors.unlisted():
+        if not self.mirrors.unlisted():
             self._take_first_lists()
             self._listed.set()
 
@@ -289,13 +289,13 @@ class Watcher:
         for wake in waiting or ():
             wake()
 
-    async def _adopt(self) -> None:
-        slowly = self._delegation.of_all(self._doubtful)
+    async def adopt(self) -> None:
+        slowly = self.delegation.of_all(self.doubtful)
         if self._unmatched is not None:
             for entry in self._watched.values():
-                if entry.has_workflow and self._mirrors.is_listed(entry):
+                if entry.has_workflow and self.mirrors.is_listed(entry):
                     found = await self._find_unmatched(self._unmatched, entry)
-                    slowly.update(dict.fromkeys(key for key in found if not self._delegation.carried(key)))
+                    slowly.update(dict.fromkeys(key for key in found if not self.delegation.carried(key)))
         if slowly:
             logger.info("%d settled objects or left-over workflows are woken one by one", len(slowly))
         due = self._ending_within(timedelta(seconds=len(slowly) / self._adoption_rate)) if slowly else set()
@@ -304,7 +304,7 @@ class Watcher:
             if key not in due:
                 self.queue.put(key)
                 await asyncio.sleep(1 / self._adoption_rate)
-        self._doubtful.clear()
+        self.doubtful.clear()
 
     def _ending_within(self, time: timedelta) -> set[Key]:
         """The delegates of objects whose lifespan has ended, or ends within that time."""
@@ -312,7 +312,7 @@ class Watcher:
         with_workflow = (entry for entry in self._watched.values() if entry.has_workflow)
         known = (each for entry in with_workflow for each in self.index.all(entry.name))
         ends = ((each, parse_timestamp(each.fact("end"))) for each in known)
-        return {self._delegation.of(each) for each, end in ends if end is not None and end <= until}
+        return {self.delegation.of(each) for each, end in ends if end is not None and end <= until}
 
     async def _find_unmatched(self, unmatched: Unmatched, entry: Watched) -> list[Key]:
         while True:
@@ -332,21 +332,21 @@ class Watcher:
     # State, for health checks.
 
     def register(self, health: Health) -> None:
-        health.add("watch", dead=self.queue.stalled, unready=self.unready, notes=self._notes)
+        health.add("watch", dead=self.queue.stalled, unready=self.unready, notes=self.notes)
 
     def unready(self) -> list[str]:
         """Reasons why it is not ready: a missing list, unaccepted first wakes, a withdrawn right.
 
         Kinds that are declared or not installed are no reason: an installation may have only one area's CRDs.
         """
-        if missing := self._mirrors.unlisted():
+        if missing := self.mirrors.unlisted():
             return [f"{mirror.selection.name} is not listed: {mirror.trouble or 'in progress'}" for mirror in missing]
         if not self._first_wakes_acknowledged:
             return [f"{len(self.queue)} first wakes are not acknowledged"]
-        return list(self._mirrors.denied())
+        return list(self.mirrors.denied())
 
-    def _notes(self) -> list[str]:
-        return list(self._mirrors.notes())
+    def notes(self) -> list[str]:
+        return list(self.mirrors.notes())
 
     def _measure(self, kind: str) -> None:
         metrics.LAG.labels(kind).set_function(lambda: self.queue.oldest_age(kind))

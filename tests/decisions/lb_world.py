@@ -141,7 +141,7 @@ class World:
         while self.now < end:
             self.settle()
             self.now += step
-            self._nova()
+            self.nova()
             self._agents()
             self._sweep()
         self.settle()
@@ -278,7 +278,7 @@ class World:
 
     # --- what goes on by itself ---
 
-    def _nova(self) -> None:
+    def nova(self) -> None:
         for server in list(self.project.servers.values()):
             if server.status == "BUILD":
                 self.project.servers[server.id] = server.model_copy(update={"status": "ACTIVE", "created_at": self.now})
@@ -304,12 +304,12 @@ class World:
             if server is None or server.status != "ACTIVE" or born is None or self.boots_in is None:
                 continue
             if self.now - born >= self.boots_in:
-                self._report(name, body)
+                self.report(name, body)
 
-    def _report(self, name: str, body: Json) -> None:
+    def report(self, name: str, body: Json) -> None:
         known = {each["type"]: each for each in body.get("status", {}).get("conditions", ())}
         states = dict.fromkeys(("ConfigReady", "EnvoyReady", "EnvoyUpToDate"), "True")
-        states["KeepalivedMaster"] = str(name == self._master())
+        states["KeepalivedMaster"] = str(name == self.master())
         reports = []
         for type_, status in states.items():
             before = known.get(type_, {})
@@ -317,7 +317,7 @@ class World:
             reports.append(condition(type_, status, beat=timestamp(self.now), since=since or timestamp(self.now)))
         body["status"]["conditions"] = reports
 
-    def _master(self) -> str:
+    def master(self) -> str:
         revision = self.balancer().revision if self.objects["lb"] else ""
         ranked = sorted(
             (each.revision != revision, name)

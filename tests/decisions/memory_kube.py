@@ -20,7 +20,7 @@ from domain.writes import merge
 from engine.errors import Absent, Conflict
 from engine.kube.api import Listing
 from engine.kube.indexer import IndexFunction
-from engine.kube.informer_cache import Followed, Mirror, _entry
+from engine.kube.informer_cache import Followed, Mirror, entry_of
 from engine.kube.json import JsonObject, text
 
 Json = dict[str, Any]
@@ -32,22 +32,22 @@ class MemoryKube:
     operator_domain = DEFAULT
 
     def __init__(self) -> None:
-        self._objects: dict[tuple[str, str, str], Json] = {}
+        self.objects: dict[tuple[str, str, str], Json] = {}
         self._versions = itertools.count(1)
         self._mirrors: dict[str, Mirror] = {}
         self.dropped_from_status: frozenset[str] = frozenset()  # fields that the definitions do not have
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Json:
         """One object."""
-        found = self._objects.get((kind.name, namespace, name))
+        found = self.objects.get((kind.name, namespace, name))
         if found is None:
             raise Absent(f"get {kind.name} {namespace}/{name}: not found")
         return copy.deepcopy(found)
 
     async def list(self, kind: Kind, namespace: str = "", **_: Any) -> Listing:
         """All of a kind, in one namespace or everywhere."""
-        names = (name for name in self._objects if name[0] == kind.name and namespace in ("", name[1]))
-        found = [self._objects[name] for name in names]
+        names = (name for name in self.objects if name[0] == kind.name and namespace in ("", name[1]))
+        found = [self.objects[name] for name in names]
         return Listing(copy.deepcopy(found), "1")
 
     async def pages(self, kind: Kind, namespace: str = "", **_: Any) -> AsyncGenerator[Listing, None]:
@@ -56,7 +56,7 @@ class MemoryKube:
 
     async def applied(self, kind: Kind, obj: Mapping[str, Any], namespace: str = "", **_: Any) -> Json:
         """The object as it would be; nothing is written."""
-        before = self._objects.get((kind.name, namespace, text(obj, "metadata", "name")), {})
+        before = self.objects.get((kind.name, namespace, text(obj, "metadata", "name")), {})
         after: Any = merge(copy.deepcopy(before), dict(obj))
         return dict(after)
 
@@ -64,7 +64,7 @@ class MemoryKube:
         """A new object."""
         made = copy.deepcopy(dict(obj))
         name = text(made, "metadata", "name") or f"{text(made, 'metadata', 'generateName')}{next(self._versions)}"
-        if (kind.name, namespace, name) in self._objects:
+        if (kind.name, namespace, name) in self.objects:
             raise Conflict(f"create {kind.name} {namespace}/{name}: already exists", code="AlreadyExists")
         for key, value in made.pop("stringData", {}).items():
             made.setdefault("data", {})[key] = base64.b64encode(value.encode()).decode()
@@ -116,12 +116,12 @@ class MemoryKube:
         meta = obj["metadata"]
         place = (kind.name, meta["namespace"], meta["name"])
         meta["resourceVersion"] = str(next(self._versions))
-        before = self._objects.get(place)
+        before = self.objects.get(place)
         gone = "deletionTimestamp" in meta and not meta.get("finalizers")
         if gone:
-            self._objects.pop(place, None)
+            self.objects.pop(place, None)
         else:
-            self._objects[place] = copy.deepcopy(obj)
+            self.objects[place] = copy.deepcopy(obj)
         self._show(kind, before, None if gone else obj)
         return obj
 
@@ -131,8 +131,8 @@ class MemoryKube:
         if mirror is not None and after is not None:
             mirror.learn(copy.deepcopy(after))
         elif mirror is not None and before is not None:
-            entry = _entry(before)
-            mirror._entries.pop(entry.name, None)
+            entry = entry_of(before)
+            mirror.entries.pop(entry.name, None)
             mirror.changed(entry, None, seen_live=True)
 
     # As a Store.

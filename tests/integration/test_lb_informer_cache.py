@@ -86,7 +86,7 @@ async def test_what_the_cache_does_not_have_yet_is_asked_for(asked: Asked, kube:
     """Else a lifecycle would end that has just begun."""
     key, version = await made(kube, namespace)
     assert await asked.own(key, LoadBalancer=version) is not None
-    asked.cache.mirrors[LOAD_BALANCER.name]._entries.pop((namespace, key.name), None)
+    asked.cache.mirrors[LOAD_BALANCER.name].entries.pop((namespace, key.name), None)
     assert await asked.own(key) is not None
     assert asked.requests == 1
 

@@ -57,7 +57,7 @@ class Woken:
     @property
     def managed(self) -> list[str]:
         """The managed kinds that have a reflector."""
-        return [name for name in self.watcher._mirrors._reflectors if name.endswith(", managed")]
+        return [name for name in self.watcher.mirrors.reflectors if name.endswith(", managed")]
 
     async def ready(self) -> None:
         await eventually(lambda: not self.watcher.unready())
@@ -187,7 +187,7 @@ async def test_a_managed_kind_is_watched_once_and_only_what_others_write_is_news
     first, second = [await make_handle(kube, made, gadget) for _ in range(2)]
     async with watching(kube) as woken:
         await eventually(lambda: woken.managed == [f"Gadget of {gadget.api_version}, managed"])
-        await eventually(lambda: woken.watcher._mirrors.positions().get(woken.managed[0], "") != "")
+        await eventually(lambda: woken.watcher.mirrors.positions().get(woken.managed[0], "") != "")
         await woken.quiet()
         before = woken.wakes.copy()
         await make_object(kube, gadget, namespace, "a", first)
@@ -206,27 +206,25 @@ async def test_a_kind_that_is_installed_later_wakes_the_handles_that_name_it(
 ) -> None:
     handle = await make_handle(kube, made, gadget)
     async with watching(kube) as woken:
-        await eventually(
-            lambda: any("is named by 1 objects and not watched" in note for note in woken.watcher._notes())
-        )
+        await eventually(lambda: any("is named by 1 objects and not watched" in note for note in woken.watcher.notes()))
         await woken.quiet()
         before = woken.wakes[handle]
         made.push_async_callback(remove, kube, gadget)
         await install(kube, gadget)
         await woken.woken_again(handle, before)
-        assert not woken.watcher._notes()
+        assert not woken.watcher.notes()
         await make_object(kube, gadget, namespace, "a", handle)
         await asyncio.sleep(1.1)
         await woken.quiet()
         before = woken.wakes[handle]
         await remove(kube, gadget)
         await woken.woken_again(handle, before)
-        await eventually(lambda: any("not watched" in note for note in woken.watcher._notes()))
+        await eventually(lambda: any("not watched" in note for note in woken.watcher.notes()))
         await woken.quiet()
         before = woken.wakes[handle]
         await install(kube, gadget)
         await woken.woken_again(handle, before)
-        await eventually(lambda: not woken.watcher._notes())
+        await eventually(lambda: not woken.watcher.notes())
 
 
 async def test_a_kind_that_may_not_be_watched_is_told_and_holds_nobody_up(
@@ -247,7 +245,7 @@ async def test_a_kind_that_may_not_be_watched_is_told_and_holds_nobody_up(
     handle = await make_handle(kube, made, CONFIG_MAP)
     async with await KubeApi.open(Settings(), "tests", str(config)) as limited, watching(limited) as woken:
         denied = "ConfigMap of v1, managed: list ConfigMap: 403"
-        await eventually(lambda: any(denied in note for note in woken.watcher._notes()))
+        await eventually(lambda: any(denied in note for note in woken.watcher.notes()))
         assert woken.watcher.unready() == []
         await kube.patch(RESOURCE_HANDLE, OPERATOR_NAMESPACE, handle, {"spec": {"vars": {"x": 1}}}, field_manager="me")
         await eventually(lambda: woken.wakes[handle] > 0)

@@ -31,7 +31,7 @@ from engine.kube import SECRET, KubeApi
 from engine.kube.json import at, flag, text
 from engine.settings import Settings
 from localcloud.deployment import Deployment
-from starters.cli.listing import _objects as objects_of
+from starters.cli.listing import object_rows as objects_of
 from starters.cli.session import Session
 
 pytestmark = pytest.mark.integration

@@ -358,13 +358,13 @@ async def test_a_kind_that_is_not_installed_holds_nobody_up_and_is_found_when_it
     watcher = Watcher(kube, recorder.wake, [gadgets, config_maps(namespace)], timing=TIMING)
     async with running(watcher):
         await eventually(lambda: not watcher.unready())
-        assert watcher._notes() == ["Gadget is not installed in the cluster"]
+        assert watcher.notes() == ["Gadget is not installed in the cluster"]
         await kube.create(CONFIG_MAP, config_map("a"), namespace)
         await eventually(lambda: recorder.wakes["a"] == 1)
         async with installed(kube, gadget):
             await create_gadget(kube, gadget, namespace, "g")
             await eventually(lambda: recorder.wakes["g"] >= 1)
-            await eventually(lambda: not watcher._notes())
+            await eventually(lambda: not watcher.notes())
 
 
 async def test_kinds_that_objects_declare_are_watched_while_they_do(
@@ -385,7 +385,7 @@ async def test_kinds_that_objects_declare_are_watched_while_they_do(
         assert int(watcher.seen("")[gadget.name]) >= version(late), "it is watched as a whole, so its versions compare"
         await kube.delete(CONFIG_MAP, namespace, "provider")
         await eventually(lambda: recorder.wakes["provider"] == 2)
-        await eventually(lambda: gadget.name not in watcher._mirrors.names())
+        await eventually(lambda: gadget.name not in watcher.mirrors.names())
         await create_gadget(kube, gadget, namespace, "unseen")
         await kube.create(CONFIG_MAP, config_map("provider"), namespace)
         await eventually(lambda: recorder.wakes["unseen"] >= 1)
@@ -399,14 +399,14 @@ async def test_a_declared_kind_that_is_not_there_is_warned_of_once_and_found_whe
     watcher = Watcher(kube, recorder.wake, [declaring(gadget, namespace)], timing=TIMING)
     async with running(watcher):
         await kube.create(CONFIG_MAP, config_map("provider"), namespace)
-        await eventually(lambda: any("does not serve it" in note for note in watcher._notes()))
+        await eventually(lambda: any("does not serve it" in note for note in watcher.notes()))
         await asyncio.sleep(2.5)  # it is looked for four times in this time
         warned = [record.getMessage() for record in caplog.records if gadget.name in record.getMessage()]
         assert len(warned) == len(set(warned)) == 2
         async with installed(kube, gadget):
             await create_gadget(kube, gadget, namespace, "g")
             await eventually(lambda: recorder.wakes["g"] >= 1)
-            await eventually(lambda: not watcher._notes())
+            await eventually(lambda: not watcher.notes())
 
 
 def of_namespace(kind: Kind, namespace: str) -> Watched:

@@ -77,11 +77,11 @@ async def test_a_cluster_sees_its_own_and_what_aws_has_named(shared: Client, clu
     now = datetime.now(UTC)
     ids = {pool(cluster).workflow_id, INSTANCE.workflow_id}
     for area in ("accounts", "instances"):
-        counted = await top._counted(session, area, now)
+        counted = await top.count_area(session, area, now)
         assert (counted.open, counted.failing, counted.stuck) == (1, 1, 0)
-    assert {row.workflow_id for row in await top._worst(session, ("accounts", "instances"), now)} == ids
-    assert {row.workflow_id for row in await listing._lifecycles(session, None, "")} == ids
-    found = await bulk_retry._found(session, bulk_retry.Sought(everything=True).asked())
+    assert {row.workflow_id for row in await top.worst_rows(session, ("accounts", "instances"), now)} == ids
+    assert {row.workflow_id for row in await listing.lifecycle_rows(session, None, "")} == ids
+    found = await bulk_retry.found_lifecycles(session, bulk_retry.Sought(everything=True).asked())
     instance = INSTANCE.model_copy(update={"cluster": cluster})
     assert [row.key(cluster) for row in found] == [pool(cluster), instance]
     assert await find_key(session, Target(EC2_INSTANCE, INSTANCE.namespace, INSTANCE.name)) == instance
@@ -102,7 +102,7 @@ async def test_an_audit_asks_after_the_instances_that_its_own_clusters_workers_l
 
     async def found(cluster: str) -> list[Key]:
         session = Session(Settings(cluster=cluster), nothing, temporal=client)
-        return [key for key, _ in await audited._lifecycles(session)]
+        return [key for key, _ in await audited.open_lifecycles(session)]
 
     for cluster, key in theirs.items():
         await eventually(partial(found, cluster), f"the instance of {cluster or 'none'} in the list")
@@ -171,7 +171,7 @@ async def installations(
         await bootstrap(client)
         for each in every:
             own = settings.model_copy(update={"cluster": each.cluster})
-            for worker in await main._workers(own, await connect(own), nothing, ("accounts", "instances"), stack):
+            for worker in await main.create_workers(own, await connect(own), nothing, ("accounts", "instances"), stack):
                 await stack.enter_async_context(worker)
         yield client, every
 

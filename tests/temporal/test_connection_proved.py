@@ -18,7 +18,7 @@ from domain.identity import Key
 from domain.instances.names import InstanceKey
 from engine.settings import Settings
 from engine.temporal import connect, wake
-from engine.temporal_connection import Connection, TemporalRefused, _meaning
+from engine.temporal_connection import Connection, TemporalRefused, meaning_of
 from localcloud.kubernetes.certificates import Certificates
 from localcloud.state import choose_ports
 from workers.main import follow
@@ -174,7 +174,7 @@ async def test_without_tls_where_it_is_wanted_and_with_it_where_it_is_not(
     ],
 )
 def test_a_server_that_hangs_up_on_us_may_want_tls(said: str, by_tls: bool, meant: str) -> None:
-    assert meant in _meaning(said, by_tls=by_tls)
+    assert meant in meaning_of(said, by_tls=by_tls)
 
 
 async def test_a_worker_goes_over_to_renewed_certificates_and_keys(

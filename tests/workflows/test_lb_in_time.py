@@ -101,7 +101,7 @@ class Played:
                 await to_its_end(self.held[kind.activity].wait())
             self.world.now = clock.now()
             if self.world.takes_time(action):
-                self.world._nova()
+                self.world.nova()
             info = activity.info()
             assert info.workflow_id is not None
             result = self.world.perform(info.workflow_id.split("/")[2], action)
@@ -184,7 +184,7 @@ async def test_a_machine_that_reports_in_time_is_kept(played: Played) -> None:
     (name,) = played.world.objects["lbm"]
     await played.env.sleep(timedelta(minutes=9))
     played.world.now = await played.env.get_current_time()
-    played.world._report(name, played.world.objects["lbm"][name])
+    played.world.report(name, played.world.objects["lbm"][name])
     await wake(played.env.client, played.set_key)
     await played.env.sleep(timedelta(minutes=2))
     assert list(played.world.objects["lbm"]) == [name]

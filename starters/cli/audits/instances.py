@@ -45,7 +45,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
     known = await places_of(session)
     if not known:
-        return list(unserved(await _lifecycles(session)))
+        return list(unserved(await open_lifecycles(session)))
     callers = Places(connections=8, observing=True)
     served = ServedPlaces(known, callers)
     found = await found_twice(partial(_look, session, served), APART)
@@ -65,7 +65,7 @@ async def _look(session: Session, served: ServedPlaces) -> list[Finding]:
     bulk = await ask_about_all(served, machines, datetime.now(UTC), lambda _: None)
     groups = await ask_about_groups(served, {pool.group for pool in pools if pool.group}, lambda _: None)
     odd = (Finding(area=AREA, subject=each.key.path, problem=each.problem, advice="correct it") for each in malformed)
-    open_ = await _lifecycles(session)
+    open_ = await open_lifecycles(session)
     told = [*findings(machines, bulk), *pool_findings(pools, groups)]
     return [*odd, *told, *strangers(open_, named, datetime.now(UTC))]
 
@@ -124,7 +124,7 @@ def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: da
             yield Finding(area=AREA, subject=key.path, problem=problem, advice=advice)
 
 
-async def _lifecycles(session: Session) -> list[tuple[Key, datetime]]:
+async def open_lifecycles(session: Session) -> list[tuple[Key, datetime]]:
     """Excludes other clusters' lifecycles in the namespace."""
     ours = task_queue(EC2_INSTANCE.area, session.settings.cluster)
     query = f"WorkflowType = '{INSTANCE_WORKFLOW}' AND ExecutionStatus = 'Running'"

@@ -46,12 +46,12 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
     async with Connections(_TIMEOUT_SECONDS) as connections:
 
         async def look() -> Iterable[Finding]:
-            return await _look(session, connections)
+            return await observe(session, connections)
 
         return await found_twice(look, APART_SECONDS)
 
 
-async def _look(session: Session, connections: Connections) -> list[Finding]:
+async def observe(session: Session, connections: Connections) -> list[Finding]:
     by_tenant, found = await _tenants(session)
     for account, objects in by_tenant.items():
         tenant = Tenant(connections.http, account.url, account.token, Guard(account.url, _CALLS_AT_ONCE))

@@ -192,9 +192,9 @@ def test_what_is_no_region_leaves_the_status_and_is_not_asked_for_again() -> Non
 
 
 def regions_wanted_of(of: AccountWorld) -> tuple[str, ...]:
-    from domain.accounts.opt_in_regions import _wanted
+    from domain.accounts.opt_in_regions import wanted_regions
 
-    return _wanted(of)
+    return wanted_regions(of)
 
 
 def test_a_state_that_was_set_by_hand_begins_with_every_region() -> None:

@@ -58,7 +58,7 @@ def entity(name: str) -> UnitRequest:
 
 async def test_claims_that_come_together_are_one_question(organization: Organization, hand_over: HandOver) -> None:
     hand_over.prepare("base", ["b", "a", "b"])
-    assert [await hand_over._unit(entity(name)) for name in ("a", "b", "c")] == ["ou-a", "ou-b", "ou-c"]
+    assert [await hand_over.unit_of(entity(name)) for name in ("a", "b", "c")] == ["ou-a", "ou-b", "ou-c"]
     hand_over.prepare("base", ["a", "c"])
     assert organization.questions == [("a", "b"), ("c",)]
 
@@ -67,18 +67,18 @@ async def test_a_refused_entity_is_told_its_own_reason_and_no_other_is(
     organization: Organization, hand_over: HandOver
 ) -> None:
     hand_over.prepare("base", ["bad", "good"])
-    assert await hand_over._unit(entity("good")) == "ou-good"
+    assert await hand_over.unit_of(entity("good")) == "ou-good"
     with pytest.raises(Invalid, match="'bad': not a name"):
-        await hand_over._unit(entity("bad"))
+        await hand_over.unit_of(entity("bad"))
 
 
 async def test_a_question_that_failed_is_asked_again(organization: Organization, hand_over: HandOver) -> None:
     organization.away = True
     hand_over.prepare("base", ["a"])
     with pytest.raises(Unavailable):
-        await hand_over._unit(entity("a"))
+        await hand_over.unit_of(entity("a"))
     organization.away = False
-    assert await hand_over._unit(entity("a")) == "ou-a"
+    assert await hand_over.unit_of(entity("a")) == "ou-a"
     assert organization.questions == [("a",), ("a",)]
 
 

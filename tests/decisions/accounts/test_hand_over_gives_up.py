@@ -69,7 +69,7 @@ async def test_a_hand_over_that_hangs_is_left_to_the_claim(monkeypatch: pytest.M
 async def test_a_question_for_an_ou_that_nobody_answers_is_tried_again(error: Exception) -> None:
     hand_over = HandOver(reader(), cast("Sessions", None), cast("Client", Temporal(error)))
     with pytest.raises(Unavailable, match="gave no answer"):
-        await hand_over._unit(UnitRequest(base="ou-base", legal_entity="entity"))
+        await hand_over.unit_of(UnitRequest(base="ou-base", legal_entity="entity"))
 
 
 @pytest.mark.parametrize("error", NO_ANSWER)

@@ -106,7 +106,7 @@ def add_namespace(cache: ClaimCache) -> None:
 
 
 def delete_claim(cache: ClaimCache) -> None:
-    cache.claims._entries.clear()
+    cache.claims.entries.clear()
 
 
 def edit_claim(cache: ClaimCache) -> None:
@@ -156,7 +156,7 @@ async def test_hanging_streams_let_a_pass_read_its_own_objects_and_list_the_rest
     server = MemoryKube()
     cache = told_cache([], server)
     for mirror in cache.mirrors.values():
-        mirror._known.set()
+        mirror.absent()
     assert await cache.reached({})
     refreshed: list[str] = []
 

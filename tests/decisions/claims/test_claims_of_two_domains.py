@@ -136,7 +136,7 @@ async def test_clients_of_two_domains_ask_for_kinds_of_their_own() -> None:
             process="tests",
             operator_domain=settings.claims_domain,
         )
-        assert api._path(RESOURCE_CLAIM, "labs", "mine") == (
+        assert api.path(RESOURCE_CLAIM, "labs", "mine") == (
             f"/apis/{names.domain}/v1/namespaces/labs/resourceclaims/mine"
         )
         await api.close()

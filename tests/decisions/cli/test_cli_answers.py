@@ -144,7 +144,7 @@ def test_one_that_cannot_be_retried_keeps_no_other(
             raise error
         return "tried again"
 
-    monkeypatch.setattr(bulk_retry, "_found", found)
+    monkeypatch.setattr(bulk_retry, "found_lifecycles", found)
     monkeypatch.setattr(lifecycle, "retry", retry)
     with pytest.raises(typer.Exit) as ended:
         bulk_retry.retry_all(Sought(phase="Failed"), "", dry_run=False, yes=True, form=Format.TEXT)
@@ -165,7 +165,7 @@ def test_a_refusal_among_many_names_the_object_once(
     async def retry(opened: Session, key: Key, reason: str) -> str:
         raise CommandError(f"retry refused: {key.path} is Ready (all done): there is nothing to retry")
 
-    monkeypatch.setattr(bulk_retry, "_found", found)
+    monkeypatch.setattr(bulk_retry, "found_lifecycles", found)
     monkeypatch.setattr(lifecycle, "retry", retry)
     bulk_retry.retry_all(Sought(phase="Ready"), "", dry_run=False, yes=True, form=Format.TEXT)
     _, said = capsys.readouterr().out.splitlines()
@@ -223,7 +223,7 @@ def test_nothing_to_retry_is_a_document_too(cluster: Cluster, monkeypatch: pytes
     async def found(opened: Session, query: str) -> list[Row]:
         return []
 
-    monkeypatch.setattr(bulk_retry, "_found", found)
+    monkeypatch.setattr(bulk_retry, "found_lifecycles", found)
     done = CliRunner().invoke(build(), ["retry", "--phase", "Failed", "-o", "json"], env=NO_SERVER)
     assert (done.exit_code, json.loads(done.stdout)) == (0, [])
     done = CliRunner().invoke(build(), ["retry", "--phase", "Failed"], env=NO_SERVER)

@@ -35,7 +35,7 @@ class Server:
 
 def serving(refusals: int, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(refusals)
-    monkeypatch.setattr(temporal, "_older", server.older)
+    monkeypatch.setattr(temporal, "older_versions", server.older)
     monkeypatch.setattr(temporal, "wake_older", server.wake)
     monkeypatch.setattr(temporal, "BETWEEN_LOOKS", 0.0)
 

@@ -103,7 +103,7 @@ def test_two_secrets_of_one_project_share_its_limits(kube: PaperKube) -> None:
     known = Projects(kube, Settings())
     one = known.project(REFERENCE)
     other = known.project(REFERENCE.model_copy(update={"secret": "cloud-2"}))
-    assert one._guard is other._guard
+    assert one.guard is other.guard
 
 
 def test_a_missing_secret_is_told_and_looked_for_again(kube: PaperKube) -> None:

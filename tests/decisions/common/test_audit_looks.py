@@ -15,7 +15,7 @@ from engine.errors import Absent, Denied
 from engine.kube import BlockingKube
 from engine.kube.api import Listing
 from engine.settings import Settings
-from starters.cli.audits.loadbalancers import _look
+from starters.cli.audits.loadbalancers import observe
 from starters.cli.audits.loadbalancers.findings import findings
 
 CONFIGURATION = """[Global]
@@ -60,7 +60,7 @@ def cluster(cloud: SmallCloud, *, balancers: bool = True) -> PaperCluster:
 def told(kube: PaperCluster, *, thorough: bool = False) -> list[str]:
     projects = Projects(kube, Settings(mode="observe"))
     try:
-        found = _look(kube, projects, thorough)
+        found = observe(kube, projects, thorough)
     finally:
         projects.close()
     return [f"{each.subject}: {each.problem}" for each in findings(found, NOW)]

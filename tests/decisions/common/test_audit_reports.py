@@ -15,7 +15,7 @@ from engine.errors import Absent, Unavailable
 from engine.kube import CONFIG_MAP
 from engine.kube.errors import NO_SUCH_KIND
 from engine.settings import Settings
-from starters.cli.audit import _served
+from starters.cli.audit import served_audits
 from starters.cli.audit_report import report
 from starters.cli.audits import Audit
 from starters.cli.session import Session
@@ -100,7 +100,7 @@ def test_findings_are_told_by_area_with_the_time_of_the_audit() -> None:
 def test_without_an_area_what_this_installation_serves_is_audited(areas: tuple[str, ...], audited: list[str]) -> None:
     """Another operator's kinds may be there, and the rights to read them are not."""
     known: dict[str, Audit] = {area: Auditor() for area in ("accounts", "claims", "threescale")}
-    assert list(_served(known, Settings(areas=areas))) == audited
+    assert list(served_audits(known, Settings(areas=areas))) == audited
 
 
 def test_the_report_wakes_nobody() -> None:

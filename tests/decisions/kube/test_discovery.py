@@ -9,7 +9,7 @@ import pytest
 from domain.identity import Kind
 from engine.errors import Absent, Unavailable
 from engine.kube import KubeApi
-from engine.kube.api import _path
+from engine.kube.api import path_of
 from engine.kube.discovery import Discovery
 
 GADGETS = {"resources": [{"name": "gadgets", "kind": "Gadget", "namespaced": True}]}
@@ -24,7 +24,7 @@ class Server:
         self.down = ""
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Any:
-        path = _path(kind, namespace, name)[1:]
+        path = path_of(kind, namespace, name)[1:]
         if path == self.down:
             raise Unavailable(path)
         if path not in self.answers:

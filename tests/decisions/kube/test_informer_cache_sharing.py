@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from domain.identity import Kind
 from engine.kube.api import KubeApi
-from engine.kube.informer_cache import Followed, Mirror, _entry
+from engine.kube.informer_cache import Followed, Mirror, entry_of
 
 LISTS = frozenset({"images"})
 KIND = Kind(name="Thing", group="things.example", version="v1", plural="things", area="")
@@ -47,4 +47,4 @@ def test_an_object_nested_beyond_reason_is_kept_as_it_came() -> None:
     deep: dict[str, Any] = {}
     for _ in range(800):
         deep = {"deeper": deep}
-    assert _entry({"metadata": {"name": "a", "managedFields": []}, "spec": deep}).object["spec"] is deep
+    assert entry_of({"metadata": {"name": "a", "managedFields": []}, "spec": deep}).object["spec"] is deep

@@ -10,7 +10,7 @@ import pytest
 from domain.claims import RESOURCE_CLAIM
 from engine.kube import JsonObject, KubeApi, informer_cache
 from engine.kube.api import WatchEvent
-from engine.kube.informer_cache import Followed, Mirror, _entry, reached
+from engine.kube.informer_cache import Followed, Mirror, entry_of, reached
 
 
 def an_object(uid: str = "1", version: str = "7") -> JsonObject:
@@ -21,8 +21,8 @@ def mirror_that_saw_go(obj: JsonObject) -> Mirror:
     """As its reflector tells it of a deletion."""
     mirror = Mirror(cast(KubeApi, None), Followed(RESOURCE_CLAIM))
     mirror.learn(obj)
-    mirror._entries.clear()
-    mirror.changed(_entry(obj), None, seen_live=True)
+    mirror.entries.clear()
+    mirror.changed(entry_of(obj), None, seen_live=True)
     return mirror
 
 
@@ -47,7 +47,7 @@ def test_another_object_of_the_name_is_learnt() -> None:
 
 async def test_a_version_is_reached_by_an_event_or_a_bookmark_and_waited_for_until_then() -> None:
     mirror = Mirror(cast(KubeApi, None), Followed(RESOURCE_CLAIM))
-    take = mirror._reflector._take
+    take = mirror.reflector.take
     take(WatchEvent("ADDED", an_object(version="9")))
     versions = {RESOURCE_CLAIM.name: "10", "AnotherKind": "700"}
     waiting = asyncio.create_task(reached([mirror], versions))
@@ -55,7 +55,7 @@ async def test_a_version_is_reached_by_an_event_or_a_bookmark_and_waited_for_unt
     assert not waiting.done()
     take(WatchEvent("BOOKMARK", {"metadata": {"resourceVersion": "11"}}))
     assert await waiting
-    assert mirror._reflector.newest == "9", "whoever has seen nothing newer waits for no bookmark"
+    assert mirror.reflector.newest == "9", "whoever has seen nothing newer waits for no bookmark"
 
 
 async def test_a_stream_that_hangs_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.resources import LoadBalancerMachine
 from engine.kube import KubeApi
 from engine.kube import informer_cache as store_module
+from engine.kube.api import WatchEvent
 from engine.kube.informer_cache import Followed, Store
 
 MANY = 20
@@ -26,7 +27,7 @@ class Worker:
     def __init__(self) -> None:
         self.kube = MemoryKube()
         self.cache = self.another()
-        self.kube.follow(MACHINES)._reflector.listed = True
+        self.kube.follow(MACHINES).reflector.listed = True
         self.lists = 0
         listed = self.kube.list
 
@@ -93,13 +94,13 @@ async def test_of_many_only_those_are_looked_at_that_may_be_meant(monkeypatch: p
 
 async def test_a_pass_waits_until_the_cache_shows_what_has_woken_it(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = Worker()
-    reflector = worker.kube.follow(MACHINES)._reflector
-    reflector._move("100")
+    reflector = worker.kube.follow(MACHINES).reflector
+    reflector.take(WatchEvent("BOOKMARK", {"metadata": {"resourceVersion": "100"}}))
     assert not (await worker.view(LoadBalancerMachine="99", Service="700")).fresh
     monkeypatch.setattr(store_module, "LONGEST_BEHIND", 0.0)
     behind = await worker.view(LoadBalancerMachine="101")
     assert behind.fresh
     await worker.made("a")
-    worker.kube.follow(MACHINES)._entries.clear()
+    worker.kube.follow(MACHINES).entries.clear()
     assert await found(behind) == ["a"]
     assert worker.lists == 1

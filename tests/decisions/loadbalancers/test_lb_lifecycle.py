@@ -94,7 +94,7 @@ def test_whatever_writes_are_lost_nothing_is_made_twice(seed: int) -> None:
     for _ in range(60):
         world.round()
         world.now += timedelta(seconds=2)
-        world._nova()
+        world.nova()
     world.lose = lambda what: False
     world.run(6 * MINUTE)
     assert (phase(world), counts(world)) == (Phase.READY, ALL)
@@ -200,7 +200,7 @@ def test_a_late_rollback_keeps_the_serving_set_until_a_new_machine_is_master(
     world.run(20 * MINUTE)
     serving = {each.metadata.name: is_master(each) for each in world.machines()}
     (holder,) = (name for name, master in serving.items() if master)
-    monkeypatch.setattr(world, "_master", lambda: holder)  # the election lasts
+    monkeypatch.setattr(world, "master", lambda: holder)  # the election lasts
     change(world, infrastructure={"image": {"imageID": "alpine"}})
     world.run(8 * MINUTE)
     assert len(world.machines()) == 4

@@ -58,7 +58,7 @@ class Installation:
         api, store = cast(KubeApi, self.kube), cast(Store, self.kube)
         cache = LoadBalancerCache(api, store)
         for kind in (LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET):
-            self.kube.follow(Followed(kind))._reflector.listed = True
+            self.kube.follow(Followed(kind)).reflector.listed = True
         ground = PassContext(api, cast(BlockingKube, None), cast(Projects, NoProjects()), Settings(), cache)
         of_area = (*MachineActivities(ground).all(), *CloudActivities(ground).all())
         self._activities = (*of_area, *KubeActivities(api, cast(Client, None), wrote=cache.wrote).all())

@@ -80,7 +80,7 @@ async def test_a_set_that_a_person_has_paused_is_no_scout() -> None:
         cast(KubeApi, kube), *nobody, Settings(), LoadBalancerCache(cast(KubeApi, kube), cast(Store, kube))
     )
     for kind in (LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET):
-        kube.follow(Followed(kind))._reflector.listed = True
+        kube.follow(Followed(kind)).reflector.listed = True
     for body in (document("a", 1, hours=2), document("b", 2, hours=1)):
         await kube.create(LOAD_BALANCER_MACHINE, body, "lbs")
     for name in ("set-of-a", "set-of-b"):

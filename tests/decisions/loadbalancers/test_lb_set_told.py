@@ -46,7 +46,7 @@ class Installation:
         writes = KubeActivities(api, cast(Client, None), wrote=cache.wrote)
         self._sets = SetActivities(PassContext(api, *nobody, Settings(), cache), writes)
         self.mirror = self.kube.follow(Followed(LOAD_BALANCER_MACHINE))
-        self.mirror._reflector.listed = True
+        self.mirror.reflector.listed = True
 
     async def passed(self) -> Told:
         """The Events after one more pass."""
@@ -135,7 +135,7 @@ async def test_a_machine_that_was_made_a_moment_ago_is_found_by_its_name_and_not
     on = Installation()
     await on.begun()
     (name,) = await on.machines()
-    on.mirror._entries.clear()  # as of another worker, whose stream is behind
+    on.mirror.entries.clear()  # as of another worker, whose stream is behind
     await on.passed()
     assert await on.machines() == [name]
 
@@ -151,7 +151,7 @@ async def test_a_mark_is_not_written_over_a_report_that_has_come_meanwhile() -> 
     body = await on.kube.patch(LOAD_BALANCER_MACHINE, "lbs", name, status, subresource="status")
     # The agent reports again, and the worker's stream is behind.
     body["status"]["conditions"], body["metadata"]["resourceVersion"] = fresh, "900"
-    on.kube._objects[LOAD_BALANCER_MACHINE.name, "lbs", name] = body
+    on.kube.objects[LOAD_BALANCER_MACHINE.name, "lbs", name] = body
     await on.passed()
     found = await on.kube.get(LOAD_BALANCER_MACHINE, "lbs", name)
     assert found["status"]["conditions"] == fresh

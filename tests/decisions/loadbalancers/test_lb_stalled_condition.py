@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lb_objects import NOW, ago, balancer, balancer_world, refusal
 
-from activities.kube.writes import _dropped
+from activities.kube.writes import dropped_fields
 from domain.loadbalancers.balancer_lifecycle import Phase, decide_balancer
 from domain.loadbalancers.balancer_world import BalancerWorld, WriteStatus
 from domain.loadbalancers.blockers import QUOTA as OVER_QUOTA
@@ -91,9 +91,9 @@ def test_a_condition_that_the_api_server_has_dropped_is_not_written_again() -> N
 
 def test_what_the_api_server_drops_of_a_status_is_reported() -> None:
     asked: dict[str, object] = {"status": {"conditions": [{"type": "Stalled"}], "replicas": 1, "portID": None}}
-    assert _dropped(asked, {"status": {"replicas": 1}}) == ("conditions",)
-    assert _dropped(asked, {"status": {"replicas": 1, "conditions": []}}) == ()
-    assert _dropped({"metadata": {}}, {}) == ()
+    assert dropped_fields(asked, {"status": {"replicas": 1}}) == ("conditions",)
+    assert dropped_fields(asked, {"status": {"replicas": 1, "conditions": []}}) == ()
+    assert dropped_fields({"metadata": {}}, {}) == ()
 
 
 # --- the mark that nothing was made ---

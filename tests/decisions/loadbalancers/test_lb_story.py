@@ -42,7 +42,7 @@ def test_a_load_balancer_is_told_from_its_first_server_to_its_first_report() -> 
         "Scaling: ready machines: 0 of 1 <- ready machines: 0 of 1",
         "Provisioning: Nova builds its server <- Nova builds its server",
     ]
-    world._nova()
+    world.nova()
     assert told(world)[2] == (
         "Booting: its server runs, and its agent has not reported yet <- its agent's first report"
     )

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from engine.health import Health, serve
 from engine.settings import Settings
-from localcloud.cli import _table
+from localcloud.cli import status_table
 from localcloud.deployment import DeploymentStatus
 from localcloud.probes import HttpProbe
 from localcloud.state import ServiceState, ServiceStatus
@@ -39,5 +39,5 @@ def test_a_reason_is_shown_as_it_is() -> None:
     row = ServiceStatus(name="watch", state=ServiceState.READY, message="list Thing: 400 [/spec] must be set")
     console = Console(width=200)
     with console.capture() as shown:
-        console.print(_table(DeploymentStatus(state_directory=Path("/state"), running=True, services=(row,))))
+        console.print(status_table(DeploymentStatus(state_directory=Path("/state"), running=True, services=(row,))))
     assert "list Thing: 400 [/spec] must be set" in shown.get()

@@ -102,7 +102,7 @@ async def test_wakes_that_nobody_tries_make_the_process_dead() -> None:
     assert list(queue.stalled()) == []
     now[0] += 400
     assert "1 wakes wait" in " ".join(queue.stalled())
-    await queue._send(KEY)  # it fails, and is a try all the same
+    await queue.send(KEY)  # it fails, and is a try all the same
     assert list(queue.stalled()) == []
 
 

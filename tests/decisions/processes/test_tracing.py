@@ -101,8 +101,8 @@ async def test_all_whom_a_change_wakes_belong_to_its_trace(spans: InMemorySpanEx
     with tracing.change("watch Account", {"perdure.object": KEY.path}):
         queue.put(KEY)
         queue.put(KEY.model_copy(update={"name": "two"}))
-    for key in tuple(queue._waiting):
-        await queue._send(key)
+    for key in tuple(queue.outstanding()):
+        await queue.send(key)
     change, *woken = spans.get_finished_spans()
     assert change.attributes == {"perdure.object": "Account/ns/one"}
     assert [span.name for span in woken] == ["wake one", "wake two"]

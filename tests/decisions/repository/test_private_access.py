@@ -8,11 +8,12 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[2]
 PRODUCT = ("domain", "activities", "workflows", "workers", "starters", "engine", "localcloud", "yawollet")
-MOST = 155  # the goal is none: lower it with each access that is removed
+NAMED_TUPLES = ("_replace", "_asdict", "_fields", "_make")  # public in spite of their names
+MOST = 33  # the goal is none: lower it with each access that is removed
 
 
 def private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
+    return name.startswith("_") and not name.startswith("__") and name not in NAMED_TUPLES
 
 
 def defined(tree: ast.AST) -> Iterator[str]:
@@ -53,4 +54,5 @@ def test_private_names_of_the_product_are_accessed_no_more_often_than_before() -
 
 def test_private_imports_attributes_and_replacements_are_found() -> None:
     source = "from domain.a import _b\nx._c\nself._d\nx._own\ndef _own(): ...\nmonkeypatch.setattr(x, '_c', 1)\n"
-    assert list(accesses(ast.parse(source), frozenset({"_c", "_own"}))) == ["_b", "_c", "_c"]
+    source += "x._replace()\n"
+    assert list(accesses(ast.parse(source), frozenset({"_c", "_own", "_replace"}))) == ["_b", "_c", "_c"]

@@ -23,7 +23,7 @@ from domain.refusal import ErrorType
 from domain.threescale.apply_response import read_backend
 from domain.threescale.digests import digests_of
 from domain.threescale.observed import Phase
-from domain.threescale.product import _wished
+from domain.threescale.product import desired_digests
 from domain.threescale.remote_state import FoundBackend, FoundBackendApi, FoundMappingRule, FoundMetric
 from domain.threescale.resources import Backend
 
@@ -182,6 +182,6 @@ def gateway_of(used: Backend) -> str:
     """What a product that uses it remembers of its gateway's configuration."""
     shop = after(product(**USES, product_id=5), {}, {"conditions": [{"type": "Synced", "status": "True"}]})
     seen = observed(shop, backends=(used,))
-    gateway = _wished(seen, {"stock": used}).gateway
+    gateway = desired_digests(seen, {"stock": used}).gateway
     assert gateway
     return gateway

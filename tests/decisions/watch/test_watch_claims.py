@@ -17,7 +17,7 @@ from domain.pause_and_retry import PAUSED
 from engine.kube.api import KubeApi
 from engine.settings import Settings
 from starters.watch.claims import watched_for
-from starters.watch.gauges import _families
+from starters.watch.gauges import families
 from starters.watch.projection import Projection
 from starters.watch.projection_index import Index
 from starters.watch.resource_watches import wanted_views
@@ -52,7 +52,7 @@ class Scene:
             raise AssertionError("not reached: nothing drains the queue here")
 
         self.watcher = Watcher(cast(KubeApi, None), wake, WATCHED)
-        self.watcher._mirrors.follow = lambda *_: None  # type: ignore[method-assign] # no reflector runs here
+        self.watcher.mirrors.follow = lambda *_: None  # type: ignore[method-assign] # no reflector runs here
         for each in known:
             self.know(each)
 
@@ -89,7 +89,7 @@ class Scene:
 
     def woken(self) -> set[str]:
         queue = self.watcher.queue
-        keys = {*queue._outstanding(), *(key for find in queue._gathered for key in find())}
+        keys = {*queue.outstanding(), *(key for find in queue._gathered for key in find())}
         return {key.kind if key.kind == "ClaimBinder" else f"{key.kind}/{key.name}" for key in keys}
 
 
@@ -226,7 +226,7 @@ async def test_a_paused_handle_on_its_way_out_goes_on_at_once_although_its_end_h
     over = deleting(bound(lifespan={"end": "2026-11-21T12:00:00Z"}))
     scene = Scene()
     scene.changed(annotated(over, **{PAUSED: "true"}), over)
-    assert [key.name for key in scene.watcher.queue._waiting] == ["guid-b7k2q"]
+    assert [key.name for key in scene.watcher.queue.outstanding()] == ["guid-b7k2q"]
 
 
 def test_a_free_handle_carries_itself() -> None:
@@ -407,12 +407,11 @@ async def test_a_burst_of_edits_is_one_wake_each_after_it() -> None:
     for generation in range(2, 6):
         scene.changed(provider(), edited(provider(), "spec.override", {"kind": f"Other{generation}"}))
     queue = scene.watcher.queue
-    assert not queue._waiting
+    assert not queue.outstanding()
     assert len(queue) == 1
     async with asyncio.timeout(5):
-        await queue._arrived.wait()
-    assert [key.name for key in queue._waiting] == ["mine"]
-    assert not queue._gathered
+        await queue.arrived.wait()
+    assert [key.name for key in queue.outstanding()] == ["mine"]
 
 
 async def test_edits_wake_what_names_the_provider_when_they_are_gathered() -> None:
@@ -423,8 +422,9 @@ async def test_edits_wake_what_names_the_provider_when_they_are_gathered() -> No
     scene.know(edited(pooled, "metadata.uid", "new"))
     queue = scene.watcher.queue
     async with asyncio.timeout(5):
-        await queue._arrived.wait()
-    assert {key.name for key in queue._waiting} == {"mine", "guid-new"}
+        await queue.arrived.wait()
+    assert {key.name for key in queue.outstanding()} == {"mine", "guid-new"}
+    assert len(queue) == 2, "nothing is gathered any more"
 
 
 # Managed objects.
@@ -494,7 +494,7 @@ async def test_an_object_deleted_with_its_handle_wakes_the_handle_only_seconds_l
     for going in (None, deleting(resource("2"))):
         scene = Scene(deleting(handle()))
         assert scene.changed(resource("1"), going) == set()
-        assert [key.name for key in scene.watcher.queue._held] == ["guid-b7k2q"]
+        assert [key.name for key in scene.watcher.queue.held] == ["guid-b7k2q"]
     assert Scene(handle()).changed(resource("1"), None) == {"ResourceHandle/guid-b7k2q"}, "it goes on"
 
 
@@ -609,7 +609,7 @@ def test_a_view_is_wanted_for_each_kind_and_namespace_with_resources() -> None:
 
 def numbers(family: str, *known: Obj) -> dict[tuple[str, ...], float]:
     scene = Scene(*known)
-    found = [one for one in _families(scene.watcher.index) if one.name == family]
+    found = [one for one in families(scene.watcher.index) if one.name == family]
     assert len(found) == 1
     return {tuple(sample.labels.values()): sample.value for sample in found[0].samples}
 
@@ -657,8 +657,8 @@ def test_a_fault_is_counted_as_a_phase_of_its_own_until_it_is_mended() -> None:
 
 
 def test_a_family_that_several_areas_tell_is_told_once() -> None:
-    families = [family.name for family in _families(Index())]
-    assert sorted(families) == sorted(set(families))
+    names = [family.name for family in families(Index())]
+    assert sorted(names) == sorted(set(names))
 
 
 # Ends that are being carried out
@@ -678,7 +678,7 @@ class Carrying(Scene):
 
     def left(self) -> set[str]:
         """Who is woken only later."""
-        return {f"{key.kind}/{key.name}" for key in self.watcher.queue._held}
+        return {f"{key.kind}/{key.name}" for key in self.watcher.queue.held}
 
 
 @pytest.mark.parametrize(
@@ -721,7 +721,7 @@ async def test_a_pool_is_told_at_once_of_a_free_handle_whose_end_has_come() -> N
     free = handle(**POOLED, lifespan={"end": PAST})
     on = Scene(pool())
     assert on.changed(free, deleting(free)) == {"ResourcePool/spare"}
-    assert {key.name for key in on.watcher.queue._held} == {"guid-b7k2q"}
+    assert {key.name for key in on.watcher.queue.held} == {"guid-b7k2q"}
 
 
 async def test_what_a_list_shows_on_its_way_out_is_told_at_once_as_nobody_may_carry_it_out() -> None:

@@ -40,15 +40,15 @@ def thing(name: str = "a", version: str = "10", **fields: Any) -> Projection:
     return Projection(key=Key(kind="Thing", namespace="n", name=name, uid=uid), resource_version=version, **values)
 
 
-def watcher(**options: Any) -> Watcher:
+def watcher(entry: Watched = THINGS, **options: Any) -> Watcher:
     async def wake(_: Key) -> None:
         raise AssertionError("not reached: nothing drains the queue here")
 
-    return Watcher(cast(KubeApi, None), wake, [THINGS], **options)
+    return Watcher(cast(KubeApi, None), wake, [entry], **options)
 
 
 def waiting(subject: Watcher) -> set[str]:
-    return {key.name for key in subject.queue._outstanding()}
+    return {key.name for key in subject.queue.outstanding()}
 
 
 def after_change(before: Projection | None, after: Projection | None, *, seen_live: bool = True) -> set[str]:
@@ -127,7 +127,7 @@ def test_a_deleted_object_is_woken() -> None:
 def test_an_object_recreated_between_two_lists_is_two_objects() -> None:
     subject = watcher()
     subject.changed(THINGS, thing(uid="old"), thing(uid="new"), seen_live=False)
-    assert {key.uid for key in subject.queue._outstanding()} == {"old", "new", "r"}
+    assert {key.uid for key in subject.queue.outstanding()} == {"old", "new", "r"}
 
 
 def after_start(*things: Projection, **options: Any) -> set[str]:
@@ -152,7 +152,7 @@ def test_without_a_checkpoint_what_others_wrote_last_is_left_for_later() -> None
     subject = watcher()
     subject.started(THINGS, [thing("ours", ours=True), thing("theirs")])
     assert waiting(subject) == set()
-    assert [key.name for key in subject._doubtful] == ["theirs"]
+    assert [key.name for key in subject.doubtful] == ["theirs"]
 
 
 def test_an_unreadable_checkpoint_counts_as_none() -> None:
@@ -202,8 +202,8 @@ def test_workflow_ids_of_others_lead_nowhere() -> None:
 
 
 async def arrival(subject: Watcher) -> None:
-    subject.queue._arrived.clear()
-    await subject.queue._arrived.wait()
+    subject.queue.arrived.clear()
+    await subject.queue.arrived.wait()
 
 
 # Objects that others carry, lists that wait for each other.
@@ -221,8 +221,7 @@ CARRIED = replace(THINGS, carried=Carried(carried_while_told, from_birth=True, r
 
 
 def carrying(**options: Any) -> Watcher:
-    subject = watcher(**options)
-    return Watcher(cast(KubeApi, None), subject.queue._wake, [CARRIED], **options)
+    return watcher(CARRIED, **options)
 
 
 def carried(name: str = "a", **fields: Any) -> Projection:
@@ -267,14 +266,14 @@ def test_a_ring_of_delegates_ends() -> None:
     for name, by in (("a", "b"), ("b", "a")):
         known = carried(name, facts={"carried": "yes", "by": by})
         subject.index.of("Thing")[known.name] = known
-    assert subject._delegation.of(subject.index.of("Thing")["n", "a"]).name in {"a", "b"}
+    assert subject.delegation.of(subject.index.of("Thing")["n", "a"]).name in {"a", "b"}
 
 
 def test_a_relative_that_is_carried_wakes_its_delegate() -> None:
     subject = carrying()
     relative = carried("relative", uid="r")
     subject.index.of("Thing")[relative.name] = relative
-    keys = subject._delegation.of_all([relative.key, RELATIVE])
+    keys = subject.delegation.of_all([relative.key, RELATIVE])
     assert list(keys) == [CARRIER, RELATIVE]
 
 
@@ -301,7 +300,7 @@ async def test_an_object_that_carries_itself_now_is_opened_if_nobody_has(
     subject.changed(CARRIED, before, thing(ours=True, facts={"seen": "x"} if before is None else {}), seen_live=True)
     subject.queue._waiting.clear()
     async with asyncio.timeout(5):
-        await asyncio.gather(*subject._handover._opening)
+        await asyncio.gather(*subject.handover.opening)
     assert asked == ["a"]
     assert waiting(subject) == (set() if opened else {"a"})
 
@@ -315,7 +314,7 @@ async def test_the_workflow_of_what_has_gone_while_another_carried_it_is_ended(o
     subject.changed(CARRIED, carried(), None, seen_live=True)
     subject.queue._waiting.clear()
     async with asyncio.timeout(5):
-        await asyncio.gather(*subject._handover._opening)
+        await asyncio.gather(*subject.handover.opening)
     assert waiting(subject) == ({"a"} if opened else set())
 
 
@@ -327,8 +326,8 @@ async def test_only_what_carries_itself_is_missed_among_workflows(monkeypatch: p
     subject = carrying(unmatched=unmatched, adoption_rate=1000)
     for known in (thing("free"), carried("carried")):
         subject.index.of("Thing")[known.name] = known
-    monkeypatch.setattr(subject._mirrors, "is_listed", lambda _: True)
-    await subject._adopt()
+    monkeypatch.setattr(subject.mirrors, "is_listed", lambda _: True)
+    await subject.adopt()
     assert waiting(subject) == {"free", "gone"}
 
 
@@ -350,8 +349,8 @@ async def test_what_ends_before_its_turn_would_come_is_adopted_at_once(monkeypat
         subject.index.of("Thing")["n", name] = thing(name, facts=facts)
     held = carried("held", facts={"carried": "yes", "by": "of what it carries", "end": timestamp(datetime.now(UTC))})
     subject.index.of("Thing")[held.name] = held
-    monkeypatch.setattr(subject._mirrors, "is_listed", lambda _: True)
-    adopting = asyncio.create_task(subject._adopt())
+    monkeypatch.setattr(subject.mirrors, "is_listed", lambda _: True)
+    adopting = asyncio.create_task(subject.adopt())
     for _ in range(10):  # to the rest after the first that is woken slowly
         await asyncio.sleep(0)
     adopting.cancel()
@@ -392,10 +391,10 @@ async def sent(key: Key, *known: Projection, listed: bool = True) -> str:
 
     subject = Watcher(cast(KubeApi, None), start, [THINGS], wake_open=tell)
     if listed:
-        subject._mirrors = cast(Any, Listed())
+        subject.mirrors = cast(Any, Listed())
     for each in known:
         subject.index.of(THINGS.name)[each.name] = each
-    await subject._send(key)
+    await subject.send(key)
     return ways[0]
 
 

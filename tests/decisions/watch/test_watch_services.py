@@ -207,7 +207,7 @@ def woken(before: Projection | None, after: Projection | None, known: Index | No
         subject.index.of(LOAD_BALANCER.name)[name] = each
     (entry,) = (each for each in READING.watched() if each.name == SERVICE.name)
     subject.changed(entry, before, after, seen_live=True)
-    return set(subject.queue._outstanding())
+    return set(subject.queue.outstanding())
 
 
 LEFT = {**PLAIN, "metadata": {"finalizers": None}}
@@ -234,8 +234,8 @@ def test_an_event_before_the_list_of_load_balancers_still_reaches_its_service() 
     watched = {each.name: each for each in READING.watched()}
     told = {"metadata": {"namespace": "lbs", "name": "told.1"}, "involvedObject": {"name": "web--shop"}}
     subject.changed(watched[EVENTS], None, ENTRIES[EVENTS].project("", told), seen_live=True)
-    assert set(subject.queue._outstanding()) == set()
+    assert set(subject.queue.outstanding()) == set()
     for each in (seen(), seen_balancer()):
         subject.index.of(each.key.kind)[each.name] = each
     subject.started(watched[SERVICE.name], [])
-    assert set(subject.queue._outstanding()) == {OURS}
+    assert set(subject.queue.outstanding()) == {OURS}

@@ -145,7 +145,7 @@ class Lab:
 
     def _id(self, name: str, api: Api, path: str, plural: str) -> str:
         if name not in self._ids:
-            with Project(self.project_credentials(), self.project()._guard, self.settings) as other:
+            with Project(self.project_credentials(), self.project().guard, self.settings) as other:
                 # Tenants of other projects have networks of the same name.
                 listed = other.pages(api, plural, path, plural) if api is not Api.NEUTRON else self._networks(other)
             self._ids[name] = next(str(each["id"]) for each in listed if each["name"] == name)

@@ -81,7 +81,7 @@ async def test_a_sweep_leaves_what_differed_what_has_no_object_and_when_it_was(
     look = SweepTenants(key=THE_TENANTS, memory=Memory(next_sweep=datetime(2020, 1, 1, tzinfo=UTC)))
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=began)
-    await environment.run(SweepActivities(passes._activities.context).sweep_tenants, look)
+    await environment.run(SweepActivities(passes.activities.context).sweep_tenants, look)
 
     def of(name: str) -> float | None:
         return REGISTRY.get_sample_value(f"perdure_threescale_{name}", {"tenant": tenant.url})

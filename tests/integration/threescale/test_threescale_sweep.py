@@ -51,7 +51,7 @@ async def sweep(passes: Passes, **memory: Any) -> ThreescaleWorld:
     look = SweepTenants(key=THE_TENANTS, memory=Memory(**memory))
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))
-    return await environment.run(SweepActivities(passes._activities.context).sweep_tenants, look)
+    return await environment.run(SweepActivities(passes.activities.context).sweep_tenants, look)
 
 
 LISTS = {"GET /admin/api/accounts": 1, "GET /admin/api/backend_apis": 1, "GET /admin/api/services": 1}
@@ -275,7 +275,7 @@ async def test_the_audit_tells_what_has_drifted_and_what_has_no_object(
     control.reset_ledger()
     session = cast("Session", SimpleNamespace(kube=_Everywhere(passes, made.namespace)))
     async with Connections(60) as connections:
-        found = await audit._look(session, connections)
+        found = await audit.observe(session, connections)
 
     assert [(each.subject, each.problem) for each in found] == [
         (f"Product {made.namespace}/one", f"{one} differs in 3scale from the object"),
@@ -297,7 +297,7 @@ async def test_the_audit_tells_of_a_tenant_whose_answers_have_another_shape(
     control.fault("GET", "/services", kind="refuse", status=200, body='{"services": [{"service": {"name": "x"}}]}')
     session = cast("Session", SimpleNamespace(kube=_Everywhere(passes, made.namespace)))
     async with Connections(60) as connections:
-        (found,) = await audit._look(session, connections)
+        (found,) = await audit.observe(session, connections)
 
     assert found.subject == f"tenant {tenant.url}"
     assert "unexpected shape" in found.problem

@@ -50,7 +50,7 @@ class Passes:
 
     def __init__(self, kube: MemoryKube, activities: PassActivities) -> None:
         self.kube = kube
-        self._activities = activities
+        self.activities = activities
         self.ahead = timedelta(0)  # how far the passes' clock is ahead
         self.memory: dict[Key, ThreescaleWorld] = {}  # what their last passes have left
         self.worlds: dict[Key, ThreescaleWorld] = {}
@@ -80,7 +80,7 @@ class Passes:
         before = self.memory.get(key, ThreescaleWorld(key=key))
         asked: dict[str, Any] = {"woken": False, "refusals": before.refusals, "memory": before.known, **more}
         wanted = PassObject(key=key, **asked)
-        world = await environment.run(self._activities.pass_object, wanted)
+        world = await environment.run(self.activities.pass_object, wanted)
         self.memory[key] = self.worlds[key] = world
         return world
 

@@ -36,7 +36,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
     projects = Projects(kube, observing)
 
     async def look() -> Iterable[Finding]:
-        return findings(await asyncio.to_thread(_look, kube, projects, thorough), utc_now())
+        return findings(await asyncio.to_thread(observe, kube, projects, thorough), utc_now())
 
     try:
         return await found_twice(look, APART_SECONDS)
@@ -44,7 +44,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
         projects.close()
 
 
-def _look(kube: BlockingKube, projects: Projects, thorough: bool) -> Snapshot:
+def observe(kube: BlockingKube, projects: Projects, thorough: bool) -> Snapshot:
     """Reads owners before and after the cloud, since they exist before and after their objects."""
     before = _owners(kube)
     references = before.references() | (_every_secret(kube) if thorough else set())

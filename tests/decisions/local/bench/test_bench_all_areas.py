@@ -12,7 +12,7 @@ from engine.errors import Absent, ApiError, Conflict, Unavailable
 from engine.kube.api import KubeApi
 from localcloud.bench import all_areas, outages
 from localcloud.bench.all_areas import Area, Everything, PatientKubeApi
-from localcloud.bench.command import Benchmark, _work
+from localcloud.bench.command import Benchmark, selected_work
 
 Answer = ApiError | dict[str, Any]
 
@@ -103,13 +103,13 @@ def test_an_outage_changes_a_third_ends_a_third_and_creates_a_third(monkeypatch:
 
 
 def test_without_only_no_row_needs_root_a_production_temporal_or_debian() -> None:
-    assert len(_work(Benchmark.OUTAGES, "", {})) == 2
-    assert len(_work(Benchmark.OUTAGES, "disk,clock", {})) == 2
+    assert len(selected_work(Benchmark.OUTAGES, "", {})) == 2
+    assert len(selected_work(Benchmark.OUTAGES, "disk,clock", {})) == 2
 
 
 def test_a_day_and_idling_are_sized_by_the_options() -> None:
-    (day,) = _work(Benchmark.DAY, "claims,products", {"minutes": 6, "scale": 0.1})
+    (day,) = selected_work(Benchmark.DAY, "claims,products", {"minutes": 6, "scale": 0.1})
     assert day.args[1] == {"claims", "products"}  # type: ignore[attr-defined]
     assert (day.args[0].minutes, day.args[0].scale) == (6, 0.1)  # type: ignore[attr-defined]
-    (idle,) = _work(Benchmark.IDLE, "run", {"idle_seconds": 60})
+    (idle,) = selected_work(Benchmark.IDLE, "run", {"idle_seconds": 60})
     assert (idle.args[0].idle_seconds, idle.args[1]) == (60, frozenset({"run"}))  # type: ignore[attr-defined]

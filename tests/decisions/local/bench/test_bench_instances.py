@@ -13,7 +13,7 @@ from domain.instances.event_parser import Events, Invalid, parse
 from domain.instances.events import InstanceState as State
 from domain.instances.message_unwrapping import Message
 from localcloud.bench import instances_consumer as bench
-from localcloud.bench.command import Benchmark, _work
+from localcloud.bench.command import Benchmark, selected_work
 from localcloud.bench.instances_things import PLACE, life, now, spot_warning
 
 LAST = {f"i-{number}": State.TERMINATED if number % 2 else State.STOPPED for number in range(50)}
@@ -41,8 +41,8 @@ def test_what_is_sent_is_of_the_place_that_is_served() -> None:
 
 def test_storm_outages_and_hooks_are_measured_on_request_only() -> None:
     sizes = {"event_count": 40.0, "storm_instances": 10.0, "outage_seconds": 5.0}
-    assert len(_work(Benchmark.INSTANCES, "", sizes)) == 4
-    assert len(_work(Benchmark.INSTANCES, "e,f,h", sizes)) == 5
-    assert len(_work(Benchmark.INSTANCES, "f2", sizes)) == 1
+    assert len(selected_work(Benchmark.INSTANCES, "", sizes)) == 4
+    assert len(selected_work(Benchmark.INSTANCES, "e,f,h", sizes)) == 5
+    assert len(selected_work(Benchmark.INSTANCES, "f2", sizes)) == 1
     with pytest.raises(typer.BadParameter):
-        _work(Benchmark.INSTANCES, "z", sizes)
+        selected_work(Benchmark.INSTANCES, "z", sizes)

@@ -12,11 +12,11 @@ from lb_objects import healthy, machine
 from domain.loadbalancers.machine_health import HealthState, health_of, is_master
 from domain.loadbalancers.resources import LoadBalancerMachine
 from localcloud.bench import loadbalancers, loadbalancers_crowds, loadbalancers_reports, loadbalancers_traffic
-from localcloud.bench.command import Benchmark, _work
+from localcloud.bench.command import Benchmark, selected_work
 
 
 def measured(only: str) -> list[object]:
-    return [each.func for each in _work(Benchmark.LOAD_BALANCERS, only, {})]  # type: ignore[attr-defined]
+    return [each.func for each in selected_work(Benchmark.LOAD_BALANCERS, only, {})]  # type: ignore[attr-defined]
 
 
 def test_rows_of_one_deployment_are_measured_together() -> None:

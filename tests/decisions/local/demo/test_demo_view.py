@@ -19,7 +19,7 @@ def lines(width: int, *rows: Row) -> list[str]:
     console = Console(file=io.StringIO(), width=width)
     table = LiveTable(console)
     table.show(rows)
-    console.print(table._table())
+    console.print(table.table())
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
 
