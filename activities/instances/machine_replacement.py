@@ -49,7 +49,7 @@ from domain.notices import Notice, Reported, normal, warning
 from engine.clock import now
 from engine.errors import Absent, Conflict, Denied, Invalid, Unavailable
 from engine.kube import KubeApi
-from engine.kube.json import mapping
+from engine.kube.json import mapping, text
 
 _ATTEMPTS = 10
 _REPLACE = "replace-first"
@@ -260,8 +260,13 @@ class MachineActivities(Activities):
         await self._annotate(spare, value)
         if len(mark.machines) > 1 and not spare.metadata.deleting:
             meta = spare.metadata
-            with suppress(Absent, Conflict):
+            try:
                 await self._kube.delete(MACHINE, meta.namespace, meta.name, uid=meta.uid)
+            except Absent:
+                return
+            except Conflict:
+                if await self._exists(spare):
+                    raise
 
     async def _annotate(self, machine: Machine, value: str | None) -> None:
         meta = machine.metadata
@@ -270,8 +275,17 @@ class MachineActivities(Activities):
         patch = {"metadata": {"uid": meta.uid, "annotations": {DELETE_FIRST_ANNOTATION: value}}}
         try:
             self._cache.learn(MACHINE, await self._kube.patch(MACHINE, meta.namespace, meta.name, patch))
-        except (Absent, Conflict):
+        except Absent:
             return
+        except Conflict:
+            if await self._exists(machine):
+                raise  # without the annotation as it should be, a MachineSet may delete the wrong Machine
+
+    async def _exists(self, machine: Machine) -> bool:
+        """Whether it is there still: a conflict may also mean that another Machine has its name."""
+        meta = machine.metadata
+        found = await self._cache.fresh(MACHINE, meta.namespace, meta.name)
+        return found is not None and text(found, "metadata", "uid") == meta.uid
 
     async def _deployment(self, namespace: str, name: str) -> MachineDeployment | None:
         found = await self._cache.fresh(MACHINE_DEPLOYMENT, namespace, name) if name else None

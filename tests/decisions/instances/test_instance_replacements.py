@@ -53,7 +53,7 @@ from domain.instances.replacements import (
 )
 from domain.instances.resources import InterruptionPolicy, Machine, MachineDeployment, MachineSet
 from domain.notices import Notice, Reported
-from engine.errors import Absent, Denied, Unavailable
+from engine.errors import Absent, ApiError, Conflict, Denied, Unavailable
 from engine.kube.json import JsonObject, mapping, text
 from engine.settings import Settings
 from starters.watch.instances import watched_for
@@ -366,11 +366,13 @@ def test_each_machine_is_replaced_by_a_younger_one_of_its_own(
 class Clusters(MemoryKube):
     """An API server on which Cluster API keeps three Machines; one write of ours is not answered, or not done."""
 
-    def __init__(self, fails_at: int = 0, *, done: bool = True, between: bool = False) -> None:
+    def __init__(
+        self, fails_at: int = 0, *, done: bool = True, between: bool = False, fails: type[ApiError] = Unavailable
+    ) -> None:
         super().__init__()
         self._between = between  # whether Cluster API acts between any two writes of ours
         self._writes = itertools.count(1)
-        self._fails_at, self._done = fails_at, done
+        self._fails_at, self._done, self._fails = fails_at, done, fails
         self.refused: tuple[str, ...] = ()
         self._names = itertools.count()
         self.notices: list[Notice] = []
@@ -434,7 +436,7 @@ class Clusters(MemoryKube):
         if self._between:
             await self.cluster_api(made=False, gone=False)
         if fails:
-            raise Unavailable("no answer")
+            raise self._fails("no answer")
         return answer
 
     async def patch(self, kind: Kind, *args: Any, **more: Any) -> Any:
@@ -488,7 +490,7 @@ class Life:
         for step in work_for_instance(world, datetime.now(UTC)).steps:
             try:
                 result = await server.run(by_name[type(step)], step)
-            except Unavailable:
+            except (Unavailable, Conflict):
                 if not self._retried:
                     self.known = InstanceMemory()  # the workflow is lost as well
                     return
@@ -597,9 +599,12 @@ async def test_a_storm_asks_for_all_replacements_of_a_deployment_in_one_attempt(
     assert (await kube.deployment())["spec"]["replicas"] == 60
 
 
-@pytest.mark.parametrize("fails_at", range(6))
-async def test_a_withdrawn_notice_leaves_the_machine_and_gives_its_replacement_up(fails_at: int) -> None:
-    kube = Clusters(fails_at)
+@pytest.mark.parametrize(("done", "fails"), [(True, Unavailable), (False, Conflict)], ids=["answer lost", "conflict"])
+@pytest.mark.parametrize("fails_at", range(7))
+async def test_a_withdrawn_notice_leaves_the_machine_and_gives_its_replacement_up(
+    fails_at: int, *, done: bool, fails: type[ApiError]
+) -> None:
+    kube = Clusters(fails_at, done=done, fails=fails)
     await kube.begin()
     life = Life(kube)
     await life.turn()
