@@ -216,7 +216,9 @@ async def test_a_disruption_budget_is_respected_forced_or_ignored(
     budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}
     await workload.kube.create(PDB, budget, workload.namespace)
     how = Draining(budgets=budgets, node_grace=timedelta(0) if budgets is not Budgets.IGNORE else None)
-    await workload.run(workload.activities.drain, EmptyNode(cause="c", how=how, **workload.where))
+    emptying = EmptyNode(cause="c", how=how, **workload.where)
+    while (done := await workload.run(workload.activities.drain, emptying)).delayed:
+        emptying = emptying.model_copy(update={"begun": done.delayed})
     assert await workload.exists("web") is left
 
 
