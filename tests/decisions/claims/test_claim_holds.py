@@ -53,6 +53,8 @@ class Cluster(Parts):
     async def fresh(self, kind: Any, namespace: str, name: str) -> Json:
         return self.get(kind, namespace, name)
 
+    find = fresh
+
     def handles_of_claim(self, namespace: str, name: str) -> list[Json]:
         return [self.handle]
 
