@@ -84,6 +84,7 @@ class Life:
         ended: whether it is known to have gone.
         replacement_ready: whether the Node of the Machine that replaces it becomes ready.
         awaits_replacement: whether its MachineDeployment is scaled up meanwhile.
+        retires_at: the date of its retirement, in seconds since the epoch.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Life:
     ended: bool = False
     replacement_ready: bool = True
     awaits_replacement: bool = False
+    retires_at: float = 0.0
 
     @property
     def has_node(self) -> bool:
@@ -251,14 +253,14 @@ class InstancesLab(Installation):
 
     def schedule(self, life: Life, seconds: float = _FORTNIGHT) -> str:
         """AWS will retire it, by default in two weeks; the event's name."""
-        life.interruption = "scheduled-retirement"
-        start = time.time() + seconds
-        return self.emulator.announce("health", PLACE.account, PLACE.region, life.instance, start=start).event
+        life.interruption, life.retires_at = "scheduled-retirement", time.time() + seconds
+        where = (PLACE.account, PLACE.region, life.instance)
+        return self.emulator.announce("health", *where, start=life.retires_at).event
 
     def withdraw(self, life: Life, event: str) -> None:
         """AWS will not."""
         life.interruption = ""
-        over = {"event": event, "status": "closed", "entity_status": "RESOLVED", "start": time.time() + _FORTNIGHT}
+        over = {"event": event, "status": "closed", "entity_status": "RESOLVED", "start": life.retires_at}
         self.emulator.announce("health", PLACE.account, PLACE.region, life.instance, **over)
 
     def look_often(self) -> None:

@@ -217,6 +217,8 @@ def _break_events(lab: InstancesLab, lives: Mapping[Turn, Life], fault: str) -> 
         if fault == "never told" and turn.act is InstancesLab.take_back:
             # Nothing but its event ever tells of a notice; the end is found, and nobody drains the Node of the dead.
             life.interruption, life.kept = None, life.has_node
+        if fault == "never told" and turn.act is InstancesLab.shrink and life.has_node:
+            life.kept = True  # nothing tells which groups a Node may be in
 
 
 def _armed(lab: InstancesLab, life: Life, step: str, fault: str) -> Struck:
