@@ -247,15 +247,22 @@ class Storm:
                 for name in self.members.keys() - begun - failed:
                     # A label is corrected by EC2's answer half a minute later: forged events end no instance.
                     unhealthy = self.labels.value(name, c.STATE_LABEL) in ("stopped", "terminated")
-                    if self.members[name].cause and unhealthy and self.members[name].cluster != _OF_NODES:
+                    if self.members[name].cause and unhealthy:
                         failed.add(name)
                         group.create_task(self._remedy(self.members[name]))
                 await asyncio.sleep(0.2)
 
     async def _remedy(self, member: Member) -> None:
+        """As a MachineHealthCheck does, after a while; of a Node without a Machine as the cloud's node controller."""
         await asyncio.sleep(_UNHEALTHY_SECONDS)
-        with suppress(Absent):
-            await self.lab.kube.delete(MACHINE, member.cluster, member.instance)
+        kube, name = self.lab.kube, member.instance
+        if member.cluster != _OF_NODES:
+            with suppress(Absent):
+                await kube.delete(MACHINE, member.cluster, name)
+        elif self.labels.value(name, c.STATE_LABEL) == "terminated":
+            self.emptied[name] = not await self.exists(POD, member.cluster, name)
+            with suppress(Absent):
+                await kube.delete(NODE, "", name)
 
     async def _replace(self, member: Member) -> None:
         kube, name = self.lab.kube, member.instance

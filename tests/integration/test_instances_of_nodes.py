@@ -191,7 +191,8 @@ async def test_an_instance_is_terminated_after_its_node_is_drained(
     await cluster.emptied(node)
     await eventually(lambda: asyncio.to_thread(cluster.fleet.is_terminated, instance), "the instance is terminated")
     await cluster.labelled(node, STATE_LABEL, "terminated")
-    assert {"NodeDrained", "InstanceTerminated"} <= await cluster.told(node)
+    for reason in ("NodeDrained", "InstanceTerminated"):
+        await eventually(lambda reason=reason: _among(cluster, node, reason), f"{reason} is told")
 
 
 async def test_a_node_that_joins_after_its_spot_notice_is_drained(cluster: Cluster) -> None:
