@@ -13,7 +13,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from temporalio import activity
 
@@ -46,10 +47,11 @@ from domain.instances.replacements import (
 )
 from domain.instances.resources import Machine, MachineDeployment, MachineSet
 from domain.notices import Notice, Reported, normal, warning
+from domain.resource import ObjectMeta
 from engine.clock import now
 from engine.errors import Absent, Conflict, Denied, Invalid, Unavailable
 from engine.kube import KubeApi
-from engine.kube.json import mapping, text
+from engine.kube.json import mapping
 
 _ATTEMPTS = 10
 _REPLACE = "replace-first"
@@ -168,7 +170,7 @@ class MachineActivities(Activities):
         outcome = metrics.Outcome.DONE if ready else metrics.Outcome.INCOMPLETE
         metrics.reacted(_REPLACE, deletion.because, outcome)
 
-    async def _standing(self, which: AskReplacement | EndReplacement | DeleteOwner) -> Machine | None:
+    async def _standing(self, which: AskReplacement | EndReplacement | DeleteOwner | ObjectMeta) -> Machine | None:
         found = await self._cache.fresh(MACHINE, which.namespace, which.name)
         machine = Machine.model_validate(found) if found else None
         return machine if machine and machine.metadata.uid == which.uid and not machine.metadata.deleting else None
@@ -260,32 +262,30 @@ class MachineActivities(Activities):
         await self._annotate(spare, value)
         if len(mark.machines) > 1 and not spare.metadata.deleting:
             meta = spare.metadata
-            try:
+            async with self._unless_gone(spare):
                 await self._kube.delete(MACHINE, meta.namespace, meta.name, uid=meta.uid)
-            except Absent:
-                return
-            except Conflict:
-                if await self._exists(spare):
-                    raise
 
     async def _annotate(self, machine: Machine, value: str | None) -> None:
         meta = machine.metadata
         if value is not None and DELETE_FIRST_ANNOTATION in meta.annotations:
             return
         patch = {"metadata": {"uid": meta.uid, "annotations": {DELETE_FIRST_ANNOTATION: value}}}
-        try:
+        async with self._unless_gone(machine):
             self._cache.learn(MACHINE, await self._kube.patch(MACHINE, meta.namespace, meta.name, patch))
+
+    @asynccontextmanager
+    async def _unless_gone(self, machine: Machine) -> AsyncIterator[None]:
+        """A write to a Machine that goes or is gone is not needed; any other conflict is raised.
+
+        Without the annotation as it should be, a MachineSet may delete the wrong Machine.
+        """
+        try:
+            yield
         except Absent:
             return
         except Conflict:
-            if await self._exists(machine):
-                raise  # without the annotation as it should be, a MachineSet may delete the wrong Machine
-
-    async def _exists(self, machine: Machine) -> bool:
-        """Whether it is there still: a conflict may also mean that another Machine has its name."""
-        meta = machine.metadata
-        found = await self._cache.fresh(MACHINE, meta.namespace, meta.name)
-        return found is not None and text(found, "metadata", "uid") == meta.uid
+            if await self._standing(machine.metadata):
+                raise
 
     async def _deployment(self, namespace: str, name: str) -> MachineDeployment | None:
         found = await self._cache.fresh(MACHINE_DEPLOYMENT, namespace, name) if name else None
