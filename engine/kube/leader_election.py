@@ -78,7 +78,6 @@ class LeaderElection:
         self._lease = lease
         self._lone = lone
         self._retry = retry
-        self._written = lease  # the duration of the Lease that was written last
         self._contended_until = 0.0
         self._annotations: Annotations = dict
         self._seen: JsonObject = {}
@@ -106,7 +105,8 @@ class LeaderElection:
         renewed, before = True, self._lease
         while True:
             # Processes that wait announce themselves right after the first long Lease.
-            pause, before = min(before, self._written) / 3, self._written
+            current = lease_duration(self._seen)
+            pause, before = min(before, current) / 3, current
             await asyncio.sleep((pause if renewed else self._retry).total_seconds())
             try:
                 # A renewal whose answer is lost is sent again before the Lease runs out.
@@ -165,7 +165,7 @@ class LeaderElection:
         return True
 
     async def _freed(self) -> None:
-        """Wait until the Lease may be free, as it was released or not renewed, or until its holder knows of nobody."""
+        """Wait until the Lease was released or not renewed, or until this process is to announce itself."""
         try:
             async with asyncio.timeout(max(self._expires_in(), self._retry.total_seconds())) as limit:
                 async with aclosing(self._changes()) as changes:
@@ -244,7 +244,6 @@ class LeaderElection:
     async def _write(self, current: JsonObject, holder: str, lease: timedelta) -> JsonObject:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         same = text(current, "spec", "holderIdentity") == holder
-        self._written = lease
         turns = at(current, "spec", "leaseTransitions")
         spec: JsonObject = {
             "holderIdentity": holder,
