@@ -253,16 +253,16 @@ class Storm:
                 await asyncio.sleep(0.2)
 
     async def _remedy(self, member: Member) -> None:
-        """As a MachineHealthCheck does, after a while; of a Node without a Machine as the cloud's node controller."""
+        """As a MachineHealthCheck does, after a while; a Node without a Machine is replaced by its Auto Scaling group.
+
+        Until it is, its node group has no room for others.
+        """
         await asyncio.sleep(_UNHEALTHY_SECONDS)
-        kube, name = self.lab.kube, member.instance
-        if member.cluster != _OF_NODES:
-            with suppress(Absent):
-                await kube.delete(MACHINE, member.cluster, name)
-        elif self.labels.value(name, c.STATE_LABEL) == "terminated":
-            self.emptied[name] = not await self.exists(POD, member.cluster, name)
-            with suppress(Absent):
-                await kube.delete(NODE, "", name)
+        if member.cluster == _OF_NODES:
+            await self._replace(member)
+            return
+        with suppress(Absent):
+            await self.lab.kube.delete(MACHINE, member.cluster, member.instance)
 
     async def _replace(self, member: Member) -> None:
         kube, name = self.lab.kube, member.instance
