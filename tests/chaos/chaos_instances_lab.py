@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -309,15 +309,19 @@ class InstancesLab(Installation):
             for plural in ("machinedeployments", "machinesets") if life.is_replaced else ():
                 self.cluster.delete(plural, NAMESPACE, life.name)
             for plural in () if life.has_node else ("machines", "awsmachines"):
-                self.cluster.patch(plural, NAMESPACE, life.name, {"metadata": {"finalizers": None}})
-                self.cluster.delete(plural, NAMESPACE, life.name)
+                self._remove(plural, life.name)
             if life.group and not life.has_node:
                 self.cluster.delete("awsmachinepools", NAMESPACE, life.group)
             del self.lives[life.name]
-        for name in [each["metadata"]["name"] for each in self.cluster.list("machines", NAMESPACE)]:
-            if name not in self.lives:
-                self.cluster.patch("machines", NAMESPACE, name, {"metadata": {"finalizers": None}})
-                self.cluster.delete("machines", NAMESPACE, name)
+        for name in self._by_name("machines").keys() - self.lives.keys():
+            self._remove("machines", name)
+
+    def _remove(self, plural: str, name: str) -> None:
+        self.cluster.patch(plural, NAMESPACE, name, {"metadata": {"finalizers": None}})
+        self.cluster.delete(plural, NAMESPACE, name)
+
+    def _by_name(self, plural: str, namespace: str = NAMESPACE) -> dict[str, dict[str, Any]]:
+        return {each["metadata"]["name"]: each for each in self.cluster.list(plural, namespace)}
 
     def play(self) -> None:
         """Cluster API and its provider: drain what is being deleted, and end its instance.
@@ -325,11 +329,11 @@ class InstancesLab(Installation):
         Who owns a Node's instance ends it once it is empty, unless Auto Scaling or Perdure does.
         """
         with suppress(httpx.HTTPError, AssertionError, BotoCoreError, ClientError):
-            machines = {each["metadata"]["name"]: each for each in self.cluster.list("machines", NAMESPACE)}
+            machines = self._by_name("machines")
             for name, machine in machines.items():
                 if at(machine, "metadata", "deletionTimestamp"):
                     self.cluster.patch("machines", NAMESPACE, name, {"metadata": {"finalizers": None}})
-            pods = {each["metadata"]["name"] for each in self.cluster.list("pods", NAMESPACE)}
+            pods = self._by_name("pods")
             for life in self.lives.values():
                 if life.is_replaced:
                     self._keep_replicas(life, machines)
@@ -378,10 +382,8 @@ class InstancesLab(Installation):
         return [*self._labels(), *self._messages(), *self._workflows(), *self._log.complaints()]
 
     def _labels(self) -> Iterator[str]:
-        found = {each["metadata"]["name"]: each for each in self.cluster.list("awsmachines", NAMESPACE)}
-        found |= {each["metadata"]["name"]: each for each in self.cluster.list("nodes")}
-        machines = {each["metadata"]["name"] for each in self.cluster.list("machines", NAMESPACE)}
-        pods = {each["metadata"]["name"] for each in self.cluster.list("pods", NAMESPACE)}
+        found = self._by_name("awsmachines") | self._by_name("nodes", "")
+        machines, pods = self._by_name("machines"), self._by_name("pods")
         for life in self.lives.values():
             labels = at(found[life.name], "metadata", "labels") or {}
             if labels.get(STATE_LABEL) != life.state:
@@ -393,7 +395,7 @@ class InstancesLab(Installation):
             if life.has_node and bool(at(found[life.name], "spec", "unschedulable")) is life.kept:
                 yield f"Node {life.name} is {'cordoned' if life.kept else 'not cordoned'}"
             if life.is_replaced:
-                yield from self._replicas(life)
+                yield from self._replicas(life, machines.values())
         for pool in self.cluster.list("awsmachinepools", NAMESPACE):
             life = self.lives[pool["metadata"]["name"]]
             wanted = "in-service" if life.state == "running" else None
@@ -401,7 +403,7 @@ class InstancesLab(Installation):
             if label != wanted:
                 yield f"pool {life.group} is labelled {label}, not {wanted}"
 
-    def _replicas(self, life: Life) -> Iterator[str]:
+    def _replicas(self, life: Life, machines: Iterable[dict[str, Any]]) -> Iterator[str]:
         """One Machine is wanted and there, and no trace of a replacement, unless one is waited for."""
         deployment = self.cluster.get("machinedeployments", NAMESPACE, life.name)
         wanted = 2 if life.awaits_replacement else 1
@@ -409,7 +411,7 @@ class InstancesLab(Installation):
             yield f"MachineDeployment {life.name} has {at(deployment, 'spec', 'replicas')} replicas, not {wanted}"
         if (REPLACING_ANNOTATION in (at(deployment, "metadata", "annotations") or {})) is not life.awaits_replacement:
             yield f"MachineDeployment {life.name} is {'not ' if life.awaits_replacement else ''}marked"
-        found = [each for each in self.cluster.list("machines", NAMESPACE) if _deployed(each, life)]
+        found = [each for each in machines if _deployed(each, life)]
         if len(found) != wanted:
             yield f"MachineDeployment {life.name} has {len(found)} Machines, not {wanted}"
         if any(_goes_first(each) for each in found) is not life.awaits_replacement:

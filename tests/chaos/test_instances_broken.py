@@ -215,7 +215,7 @@ def _break_events(lab: InstancesLab, lives: Mapping[Turn, Life], fault: str) -> 
         lab.emulator.event_fault(OF_EVENTS[fault], containing=life.instance, count=None if fault == "never told" else 1)
         turn.act(lab, life)
         if fault == "never told" and turn.act is InstancesLab.take_back:
-            # Nothing but its event ever tells of a notice; the end is found, and nobody drains the Node of the dead.
+            # Nothing but its event tells of a notice: the end is found, and an ended instance's Node is not drained.
             life.interruption, life.kept = None, life.has_node
         if fault == "never told" and turn.act is InstancesLab.shrink and life.has_node:
             life.kept = True  # nothing tells which groups a Node may be in
