@@ -151,9 +151,9 @@ class Laboratory:
     @asynccontextmanager
     async def frozen(self, *services: str) -> AsyncIterator[None]:
         """Stop these services (SIGSTOP) within the context, so that connections to them hang instead of breaking."""
-        for each in services:
-            await asyncio.to_thread(self.deployment.kill, each, signal.SIGSTOP)
         try:
+            for each in services:
+                await asyncio.to_thread(self.deployment.kill, each, signal.SIGSTOP)
             yield
         finally:
             for each in services:
