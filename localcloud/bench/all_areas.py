@@ -414,7 +414,6 @@ _CLOUDS = {
     "products": Cloud.THREESCALE,
     "balancers": Cloud.OPENSTACK,
 }
-AREAS = tuple(_CLOUDS)
 
 
 def _version(name: str, number: int) -> str:

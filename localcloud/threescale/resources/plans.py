@@ -86,10 +86,6 @@ def show(call: Call, plan: Record) -> JsonObject:
     return shown(call, plan, f"/admin/api{within}/{kind}_plans/{plan.id}", fields)
 
 
-def wrapper_of(plan: Record) -> str:
-    return f"{plan.text('kind')}_plan"
-
-
 class _Plans:
     def __init__(self, kind: str, within: str) -> None:
         self.kind = kind
