@@ -257,6 +257,7 @@ class DeleteOwner(_Disrupting):
 
     activity: ClassVar[str] = "instances.delete_machine"
     result: ClassVar[type[Model] | None] = Taking
+    awaited_when_cancelled: ClassVar[bool] = True
 
     deployment: str = ""
 
@@ -330,6 +331,7 @@ class CordonNode(_NodeAction):
 
     activity: ClassVar[str] = "instances.cordon"
     result: ClassVar[type[Model] | None] = Taking
+    awaited_when_cancelled: ClassVar[bool] = True
 
     cause: str
     machine: str = ""
@@ -406,6 +408,7 @@ class TerminateInstance(_NodeAction):
     activity: ClassVar[str] = "instances.terminate"
     queue: ClassVar[str] = Queue.INSTANCES_AWS
     result: ClassVar[type[Model] | None] = Done
+    awaited_when_cancelled: ClassVar[bool] = True
 
     uid: str
     cause: str

@@ -16,6 +16,7 @@ import pytest
 from lifecycles import PATIENCE
 from temporalio import activity
 from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType
 from temporalio.api.enums.v1 import WorkflowExecutionStatus as EnumStatus
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
@@ -92,6 +93,7 @@ class OneInstance:
         self.node = KnownNode(at=datetime.now(UTC))
         self.delays: list[str] = []  # what delays a drain, one after the other
         self.reasons: list[str] = []  # of Events
+        self.seen_before_answered = False  # an effect is seen before its action has ended
         self.done: list[tuple[str, datetime]] = []
 
     def new_machine(self) -> AWSMachine:
@@ -177,7 +179,10 @@ class OneInstance:
         if self.owner is not None and self.owner.metadata.uid == deletion.uid:
             going = self.owner.metadata.model_copy(update={"deletion_timestamp": now()})
             self.owner = self.owner.model_copy(update={"metadata": going})
-        return Taking(turn=Turn(at=now()))
+        if self.seen_before_answered:
+            await wake(self.env.client, self.key.lifecycle)
+            await self.until_unwanted()
+        return Taking(turn=Turn(at=now()), notices=(warning("MachineDeleted", "it is deleted"),))
 
     @activity.defn(name=FindNode.activity)
     async def find(self, search: FindNode) -> KnownNode:
@@ -204,7 +209,10 @@ class OneInstance:
     async def terminate(self, termination: TerminateInstance) -> Done:
         self._note("terminate")
         self.facts |= {"state": InstanceState.SHUTTING_DOWN}
-        return Done(at=now())
+        if self.seen_before_answered:
+            await self.hand_over(await self.state("terminated"))
+            await self.until_unwanted()
+        return Done(at=now(), notices=(warning("InstanceTerminated", "it is terminated"),))
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
@@ -260,6 +268,16 @@ class OneInstance:
         deadline = asyncio.get_running_loop().time() + PATIENCE
         while not true(found := await self.why()):
             assert asyncio.get_running_loop().time() < deadline, found
+            await asyncio.sleep(0.02)
+
+    async def until_unwanted(self) -> None:
+        """Wait until the workflow has asked an action that runs to stop."""
+        asked, deadline = (
+            EventType.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED,
+            asyncio.get_running_loop().time() + PATIENCE,
+        )
+        while not any(each.event_type == asked for each in (await self.handle.fetch_history()).events):
+            assert asyncio.get_running_loop().time() < deadline, await self.why()
             await asyncio.sleep(0.02)
 
     async def run(self) -> WorkflowExecutionInfo:
@@ -409,6 +427,23 @@ async def test_the_instance_of_a_node_is_drained_and_terminated_once(env: Workfl
         await one.closed()
         assert len(one.did("terminate")) == 1
         assert len(one.did("ask")) < 10
+
+
+async def test_a_termination_is_told_also_if_its_end_is_seen_before_its_answer(env: WorkflowEnvironment) -> None:
+    async with instance(env, spot=Reaction.TERMINATE_INSTANCE) as one:
+        one.join_alone()
+        one.seen_before_answered = True
+        one.facts |= {"spot": True, "spot_code": "marked-for-termination"}
+        await one.hand_over(await one.event(EventKind.SPOT, action="terminate"))
+        await one.until(lambda: "InstanceTerminated" in one.reasons, "the Event")
+
+
+async def test_a_deletion_is_told_also_if_it_is_seen_before_its_answer(env: WorkflowEnvironment) -> None:
+    async with instance(env, spot=Reaction.DELETE_MACHINE) as one:
+        one.seen_before_answered = True
+        one.facts |= {"spot": True, "spot_code": "marked-for-termination"}
+        await one.hand_over(await one.event(EventKind.SPOT, action="terminate"))
+        await one.until(lambda: "MachineDeleted" in one.reasons, "the Event")
 
 
 async def test_the_hook_of_a_node_that_somebody_deletes_is_completed(env: WorkflowEnvironment) -> None:
