@@ -15,7 +15,7 @@ from typing import Any
 
 from domain.identity import Kind
 from domain.operator_domain import DEFAULT
-from domain.resource import timestamp
+from domain.resource import CustomResource, timestamp
 from domain.writes import merge
 from engine.errors import Absent, Conflict
 from engine.kube.api import Listing
@@ -79,6 +79,13 @@ class MemoryKube:
         }
         made |= {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name}
         return self._store(kind, made)
+
+    async def put(self, *objects: CustomResource) -> None:
+        """Create these objects under their own uids."""
+        for each in objects:
+            made = await self.create(each.kind_of, each.model_dump(mode="json", exclude_none=True), each.key.namespace)
+            made["metadata"]["uid"] = each.metadata.uid
+            self._store(each.kind_of, made)
 
     async def patch(
         self,

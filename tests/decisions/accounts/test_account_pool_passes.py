@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any, cast
 
 import pytest
-from account_objects import CONFIG, DATA, NOW, POOL, claim, pool, ready_account
+from account_objects import CONFIG, DATA, NAME, NOW, POOL, claim, pool, ready_account
 from memory_kube import MemoryKube
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
@@ -15,15 +16,17 @@ from activities.accounts.cache import Reader
 from activities.accounts.handover import HandOver
 from activities.accounts.pool import PoolActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.observed import ClaimWorld
 from domain.accounts.passes import PassPool, PoolMemory, PoolWorld
 from domain.accounts.pool import PoolView, decide
-from domain.accounts.resources import AccountClaim, AccountPool
+from domain.accounts.resources import AccountPool
 from domain.decision import Outcome
 from domain.identity import Kind
 from domain.resource import CustomResource
 from engine.errors import Absent
-from engine.kube import KubeApi
+from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.api import Listing
 from engine.settings import Settings
 from starters.watch.accounts import WATCHED
@@ -60,13 +63,31 @@ class Temporal:
         return None
 
 
+class LaterHandOver:
+    """Hand-overs are left to the claims."""
+
+    def prepare(self, base: str, legal_entities: Iterable[str]) -> None:
+        """No OU is asked for."""
+
+    async def carry_on(self, world: ClaimWorld) -> None:
+        """The claim's own lifecycle continues."""
+
+
 def passes_over(kube: Kube | MemoryKube) -> PoolActivities:
     reader = Reader(cast("KubeApi", kube), Settings(mode="observe") if isinstance(kube, Kube) else Settings())
-    return PoolActivities(reader, cast("HandOver", None), cast("Client", Temporal()))
+    return PoolActivities(reader, cast("HandOver", LaterHandOver()), cast("Client", Temporal()))
 
 
-async def passed(kube: Kube, of: AccountPool, known: PoolMemory, *, attempt: int = 1) -> PoolWorld:
-    """A pass that observes only."""
+async def cluster(*objects: CustomResource) -> MemoryKube:
+    """These objects, a pool that wants no account, and the operator's ConfigMap."""
+    kube = MemoryKube()
+    await kube.put(pool(size=0), *objects)
+    await kube.create(CONFIG_MAP, {"metadata": {"name": CONFIG_MAP_NAME}, "data": DATA}, OPERATOR_NAMESPACE)
+    return kube
+
+
+async def passed(kube: Kube | MemoryKube, of: AccountPool, known: PoolMemory, *, attempt: int = 1) -> PoolWorld:
+    """A pass; over `Kube` it observes only."""
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(environment.info, attempt=attempt)
     return await environment.run(passes_over(kube).pass_pool, PassPool(key=of.key, memory=known))
@@ -138,26 +159,34 @@ async def test_a_pool_of_another_namespace_is_told_and_neither_filled_nor_counte
 async def test_a_status_that_lacks_a_number_is_completed_and_a_whole_one_left_alone(lacking: str) -> None:
     whole = PoolView(pool=pool(size=0), accounts=(), claims=(), config=CONFIG, room=None)
     numbers = decide(whole, NOW).status.model_dump(mode="json", exclude={"conditions"})
+    kube = await cluster()
     status = {name: number for name, number in numbers.items() if name != lacking}
-    kube = MemoryKube()
-    body = {**pool(size=0).model_dump(mode="json", exclude_none=True), "status": status}
-    made = await kube.create(ACCOUNT_POOL, body, OPERATOR_NAMESPACE)
-    view = whole.model_copy(update={"pool": AccountPool.model_validate(made)})
-    assert await passes_over(kube)._act(view, decide(view, NOW)) == 0
+    made = await kube.patch(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL, {"status": status}, subresource="status")
+    found = await passed(kube, FULL, PoolMemory())
+    assert found.known.bonds_seen
     after = await kube.get(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL)
     assert after["status"] == numbers
     assert (after == made) is (lacking == "")
 
 
-async def test_the_finalizer_comes_with_the_fields_that_go_structs_always_show() -> None:
-    kube = MemoryKube()
-    asked = {"legalEntity": {"id": "e", "name": "E"}, "accountLink": ""}
-    await kube.create(ACCOUNT_CLAIM, {"metadata": {"name": "claim", "finalizers": ["theirs"]}, "spec": asked}, "tenant")
-    passes = passes_over(kube)
-    await passes._hold_claim(AccountClaim.model_validate(await kube.get(ACCOUNT_CLAIM, "tenant", "claim")))
-    held = await kube.get(ACCOUNT_CLAIM, "tenant", "claim")
-    assert held["metadata"]["finalizers"] == ["theirs", FINALIZER]
-    empty = {"byocSecretRef": {"name": "", "namespace": ""}, "fleetManagerConfig": {"trustedARN": ""}}
-    assert held["spec"] == {**asked, **empty}
-    await passes._hold_claim(AccountClaim.model_validate(held))
-    assert await kube.get(ACCOUNT_CLAIM, "tenant", "claim") == held, "a claim that has the finalizer is not written"
+GO_STRUCTS = {"byocSecretRef": {"name": "", "namespace": ""}, "fleetManagerConfig": {"trustedARN": ""}}
+
+
+@pytest.mark.parametrize(("finalizers", "added"), [(["theirs"], GO_STRUCTS), (["theirs", FINALIZER], {})])
+async def test_the_finalizer_comes_with_the_fields_that_go_structs_always_show(
+    finalizers: list[str], added: dict[str, Any]
+) -> None:
+    """A claim that has the finalizer gets its link only."""
+    kube = await cluster(ready_account())
+    asked = {
+        "legalEntity": {"id": "e", "name": "E"},
+        "awsCredentialSecret": {"name": "aws", "namespace": "tenant"},
+        "aws": {"regions": [{"name": "us-east-1"}]},
+        "accountLink": "",
+    }
+    waits = {"metadata": {"name": "claim", "finalizers": finalizers}, "spec": asked, "status": {"state": "Pending"}}
+    await kube.create(ACCOUNT_CLAIM, waits, "tenant")
+    await passed(kube, FULL, PoolMemory())
+    bound = await kube.get(ACCOUNT_CLAIM, "tenant", "claim")
+    assert bound["metadata"]["finalizers"] == ["theirs", FINALIZER]
+    assert bound["spec"] == {**asked, "accountLink": NAME, **added}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from account_objects import claim
+from account_objects import AWS_ID, NAME, claim, ready_account
+from memory_kube import MemoryKube
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -19,6 +19,8 @@ from domain.accounts.organization import ORGANIZATION, OrganizationMemory
 from domain.accounts.passes import OrganizationWorld, UnitRefused, UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import LegalEntity
 from engine.errors import Absent, Invalid, Unavailable
+from engine.kube import KubeApi
+from engine.settings import Settings
 
 
 class Organization:
@@ -47,8 +49,13 @@ def organization() -> Organization:
 
 
 @pytest.fixture
-def hand_over(organization: Organization) -> HandOver:
-    reader = cast("Reader", SimpleNamespace(kube=None, organization=ORGANIZATION))
+def kube() -> MemoryKube:
+    return MemoryKube()
+
+
+@pytest.fixture
+def hand_over(organization: Organization, kube: MemoryKube) -> HandOver:
+    reader = Reader(cast("KubeApi", kube), Settings())
     return HandOver(reader, cast("Sessions", None), cast("Client", organization))
 
 
@@ -83,8 +90,9 @@ async def test_a_question_that_failed_is_asked_again(organization: Organization,
 
 
 async def test_an_ou_that_somebody_has_deleted_is_told_to_the_organization(
-    organization: Organization, hand_over: HandOver, monkeypatch: pytest.MonkeyPatch
+    organization: Organization, hand_over: HandOver, kube: MemoryKube, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    await kube.put(claim(), ready_account(spec={"claimLink": "claim", "claimLinkNamespace": "tenant"}))
     moved: list[str] = []
 
     def move(sessions: Sessions, account_id: str, root: str, base: str, unit: str) -> None:
@@ -93,7 +101,7 @@ async def test_an_ou_that_somebody_has_deleted_is_told_to_the_organization(
             raise Absent("no such OU", code="DestinationParentNotFoundException")
 
     monkeypatch.setattr(activities.accounts.handover, "move_account", move)
-    assert [await hand_over._place(fulfil("a")) for _ in range(2)] == ["ou-a1", "ou-a1"]
+    assert [(await hand_over.hand_over(fulfil("a"))).account_ou for _ in range(2)] == ["ou-a1", "ou-a1"]
     assert moved == ["ou-a", "ou-a1", "ou-a1"]
     assert organization.gone == ["ou-a"]
 
@@ -101,8 +109,8 @@ async def test_an_ou_that_somebody_has_deleted_is_told_to_the_organization(
 def fulfil(entity: str) -> Fulfil:
     return Fulfil(
         claim=claim().key,
-        account="account",
-        account_id="210987654321",
+        account=NAME,
+        account_id=AWS_ID,
         legal_entity=LegalEntity(id=entity, name=entity),
         root="r-1",
         base="base",

@@ -26,7 +26,7 @@ from domain.accounts.actions.claim_secrets import (
     RemoveSecret,
 )
 from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
-from domain.accounts.constants import HOLDER_ANNOTATION, OPERATOR_NAMESPACE, SECRET_NOT_OURS
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, HOLDER_ANNOTATION, OPERATOR_NAMESPACE, SECRET_NOT_OURS
 from domain.accounts.force_release import FORCE_RELEASE, UNCLEANED
 from domain.accounts.resources import LegalEntity
 from domain.identity import Key
@@ -112,9 +112,13 @@ async def let_go(kube: MemoryKube, by: Key, *, byoc: bool) -> None:
         await activities.remove_secret(RemoveSecret(claim=by, account=NAME, secret="aws"))
         await activities.let_secrets_go(LetSecretsGo(claim=by, input_secret="", secret="aws"))
         return
-    release = ReleaseAccount(claim=by, account=NAME, legal_entity=LegalEntity(id="entity-1"), secret_name="aws")
-    activities = HandOver(reader, cast("Sessions", None), cast("Client", None))
-    await activities._remove_key(release, account(spec=HELD))
+    holder = {"claimLink": by.name, "claimLinkNamespace": by.namespace}
+    held = {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: by.uid}}, "spec": holder}
+    await kube.patch(ACCOUNT, OPERATOR_NAMESPACE, NAME, held)
+    release = ReleaseAccount(
+        claim=by, account=NAME, legal_entity=LegalEntity(id="entity-1"), secret_name="aws", how=Release.CLOSED
+    )
+    await HandOver(reader, cast("Sessions", None), cast("Client", None)).release(release)
 
 
 async def secrets(kube: MemoryKube) -> list[str]:

@@ -2,42 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from operator import attrgetter
-from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from account_objects import AWS_ID, CONFIG, NOW, account
 from temporalio.client import Client
+from temporalio.testing import ActivityEnvironment
 
 from activities.accounts import organization
 from activities.accounts.cache import Reader
 from activities.accounts.organization import OrganizationActivities
 from activities.aws.session import Sessions
 from domain.accounts.config import OperatorConfig
-from domain.accounts.creation_permits import Verdicts
 from domain.accounts.naming import email_of
 from domain.accounts.observed import Permit, Verdict
-from domain.accounts.organization import Budget, Census, MemberAccount, OrganizationMemory
-from domain.accounts.resources import AccountPool
+from domain.accounts.organization import ORGANIZATION, Census, MemberAccount, OrganizationMemory
+from domain.accounts.passes import PassOrganization
+from domain.accounts.pool import Room
+from domain.accounts.resources import Account, AccountPool
 from domain.identity import Key
-from domain.resource import timestamp
+from domain.resource import ObjectMeta, timestamp
+from engine.settings import Settings
 
 ROOMY = CONFIG.model_copy(update={"account_limit": 1000})
+FREE = Room(active=0, limit=1000, free=1000, budget=100)
 
 
 class Cluster:
-    """The ConfigMap as it is now."""
+    """These Accounts, and the ConfigMap: as a pass has it from the cache, and as it is now."""
 
-    settings = SimpleNamespace(accounts_email_domain="example.com")
+    settings = Settings(accounts_email_domain="example.com")
     key = staticmethod(attrgetter("key"))
 
-    def __init__(self, config: OperatorConfig) -> None:
+    def __init__(self, config: OperatorConfig, *accounts: Account) -> None:
         self._config = config
+        self._accounts = accounts or (account(),)
         self.read = 0
 
-    async def config(self) -> OperatorConfig:
+    async def hold(self, meta: ObjectMeta) -> str:
+        return ""
+
+    async def accounts(self, seen: dict[str, str]) -> tuple[Account, ...]:
+        return self._accounts
+
+    async def config(self, seen: dict[str, str] | None = None) -> OperatorConfig:
+        if seen is not None:
+            return ROOMY
         self.read += 1
         return self._config
 
@@ -45,60 +58,70 @@ class Cluster:
         return ()
 
 
-async def judged(cluster: Cluster, known: OrganizationMemory) -> Verdicts:
-    """The verdicts of a pass that begins with a ConfigMap read some seconds ago."""
+async def passed(cluster: Cluster, **known: Any) -> OrganizationMemory:
+    """A pass that begins with a ConfigMap read some seconds ago."""
     activities = OrganizationActivities(cast("Reader", cluster), cast("Sessions", None), cast("Client", None))
-    return await activities._verdicts(known, [account()], ROOMY, Budget(), NOW)
+    memory = OrganizationMemory(**{"room": FREE, **known})
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, started_time=NOW)
+    look = PassOrganization(key=ORGANIZATION, memory=memory)
+    return (await environment.run(activities.pass_organization, look)).known
 
 
 @pytest.fixture(autouse=True)
-def nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Key, Permit]]:
+    """The permits that Accounts are told, in an organization without accounts."""
+    permits: list[tuple[Key, Permit]] = []
+
+    async def tell(_: Client, key: Key, __: str, permit: Permit) -> None:
+        permits.append((key, permit))
+
+    monkeypatch.setattr(organization, "tell", tell)
     monkeypatch.setattr(organization, "census", lambda *_: Census(taken_at=NOW, accounts=(), attempts=()))
+    return permits
 
 
-async def test_a_limit_that_was_lowered_a_moment_ago_gives_no_permit() -> None:
+def verdicts(told: list[tuple[Key, Permit]]) -> list[Verdict]:
+    return [permit.verdict for _, permit in told]
+
+
+async def test_a_limit_that_was_lowered_a_moment_ago_gives_no_permit(told: list[tuple[Key, Permit]]) -> None:
     cluster = Cluster(CONFIG.model_copy(update={"account_limit": 0}))
-    found = await judged(cluster, OrganizationMemory())
-    assert [permit.verdict for permit in found.permits.values()] == [Verdict.LIMIT_REACHED]
-    assert (found.granted, cluster.read) == ({}, 1)
+    known = await passed(cluster)
+    assert verdicts(told) == [Verdict.LIMIT_REACHED]
+    assert (known.granted, cluster.read) == ({}, 1)
 
 
-async def test_an_open_permit_is_no_reason_to_read_the_limit_again() -> None:
+async def test_an_open_permit_is_no_reason_to_read_the_limit_again(told: list[tuple[Key, Permit]]) -> None:
     cluster = Cluster(ROOMY)
-    given = (await judged(cluster, OrganizationMemory())).granted
+    given = (await passed(cluster)).granted
     assert list(given) == [account().metadata.name]
     assert cluster.read == 1
-    found = await judged(cluster, OrganizationMemory(granted={name: NOW + timedelta(minutes=1) for name in given}))
-    assert [permit.verdict for permit in found.permits.values()] == [Verdict.GRANTED]
+    await passed(cluster, granted={name: NOW + timedelta(minutes=1) for name in given})
+    assert verdicts(told) == [Verdict.GRANTED] * 2
     assert cluster.read == 1
 
 
-async def test_whose_an_account_is_that_is_about_to_be_adopted_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_whose_an_account_is_that_is_about_to_be_adopted_is_asked_once(
+    told: list[tuple[Key, Permit]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = account().metadata.name
     there = MemberAccount(id=AWS_ID, name=name, email=email_of(name, "example.com"), state="ACTIVE")
     monkeypatch.setattr(organization, "census", lambda *_: Census(taken_at=NOW, accounts=(there,), attempts=()))
     asked: list[set[str]] = []
     monkeypatch.setattr(organization, "foreign", lambda _, ids: asked.append(set(ids)) or set(ids))
-    found = await judged(Cluster(ROOMY), OrganizationMemory())
-    assert (found.permits[name].account_id, found.strangers) == ("", (AWS_ID,))
-    again = await judged(Cluster(ROOMY), OrganizationMemory(strangers=found.strangers, granted=found.granted))
-    assert again.permits[name].account_id == ""
-    own = await judged(Cluster(ROOMY), OrganizationMemory(told={name: "a permit"}))
-    assert own.permits[name].account_id == AWS_ID
+    found = await passed(Cluster(ROOMY))
+    assert found.strangers == (AWS_ID,)
+    await passed(Cluster(ROOMY), strangers=found.strangers, granted=found.granted)
+    await passed(Cluster(ROOMY), told={name: "a permit"})
+    assert [permit.account_id for _, permit in told] == ["", "", AWS_ID]
     assert asked == [{AWS_ID}]
 
 
-async def test_each_of_two_accounts_of_one_name_is_told_its_own_verdict_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_of_two_accounts_of_one_name_is_told_its_own_verdict_once(told: list[tuple[Key, Permit]]) -> None:
     accounts = [account(), account(meta={"namespace": "other", "creationTimestamp": timestamp(NOW)})]
-    told: list[tuple[Key, Verdict]] = []
-
-    async def tell(_: Client, key: Key, __: str, permit: Permit) -> None:
-        told.append((key, permit.verdict))
-
-    monkeypatch.setattr(organization, "tell", tell)
-    activities = OrganizationActivities(cast("Reader", Cluster(ROOMY)), cast("Sessions", None), cast("Client", None))
-    found = await activities._verdicts(OrganizationMemory(), accounts, ROOMY, Budget(), NOW)
-    words = await activities._tell(accounts, found, {})
-    assert told == [(accounts[0].key, Verdict.GRANTED), (accounts[1].key, Verdict.QUEUED)]
-    assert await activities._tell(accounts, found, words) == words
+    known = await passed(Cluster(ROOMY, *accounts))
+    assert [key for key, _ in told] == [each.key for each in accounts]
+    assert verdicts(told) == [Verdict.GRANTED, Verdict.QUEUED]
+    assert (await passed(Cluster(ROOMY, *accounts), **dict(known))).told == known.told
     assert len(told) == 2
