@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from activities.threescale.call_limits import Guard
@@ -34,10 +34,12 @@ _Shared = tuple[float, "asyncio.Task[object]"]
 
 
 class Share:
-    def __init__(self, address: str, seats: int) -> None:
-        self.guard = Guard(f"3scale at {address}", seats)
+    def __init__(self, address: str, seats: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` is in monotonic seconds."""
+        self.guard = Guard(f"3scale at {address}", seats, clock=clock)
         self.lists: dict[tuple[str, ...], _Shared] = {}
         self._address = address
+        self._clock = clock
         self._seats = asyncio.Semaphore(seats)
         self._turns = TenantBackoff(seats)
         self._waiting = 0
@@ -57,7 +59,7 @@ class Share:
             raise self._full() from None
         finally:
             self._waiting -= 1
-        began = time.monotonic()
+        began = self._clock()
         if not self._seated:
             self._moved = began
         self._seated += 1
@@ -65,7 +67,7 @@ class Share:
             yield
         finally:
             self._seated -= 1
-            left = time.monotonic()
+            left = self._clock()
             if not self.guard.silences:
                 self._moved = left
             self._turns.sat(left - began)
@@ -73,7 +75,7 @@ class Share:
 
     def _full(self) -> Throttled:
         message = f"3scale at {self._address}: the limit of concurrent reconciliations of one tenant is reached"
-        return Throttled(message, code=Guard.busy, delay=self._turns.away(time.monotonic() - self._moved))
+        return Throttled(message, code=Guard.busy, delay=self._turns.away(self._clock() - self._moved))
 
 
 class Calls:

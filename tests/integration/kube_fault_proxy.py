@@ -84,9 +84,7 @@ class FaultProxy:
             await runner.setup()
             site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()
-            assert site._server is not None
-            port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
-            proxy.url = f"http://127.0.0.1:{port}"
+            proxy.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
             try:
                 yield proxy
             finally:

@@ -8,7 +8,9 @@ import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import aiohttp
 import pytest
 
 from engine.kube import CONFIG_MAP, KubeApi
@@ -68,14 +70,24 @@ def server(tmp_path: Path) -> Iterator[Deaf]:
     found.close()
 
 
-async def test_a_watch_that_is_cancelled_ends_its_connection_at_once(server: Deaf, tmp_path: Path) -> None:
+async def test_a_watch_that_is_cancelled_ends_its_connection_at_once(
+    server: Deaf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     heard = asyncio.Event()
     sockets: list[socket.socket] = []
+    request = aiohttp.ClientSession.request
+
+    async def noted(session: aiohttp.ClientSession, *arguments: Any, **more: Any) -> aiohttp.ClientResponse:
+        response = await request(session, *arguments, **more)
+        assert response.connection is not None
+        assert response.connection.transport is not None
+        sockets.append(response.connection.transport.get_extra_info("socket"))
+        return response
+
+    monkeypatch.setattr(aiohttp.ClientSession, "request", noted)
 
     async def follow(api: KubeApi) -> None:
         async for _ in api.watch(CONFIG_MAP, resource_version="1"):
-            (held,) = api._streams.connector._acquired  # type: ignore[union-attr]
-            sockets.append(held.transport.get_extra_info("socket"))  # type: ignore[union-attr]
             heard.set()
 
     async with await KubeApi.open(Settings(), "tests", str(tmp_path / "kubeconfig")) as api:

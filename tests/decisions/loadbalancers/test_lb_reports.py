@@ -70,7 +70,9 @@ def test_a_machine_that_goes_or_is_made_anew_counts_no_more(read: list[str]) -> 
     leaving = document("a", 6, hours=1)
     leaving["metadata"]["deletionTimestamp"] = ago(seconds=1)
     assert fleet(reports, [leaving, anew]) == Fleet()
-    assert len(reports._read) == 2
+    assert read == ["a", "b", "a", "b"]
+    assert fleet(reports, machines).reported == 2
+    assert read == ["a", "b", "a", "b", "a", "b"], "what is gone is not remembered"
 
 
 async def test_a_set_that_a_person_has_paused_is_no_scout() -> None:

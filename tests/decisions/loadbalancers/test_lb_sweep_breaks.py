@@ -70,6 +70,6 @@ async def test_others_go_on_between_the_objects_of_one_project(monkeypatch: pyte
     scene = Scene()
     monkeypatch.setattr(metrics, "SWEEPS", metrics.SweepCount())
     monkeypatch.setattr(module, "TOGETHER", 4)
-    monkeypatch.setattr(module, "_difference", scene.difference)
+    monkeypatch.setattr(module, "difference_of_balancer", scene.difference)
     monkeypatch.setattr(module, "observe_project", lambda _: ProjectCloud())
     assert [each for each in await scene.swept() if each] == [3, 4, 3]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any, cast
 
 import pytest
@@ -45,9 +47,12 @@ async def test_an_object_that_is_renamed_or_goes_is_found_no_more(ground: Ground
     await ground.kube.patch(BACKEND, "shop", "store", {"spec": {"systemName": "other"}})
     assert ground.cache.named(Backend, "Backend/shop/stock") == ()
     assert [each.metadata.name for each in ground.cache.named(Backend, "Backend/shop/other")] == ["store"]
+    parsed = weakref.ref(ground.cache.named(Backend, "Backend/shop/other")[0])
+    assert parsed() is not None
     await ground.kube.delete(BACKEND, "shop", "store")
     assert ground.cache.named(Backend, "Backend/shop/other") == ()
-    assert not ground.cache._models
+    gc.collect()
+    assert parsed() is None, "it is not remembered"
 
 
 async def test_one_that_cannot_be_read_is_not_found_and_stands_in_nobodys_way(ground: Ground) -> None:

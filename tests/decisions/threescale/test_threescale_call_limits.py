@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from guarded_calls import Clock, refusal, silence
+from guarded_calls import Clock, call, refusal, silence
 
 from activities.circuit_breaker import CHOSEN_SECONDS, PAUSE
 from activities.threescale.call_limits import Guard
@@ -51,15 +51,16 @@ def test_whoever_asks_some_seconds_later_may_try_too() -> None:
 
 async def test_who_sits_without_an_answer_shows_nobody_that_seats_get_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("activities.threescale.tenant_concurrency.MOST_WAITING", 0)
-    share = Share("https://a.example.com", 2)
+    clock = Clock()
+    share = Share("https://a.example.com", 2, clock=clock)
     async with share.seat():
-        share._moved -= 40
-        share.guard._silences = 1
+        clock.now += 10
+        silence(share.guard, clock, times=1)
         async with share.seat():
             pass
         async with share.seat():
             still = await _refused(share)
-        share.guard._silences = 0
+        call(share.guard, clock)
         async with share.seat():
             pass
         async with share.seat():
@@ -73,10 +74,11 @@ async def test_who_finds_all_seats_taken_stays_away_for_as_long_as_nobody_has_mo
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("activities.threescale.tenant_concurrency.MOST_WAITING", 0)
-    share = Share("https://a.example.com", 1)
+    clock = Clock()
+    share = Share("https://a.example.com", 1, clock=clock)
     async with share.seat():
         soon = await _refused(share)
-        share._moved -= 20
+        clock.now += 20
         later = await _refused(share)
 
     assert COME_BACK * 0.5 <= soon <= COME_BACK * 1.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import pytest
@@ -53,8 +54,15 @@ class Scene:
 
         self.watcher = Watcher(cast(KubeApi, None), wake, WATCHED)
         self.watcher.mirrors.follow = lambda *_: None  # type: ignore[method-assign] # no reflector runs here
+        self.gathered: list[Callable[[], Iterable[Key]]] = []
+        self.gather = self.watcher.queue.gather
+        self.watcher.queue.gather = self.noted  # type: ignore[method-assign]
         for each in known:
             self.know(each)
+
+    def noted(self, find: Callable[[], Iterable[Key]], seconds: float) -> None:
+        self.gathered.append(find)
+        self.gather(find, seconds)
 
     def know(self, each: Obj) -> Projection:
         seen = self.seen(each)
@@ -89,7 +97,7 @@ class Scene:
 
     def woken(self) -> set[str]:
         queue = self.watcher.queue
-        keys = {*queue.outstanding(), *(key for find in queue._gathered for key in find())}
+        keys = {*queue.outstanding(), *(key for find in self.gathered for key in find())}
         return {key.kind if key.kind == "ClaimBinder" else f"{key.kind}/{key.name}" for key in keys}
 
 

@@ -195,20 +195,22 @@ async def test_what_is_urgent_goes_first() -> None:
     assert order == ["retried", "deleted", "a", "b"]
 
 
-async def test_a_key_rests_for_as_long_as_its_wake_took() -> None:
+async def test_a_key_rests_for_as_long_as_its_wake_took(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     temporal = Temporal()
     queue = WakeQueue(temporal.wake, clock=lambda: clock[0])
     rests: list[float] = []
-    queue._rest = lambda _, seconds: rests.append(seconds)  # type: ignore[method-assign]
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", lambda seconds, *_: rests.append(seconds))
     temporal.open.clear()
     async with draining(queue):
         for took in (0.0, REST / 4, 60 * REST):
             queue.put(key(str(took)))
-            await asyncio.wait_for(temporal.arrived.wait(), 5)
+            async with asyncio.timeout(5):
+                await temporal.arrived.wait()
             clock[0] += took
             temporal.open.set()
-            await asyncio.wait_for(queue.acknowledged(), 5)
+            async with asyncio.timeout(5):
+                await queue.acknowledged()
             temporal.open.clear()
             temporal.arrived.clear()
     assert rests == pytest.approx([REST, REST * 3 / 4, LONGEST_DELAY])

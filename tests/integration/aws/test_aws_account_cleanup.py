@@ -232,12 +232,13 @@ def test_the_payer_is_never_cleaned(lab: Lab) -> None:
     assert lab.calls("sts", "AssumeRole") == 0
 
 
-def test_a_session_in_another_account_deletes_nothing(lab: Lab) -> None:
+def test_a_session_in_another_account_deletes_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     account_id, _ = lab.account()
     other, _ = lab.account()
     member = lab.sessions.member(account_id)
     lab.sessions.member(other).ec2(REGION).create_volume(AvailabilityZone=f"{REGION}a", Size=1)
-    member._credential = lab.sessions.member(other).credential()
+    monkeypatch.setattr(member, "assume", lab.sessions.member(other).credential)
+    member.refused(member.credential(), Denied("", code="ExpiredToken"))
     with pytest.raises(Denied) as refused:
         lab.run(lab.activities.clean_region, region(account_id))
     assert refused.value.code == "IdentityMismatch"

@@ -230,9 +230,10 @@ class Passes:
 
     def ready(self, name: str, replicas: int) -> None:
         """Until the LoadBalancer has everything, and so many servers run."""
-        self.until(name, lambda: self._serves(name, replicas), f"{replicas} servers run")
+        self.until(name, lambda: self.serves(name, replicas), f"{replicas} servers run")
 
-    def _serves(self, name: str, replicas: int) -> bool:
+    def serves(self, name: str, replicas: int) -> bool:
+        """Whether the LoadBalancer has everything, and so many servers run."""
         machines = [each for each in self.machines(name) if not each.metadata.deleting]
         started = [each for each in machines if each.status.creation_timestamp]
         whole = self.balancer(name).status.last_openstack_reconcile is not None

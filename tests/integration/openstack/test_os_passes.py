@@ -243,7 +243,7 @@ def test_a_machine_whose_server_fails_or_is_lost_is_replaced(lab: Lab, passes: P
 def _swept_away(passes: Passes, name: str, former: str) -> bool:
     passes.sweep()
     now = [each.metadata.name for each in passes.machines(name)]
-    return former not in now and passes._serves(name, 1)
+    return former not in now and passes.serves(name, 1)
 
 
 def test_what_yawol_has_left_is_taken_over_without_a_change_in_the_cloud(lab: Lab, passes: Passes) -> None:

@@ -3,66 +3,109 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import aiohttp
 import pytest
 
 from domain.claims import RESOURCE_CLAIM
-from engine.errors import Absent, ApiError, Conflict, Unavailable
-from engine.kube.api import KubeApi
+from domain.operator_domain import DEFAULT
+from engine.errors import Conflict
+from engine.kube.connection import Connection
 from localcloud.bench import all_areas, outages
 from localcloud.bench.all_areas import Area, Everything, PatientKubeApi
 from localcloud.bench.command import Benchmark, selected_work
 
-Answer = ApiError | dict[str, Any]
+Json = dict[str, Any]
 
 
-def api(monkeypatch: pytest.MonkeyPatch, *answers: Answer) -> tuple[PatientKubeApi, list[str]]:
-    """A client of a server that answers so, one after the other, and the methods of the requests."""
-    script, asked = iter(answers), list[str]()
+class Response:
+    """An answer of the API server."""
 
-    async def send(_: KubeApi, method: str, *__: object, **___: object) -> dict[str, Any]:
-        asked.append(method)
-        answer = next(script)
-        if isinstance(answer, ApiError):
-            raise answer
+    def __init__(self, status: int, body: str) -> None:
+        self.status = status
+        self.headers: dict[str, str] = {}
+        self._body = body
+
+    async def __aenter__(self) -> Response:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing is held."""
+
+    async def read(self) -> bytes:
+        return self._body.encode()
+
+    async def text(self, **_: object) -> str:
+        return self._body
+
+
+class Server:
+    """An API server that answers so, one after the other; None is no answer."""
+
+    def __init__(self, *answers: Response | None) -> None:
+        self._answers = iter(answers)
+        self.asked: list[str] = []
+
+    async def request(self, method: str, *_: object, **__: object) -> Response:
+        self.asked.append(method)
+        answer = next(self._answers)
+        if answer is None:
+            raise aiohttp.ServerDisconnectedError
         return answer
 
-    monkeypatch.setattr(KubeApi, "_send", send)
+
+Serve = Callable[..., tuple[PatientKubeApi, list[str]]]
+
+
+@pytest.fixture
+async def serve(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Serve]:
+    """Makes the answers of a server; gives its client, and the methods of the requests."""
     monkeypatch.setattr(all_areas, "AGAIN_SECONDS", 0)
-    client = object.__new__(PatientKubeApi)
-    client.operator_domain = "poolboy.gpte.redhat.com"
-    client._observing = False
-    return client, asked
+    async with PatientKubeApi(Connection(), process="tests", operator_domain=DEFAULT) as client:
+
+        def serve(*answers: Response | None) -> tuple[PatientKubeApi, list[str]]:
+            server = Server(*answers)
+            monkeypatch.setattr(aiohttp.ClientSession, "request", lambda _, *a, **more: server.request(*a, **more))
+            return client, server.asked
+
+        yield serve
 
 
-CLAIM: dict[str, Any] = {"metadata": {"name": "one"}}
-AWAY = Unavailable("no answer")
-TAKEN = Conflict("it exists", code="AlreadyExists")
-GONE = Absent("not found", code="NotFound")
+def refused(status: int, reason: str) -> Response:
+    return Response(status, json.dumps({"kind": "Status", "reason": reason, "message": reason}))
 
 
-def test_a_creation_whose_answer_was_lost_counts_as_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    client, asked = api(monkeypatch, AWAY, TAKEN, CLAIM)
-    assert asyncio.run(client.create(RESOURCE_CLAIM, CLAIM, "users")) == CLAIM
+CLAIM: Json = {"metadata": {"name": "one"}}
+MADE = Response(200, json.dumps(CLAIM))
+AWAY = None
+TAKEN = refused(409, "AlreadyExists")
+GONE = refused(404, "NotFound")
+
+
+async def test_a_creation_whose_answer_was_lost_counts_as_done(serve: Serve) -> None:
+    client, asked = serve(AWAY, TAKEN, MADE)
+    assert await client.create(RESOURCE_CLAIM, CLAIM, "users") == CLAIM
     assert asked == ["POST", "POST", "GET"]
 
 
-def test_a_name_that_was_taken_before_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    client, _ = api(monkeypatch, TAKEN)
+async def test_a_name_that_was_taken_before_is_told(serve: Serve) -> None:
+    client, _ = serve(TAKEN)
     with pytest.raises(Conflict):
-        asyncio.run(client.create(RESOURCE_CLAIM, CLAIM, "users"))
+        await client.create(RESOURCE_CLAIM, CLAIM, "users")
 
 
-def test_a_deletion_whose_answer_was_lost_counts_as_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    client, asked = api(monkeypatch, AWAY, GONE)
-    assert asyncio.run(client.delete(RESOURCE_CLAIM, "users", "one")) == {}
+async def test_a_deletion_whose_answer_was_lost_counts_as_done(serve: Serve) -> None:
+    client, asked = serve(AWAY, GONE)
+    assert await client.delete(RESOURCE_CLAIM, "users", "one") == {}
     assert asked == ["DELETE", "DELETE"]
 
 
-def test_a_kind_that_a_starting_server_does_not_serve_yet_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    client, asked = api(monkeypatch, Absent("404 page not found"), CLAIM)
-    assert asyncio.run(client.create(RESOURCE_CLAIM, CLAIM, "users")) == CLAIM
+async def test_a_kind_that_a_starting_server_does_not_serve_yet_is_asked_for_again(serve: Serve) -> None:
+    client, asked = serve(Response(404, "404 page not found"), MADE)
+    assert await client.create(RESOURCE_CLAIM, CLAIM, "users") == CLAIM
     assert asked == ["POST", "POST"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -10,12 +11,33 @@ from typing import cast
 from temporalio.client import Client
 
 from domain.accounts import ACCOUNT
-from engine.kube.api import KubeApi
+from domain.identity import Kind
+from engine.kube.api import KubeApi, Listing, WatchEvent
 from engine.kube.json import JsonObject
 from localcloud.demo import command
 from localcloud.demo.scenarios import SCENARIOS
 from localcloud.demo.stage import Row, Stage
 from localcloud.deployment import Deployment
+
+
+class Kube:
+    """An API server without objects, whose watch sends what it is told."""
+
+    def __init__(self) -> None:
+        self.events = asyncio.Queue[WatchEvent]()
+
+    async def list(self, kind: Kind) -> Listing:
+        return Listing([], "1")
+
+    async def watch(self, kind: Kind, *, resource_version: str) -> AsyncGenerator[WatchEvent, None]:
+        while True:
+            yield await self.events.get()
+            self.events.task_done()
+
+    async def tell(self, event: str, obj: JsonObject) -> None:
+        """Send one event; returns when it has been processed."""
+        self.events.put_nowait(WatchEvent(event, obj))
+        await self.events.join()
 
 
 class Unseen:
@@ -33,8 +55,9 @@ def account(state: str) -> JsonObject:
 
 
 async def test_only_a_change_moves_the_limit_of_a_demo(tmp_path: Path) -> None:
+    kube = Kube()
     stage = Stage(
-        kube=cast(KubeApi, None),
+        kube=cast(KubeApi, kube),
         temporal=cast(Client, None),
         deployment=Deployment(tmp_path),
         emulator=None,
@@ -42,15 +65,14 @@ async def test_only_a_change_moves_the_limit_of_a_demo(tmp_path: Path) -> None:
         spectator=Unseen(),
         scenario=SCENARIOS["accounts"],
     )
-    learn = stage.objects._learn
-    async with asyncio.timeout(1) as limit:
+    async with asyncio.timeout(10) as limit, stage.objects.followed(ACCOUNT):
         stage.on_progress = partial(command.extend, limit)
 
-        await learn(ACCOUNT, "ADDED", account("Creating"))
+        await kube.tell("ADDED", account("Creating"))
         first = limit.when()
-        await learn(ACCOUNT, "MODIFIED", account("Creating"))
+        await kube.tell("MODIFIED", account("Creating"))
         unchanged = limit.when()
-        await learn(ACCOUNT, "MODIFIED", account("Ready"))
+        await kube.tell("MODIFIED", account("Ready"))
         changed = limit.when()
 
     assert first is not None
