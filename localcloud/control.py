@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 from abc import ABC, abstractmethod
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
@@ -23,9 +22,7 @@ class Closing(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @abstractmethod

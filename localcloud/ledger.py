@@ -4,14 +4,46 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 L = TypeVar("L", bound=BaseModel)
+
+
+class Entry(BaseModel):
+    """Of a ledger's report."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    mutating: bool
+
+
+class Counter(Entry):
+    """Calls alike; `lost` ones had no complete answer."""
+
+    count: int
+    errors: int
+    lost: int
+
+
+class SingleCall(Entry):
+    """`status` is 0 if no complete answer was sent."""
+
+    at: float
+    seconds: float
+    status: int
+
+
+def most_frequent(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The sums by name, greatest first."""
+    totals: dict[str, int] = {}
+    for name, count in counts:
+        totals[name] = totals.get(name, 0) + count
+    return dict(sorted(totals.items(), key=lambda item: (-item[1], item[0])))
 
 
 @dataclass

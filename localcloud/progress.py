@@ -6,7 +6,6 @@ Plain lines are complete by themselves, and a long build prints one every half m
 from __future__ import annotations
 
 import time
-from types import TracebackType
 from typing import Protocol, Self
 
 from rich.console import Console
@@ -43,9 +42,7 @@ class ConsoleNarrator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop_live()
 
     def say(self, line: str) -> None:

@@ -19,7 +19,6 @@ import logging
 import signal
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from types import TracebackType
 from typing import Self, TypeVar
 
 from activities.claims.evaluator_fork_server import Gone, Nursery, Process
@@ -93,9 +92,7 @@ class Evaluator:
         self._idle = [await self._nursery.spawn() for _ in range(self._width)]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._closed = True
         await self._nursery.close()
         for each in self._idle:

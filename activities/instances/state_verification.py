@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from types import TracebackType
 
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -69,9 +68,7 @@ class Checks:
         self._task = asyncio.create_task(self._run(), name="checks of instances")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._task is not None:
             self._task.cancel()
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
-from types import TracebackType
 from typing import Self
 
 from temporalio import activity
@@ -92,9 +91,7 @@ class Effects(Activities):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
     def by_activity(self) -> Mapping[str, Effect]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from domain.schema import Json
-from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.calls import Read, Resource, Write, change, deletion
 from domain.threescale.normalize import bare_name, same_money
 from domain.threescale.remote_state import FoundLimit, FoundMetric, FoundPlan, FoundPricingRule
 from domain.threescale.resources.product import ApplicationPlan, PricingRule
@@ -59,15 +59,10 @@ def offer(service_id: int, wanted: Mapping[str, ApplicationPlan], found: Sequenc
             key: dict[str, Json] = {"system_name": name}
             writes.append(Write(resource=Resource.PLAN, method="POST", path=path, fields=fields, key=key, about=name))
         elif differing := _differing(plan, there[name]):
-            id_ = there[name].id
-            writes.append(
-                Write(resource=Resource.PLAN, method="PUT", path=f"{path}/{id_}", id=id_, fields=differing, about=name)
-            )
+            writes.append(change(Resource.PLAN, path, there[name].id, differing, name))
     for name, gone in sorted(there.items()):
         if name not in wanted:
-            writes.append(
-                Write(resource=Resource.PLAN, method="DELETE", path=f"{path}/{gone.id}", id=gone.id, about=name)
-            )
+            writes.append(deletion(Resource.PLAN, path, gone.id, name))
     return tuple(writes)
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from domain.schema import Json
-from domain.threescale.calls import Read, Resource, Write, unless_refused
+from domain.threescale.calls import Read, Resource, Write, change, unless_refused
 from domain.threescale.metrics import Owner, count, order, without
 from domain.threescale.normalize import described, same_address, same_text
 from domain.threescale.product_sync import Sync
-from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi
+from domain.threescale.remote_state import MANAGED_BY, FoundBackend, FoundBackendApi, missing_mark
 from domain.threescale.resources.backend import BackendSpec
 
 
@@ -86,14 +86,6 @@ def changes_of_backend(spec: BackendSpec, backend: FoundBackendApi) -> Iterable[
         same = same_address if name == "private_endpoint" else same_text
         if not same(str(value), getattr(backend, name)):
             fields[name] = value
-    if any(backend.annotations.get(name) != value for name, value in MANAGED_BY.items()):
-        fields["annotations"] = {**backend.annotations, **MANAGED_BY}
+    fields |= missing_mark(backend.annotations)
     if fields:
-        yield Write(
-            resource=Resource.BACKEND,
-            method="PUT",
-            path=f"backend_apis/{backend.id}",
-            id=backend.id,
-            fields=fields,
-            about=backend.system_name,
-        )
+        yield change(Resource.BACKEND, "backend_apis", backend.id, fields, backend.system_name)

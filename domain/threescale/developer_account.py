@@ -27,7 +27,7 @@ from domain.threescale.provider_account import same_tenant
 from domain.threescale.reference_names import users_of_account
 from domain.threescale.references import seniority
 from domain.threescale.remote_object import One, differing
-from domain.threescale.remote_state import MANAGED_BY, FoundAccount
+from domain.threescale.remote_state import MANAGED_BY, FoundAccount, missing_mark
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import ADMIN
 from domain.threescale.resources.shared import Digests
@@ -166,9 +166,7 @@ def sync_account(
         return Sync(reads=(_look(admin.spec.username),))
     if found.item is None:
         return Sync(writes=(_signup(wanted, admin),) if admin else ())
-    fields = differing(wanted, found.item)
-    if not MANAGED_BY.items() <= found.item.annotations.items():
-        fields["annotations"] = {**found.item.annotations, **MANAGED_BY}
+    fields = differing(wanted, found.item) | missing_mark(found.item.annotations)
     if not fields:
         return Sync()
     return Sync(writes=(change(Resource.ACCOUNT, "accounts", found.item.id, fields, spec.org_name),))

@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from domain.model import Model
 from domain.schema import Json
-from domain.threescale.calls import Resource, Write
+from domain.threescale.calls import Resource, Write, change
 from domain.threescale.constants import HITS
 from domain.threescale.mapping_rules import FoundRule, Rule, RuleEdit, edits
 from domain.threescale.normalize import bare_name, described, same_text
@@ -148,8 +148,7 @@ def _changes(
 
 def _change(owner: Owner, metric: FoundMetric, hits: int, fields: dict[str, Json]) -> Write:
     resource, path = _where(owner, method=bool(metric.parent_id), hits=hits)
-    about = owner.bare(metric)
-    return Write(resource=resource, method="PUT", path=f"{path}/{metric.id}", id=metric.id, fields=fields, about=about)
+    return change(resource, path, metric.id, fields, owner.bare(metric))
 
 
 def _creation(owner: Owner, wanted: _Wanted, hits: int) -> Write:

@@ -17,7 +17,7 @@ from domain.model import Model
 from domain.schema import Json
 from domain.threescale.application_plans import id_of, limit_and_price, metric_ids, offer, reads, references
 from domain.threescale.auto_promotion import promotion, reads_of_configs
-from domain.threescale.calls import Read, Resource, Write, unless_refused
+from domain.threescale.calls import Read, Resource, Write, change, deletion, unless_refused
 from domain.threescale.gateway_configuration import (
     backend_version,
     deployment_option,
@@ -27,7 +27,7 @@ from domain.threescale.gateway_configuration import (
 )
 from domain.threescale.metrics import Owner, count, order, without
 from domain.threescale.normalize import chain_of, same_chain, same_path, same_text, usage_path
-from domain.threescale.remote_state import MANAGED_BY, FoundPlan, FoundProduct, FoundService, FoundUsage
+from domain.threescale.remote_state import MANAGED_BY, FoundPlan, FoundProduct, FoundService, FoundUsage, missing_mark
 from domain.threescale.renames import in_turn
 from domain.threescale.resources.product import ProductSpec
 
@@ -184,17 +184,9 @@ def changes_of_service(spec: ProductSpec, service: FoundService) -> Iterable[Wri
     # As with the replaced operator: an absent description equals an empty one.
     wanted = {"name": spec.name, "description": "", **_own_fields(spec)}
     fields = {name: value for name, value in wanted.items() if not same_text(str(value), getattr(service, name))}
-    if any(service.annotations.get(name) != value for name, value in MANAGED_BY.items()):
-        fields["annotations"] = {**service.annotations, **MANAGED_BY}
+    fields |= missing_mark(service.annotations)
     if fields:
-        yield Write(
-            resource=Resource.SERVICE,
-            method="PUT",
-            path=f"services/{service.id}",
-            id=service.id,
-            fields=fields,
-            about=service.system_name,
-        )
+        yield change(Resource.SERVICE, "services", service.id, fields, service.system_name)
 
 
 def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) -> Iterable[Write]:
@@ -205,16 +197,13 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
         if each.backend_id in paths:
             there[each.backend_id] = each
             continue
-        about = f"backend {each.backend_id}"
-        yield Write(resource=Resource.USAGE, method="DELETE", path=f"{path}/{each.id}", id=each.id, about=about)
+        yield deletion(Resource.USAGE, path, each.id, f"backend {each.backend_id}")
     moves = {each.id: usage_path(paths[id_]) for id_, each in there.items() if not same_path(paths[id_], each.path)}
     backend_of = {each.id: each.backend_id for each in there.values()}
     current = {each.id: each.path for each in there.values()}
     # A unique temporary path, made of the usage's id.
     for id_, to in in_turn(current, moves, aside=_ASIDE, normalized=str.lower):
-        fields: dict[str, Json] = {"path": to}
-        about = f"backend {backend_of[id_]}"
-        yield Write(resource=Resource.USAGE, method="PUT", path=f"{path}/{id_}", id=id_, fields=fields, about=about)
+        yield change(Resource.USAGE, path, id_, {"path": to}, f"backend {backend_of[id_]}")
     for backend_id, to in sorted(paths.items()):
         if backend_id not in there:
             yield Write(

@@ -16,6 +16,11 @@ from domain.schema import Json, JsonObject
 MANAGED_BY = {"managed_by": "operator"}
 
 
+def missing_mark(annotations: Mapping[str, Json]) -> dict[str, Json]:
+    """The field that adds our mark to these annotations; empty if they have it."""
+    return {} if MANAGED_BY.items() <= annotations.items() else {"annotations": {**annotations, **MANAGED_BY}}
+
+
 class Found(Model):
     """A null field of 3scale's answer means empty."""
 

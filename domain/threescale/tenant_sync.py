@@ -12,11 +12,11 @@ from collections.abc import Iterable
 
 from domain.model import Model
 from domain.schema import Json
-from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.calls import Read, Resource, SecretKey, Write, change
 from domain.threescale.developer_user import PENDING
 from domain.threescale.product_sync import Sync
 from domain.threescale.remote_object import One, differing
-from domain.threescale.remote_state import MANAGED_BY, FoundUser, Identified, answer_of, answers_of
+from domain.threescale.remote_state import MANAGED_BY, FoundUser, Identified, answer_of, answers_of, missing_mark
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.developers import ADMIN
 
@@ -153,12 +153,9 @@ def _changes(tenant: Tenant, found: FoundTenant) -> Iterable[Write]:
         "finance_support_email": spec.finance_support_email,
         "site_access_code": spec.site_access_code,
     }
-    fields = differing(wanted, found)
-    if not MANAGED_BY.items() <= found.annotations.items():
-        fields["annotations"] = {**found.annotations, **MANAGED_BY}
+    fields = differing(wanted, found) | missing_mark(found.annotations)
     if fields:
-        path, about = f"providers/{found.id}", found.org_name
-        yield Write(resource=Resource.TENANT, method="PUT", path=path, id=found.id, fields=fields, about=about)
+        yield change(Resource.TENANT, "providers", found.id, fields, found.org_name)
 
 
 def _changes_of_admin(tenant: Tenant, found: FoundTenant, users: Iterable[FoundUser]) -> Iterable[Write]:

@@ -20,7 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from sys import intern
-from types import TracebackType
 
 from domain.identity import Kind
 from domain.resource import newest_version
@@ -218,9 +217,7 @@ class Store:
     async def __aenter__(self) -> Store:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for followed in tuple(self._mirrors):
             self.leave(followed)
 

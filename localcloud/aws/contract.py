@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from localcloud.faults import Disturbance
+from localcloud.ledger import Counter, SingleCall, most_frequent
 
 PAYER_ACCOUNT_ID = "123456789012"
 # The owner of Red Hat's images, from the replaced operator's ConfigMap; no other images exist here.
@@ -154,28 +155,18 @@ class ClockChange(Model):
     advance_seconds: Seconds = 0
 
 
-class CallCount(Model):
+class CallCount(Counter):
     service: str
     action: str
     account: str
     region: str
-    mutating: bool
-    count: int
-    errors: int
-    lost: int
 
 
-class Call(Model):
-    """`status` is 0 if no answer was sent."""
-
-    at: float
-    seconds: float
+class Call(SingleCall):
     service: str
     action: str
     account: str
     region: str
-    mutating: bool
-    status: int
     error: str | None = None
     fault: str | None = None
 
@@ -200,11 +191,7 @@ class Ledger(Model):
 
     def by_action(self) -> dict[str, int]:
         """Counts by `service:Action`, most frequent first."""
-        totals: dict[str, int] = {}
-        for count in self.counts:
-            name = f"{count.service}:{count.action}"
-            totals[name] = totals.get(name, 0) + count.count
-        return dict(sorted(totals.items(), key=lambda item: (-item[1], item[0])))
+        return most_frequent((f"{each.service}:{each.action}", each.count) for each in self.counts)
 
     def _matching(self, service: str, action: str, account: str | None) -> list[CallCount]:
         service = canonical_service(service)

@@ -20,6 +20,7 @@ from localcloud.bench.claims_telling import step
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory_with
 from localcloud.machines.contract import Port
 from localcloud.machines.control import MachineHost
+from localcloud.machines.machine import answers
 from localcloud.openstack.configuration import ADMIN_CLOUD
 from localcloud.openstack.contract import Ledger
 from localcloud.openstack.control import OpenStackControl
@@ -177,7 +178,7 @@ async def first_answer(on: Scene) -> FirstAnswer:
         while not (address := _address(await kube.get(SERVICE, "default", "web"))):  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECONDS)
         known = time.monotonic() - began
-        while not await _answers(client, f"http://{address}:{PORT}/"):  # noqa: ASYNC110
+        while not await answers(client, f"http://{address}:{PORT}/"):  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECONDS)
         found = FirstAnswer(known, time.monotonic() - began)
     await kube.delete(SERVICE, "default", "web")
@@ -213,14 +214,6 @@ async def node(port: int) -> AsyncIterator[None]:
         yield
     finally:
         await runner.cleanup()
-
-
-async def _answers(client: aiohttp.ClientSession, url: str) -> bool:
-    try:
-        async with client.get(url) as answer:
-            return answer.status == 200
-    except (aiohttp.ClientError, TimeoutError):
-        return False
 
 
 def _address(service: JsonObject) -> str:

@@ -153,7 +153,7 @@ class Machine:
         refused = 0
         async with aiohttp.ClientSession(timeout=_CHECK_TIMEOUT) as client:
             while True:
-                well = self._agent.pid is not None and await _answers(client, f"http://{self._local('health')}/readyz")
+                well = self._agent.pid is not None and await answers(client, f"http://{self._local('health')}/readyz")
                 refused = 0 if well else refused + 1
                 ready = well or (self._ready and refused < vrrp.FALL)
                 if ready != self._ready:
@@ -234,7 +234,8 @@ def accepted_ports(kept: str) -> tuple[Port, ...]:
     return tuple(Port(protocol=protocol, number=int(number)) for protocol, _, number in named)
 
 
-async def _answers(client: aiohttp.ClientSession, url: str) -> bool:
+async def answers(client: aiohttp.ClientSession, url: str) -> bool:
+    """Whether a GET is answered with 200."""
     try:
         async with client.get(url) as answer:
             return answer.status == 200

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from domain.model import Model
+from localcloud.ledger import Counter, SingleCall, most_frequent
 
 Service = Literal["keystone", "placement", "glance", "neutron", "nova"]
 
@@ -52,31 +53,21 @@ class BootFaults(Model):
     delete_fail: str = Field(default="", description="the deletion is accepted, and the server ERROR afterwards")
 
 
-class CallCount(Model):
+class CallCount(Counter):
     service: Service
     method: str
     route: str
     project: str
-    mutating: bool
-    count: int
-    errors: int
-    lost: int
 
 
-class Call(Model):
-    """`status` is 0 if the answer was interrupted."""
-
+class Call(SingleCall):
     service: Service
-    at: float
-    seconds: float
     method: str
     route: str
     path: str
     query: str
     project: str
     user_agent: str
-    status: int
-    mutating: bool
     fault: str
 
 
@@ -103,8 +94,4 @@ class Ledger(Model):
 
     def by_route(self) -> dict[str, int]:
         """Counts by `nova GET /v2.1/servers/detail`, most frequent first."""
-        totals: dict[str, int] = {}
-        for one in self.counts:
-            name = f"{one.service} {one.method} {one.route}"
-            totals[name] = totals.get(name, 0) + one.count
-        return dict(sorted(totals.items(), key=lambda item: (-item[1], item[0])))
+        return most_frequent((f"{one.service} {one.method} {one.route}", one.count) for one in self.counts)

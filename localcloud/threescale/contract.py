@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from localcloud.faults import Disturbance
+from localcloud.ledger import Counter, SingleCall, most_frequent
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
@@ -75,28 +76,18 @@ class Fault(Disturbance):
     late_answer: bool = Field(default=True, description="a delay or hang holds back the answer, the effect happened")
 
 
-class CallCount(Model):
+class CallCount(Counter):
     tenant: str
     method: str
     route: str
-    mutating: bool
-    count: int
-    errors: int
-    lost: int
 
 
-class Call(Model):
-    """`status` is 0 if no complete answer was sent."""
-
-    at: float
-    seconds: float
+class Call(SingleCall):
     tenant: str
     method: str
     route: str
     path: str
     query: str = Field(description="without credentials")
-    status: int
-    mutating: bool
     fault: str = ""
 
 
@@ -120,11 +111,7 @@ class Ledger(Model):
 
     def by_route(self) -> dict[str, int]:
         """Counts by `GET /admin/api/services/{service}`, most frequent first."""
-        totals: dict[str, int] = {}
-        for one in self.counts:
-            name = f"{one.method} {one.route}"
-            totals[name] = totals.get(name, 0) + one.count
-        return dict(sorted(totals.items(), key=lambda item: (-item[1], item[0])))
+        return most_frequent((f"{one.method} {one.route}", one.count) for one in self.counts)
 
 
 class TokenRecord(Model):
