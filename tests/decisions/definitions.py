@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from domain.custom_resources import all_crds, custom_resources
 from domain.operator_domain import DEFAULT
@@ -14,6 +17,12 @@ CRDS: dict[str, Json] = {crd["spec"]["names"]["kind"]: crd for crd in all_crds(D
 MODELS: dict[str, type[CustomResource]] = {model.kind_of.name: model for model in custom_resources()}
 
 _LISTS = {None: "list", "atomic": "atomic", "map": "map-by-type"}
+
+
+def samples(area: str) -> dict[str, Json]:
+    """Objects as others write them, by name: `tests/samples` has a file for each area."""
+    file = Path(__file__).parents[1] / "samples" / f"{area}.yaml"
+    return {obj["metadata"]["name"]: obj for obj in yaml.safe_load_all(file.read_text())}
 
 
 def version_of(kind: str) -> Json:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
+import pytest
+from definitions import MODELS, samples
+
 from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
-from domain.custom_resources import all_crds, custom_resources
+from domain.custom_resources import all_crds
 from domain.identity import Kind
 from domain.operator_domain import DEFAULT
 from domain.reading import Malformed, read
-from engine.errors import Absent, Conflict
+from engine.errors import Absent, Conflict, Invalid
 from engine.kube import NAMESPACE, KubeApi
 from engine.kube.json import sequence, text
 from engine.settings import Settings
@@ -22,11 +25,19 @@ from localcloud.deployment import Deployment
 NAMESPACE_NAME = "crd-round-trip"
 
 Json = dict[str, Any]
-MODELS = {model.kind_of.name: model for model in custom_resources()}
 
 
-@asynccontextmanager
-async def definitions_served(deployment: Deployment) -> AsyncIterator[KubeApi]:
+def written_objects(area: str) -> dict[str, tuple[Kind, Json]]:
+    """Kind, spec and status of an area's samples, by name."""
+    kinds = {name: model.kind_of for name, model in MODELS.items()}
+    return {
+        name: (kinds[obj["kind"]], {part: obj[part] for part in ("spec", "status")})
+        for name, obj in samples(area).items()
+    }
+
+
+@pytest.fixture(scope="session")
+async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
     """The API server with every definition installed and the namespace of these tests."""
     async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as api:
         await install(api)
@@ -76,6 +87,21 @@ async def assert_kept(api: KubeApi, kind: Kind, written: Json) -> Json:
     again = found.model_dump(mode="json", exclude_unset=True)
     assert (again["spec"], again.get("status")) == (written["spec"], written.get("status"))
     return {part: again[part] for part in ("spec", "status") if part in again}
+
+
+async def assert_kept_by_a_patch(api: KubeApi, kind: Kind, name: str, written: Json) -> None:
+    """An annotation leaves the rest of an object as it was written."""
+    await store(api, kind, name, written)
+    await api.patch(kind, NAMESPACE_NAME, name, {"metadata": {"annotations": {"perdure.dev/paused": "true"}}})
+    stored = await api.get(kind, NAMESPACE_NAME, name)
+    assert (stored["spec"], stored.get("status")) == (written["spec"], written.get("status"))
+
+
+async def assert_refused(api: KubeApi, kind: Kind, spec: Json, complaint: str) -> None:
+    """The API server refuses such an object with these words."""
+    await remove(api, kind, "refused")
+    with pytest.raises(Invalid, match=complaint):
+        await api.create(kind, {"metadata": {"name": "refused"}, "spec": spec}, NAMESPACE_NAME)
 
 
 async def remove(api: KubeApi, kind: Kind, name: str) -> None:

@@ -7,13 +7,12 @@ what is accepted have a row for every rule that the schemas state.
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncIterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-import yaml
-from crd_lab import NAMESPACE_NAME, assert_kept, definitions_served, remove, store
+from crd_lab import NAMESPACE_NAME, assert_kept, assert_kept_by_a_patch, kube, remove, store
+from definitions import samples
 
 from domain.claims import (
     KINDS,
@@ -29,14 +28,13 @@ from domain.identity import Kind
 from engine.errors import Absent, Conflict, Invalid
 from engine.kube import KubeApi
 from engine.kube.json import at, text
-from localcloud.deployment import Deployment
 
+__all__ = ["kube"]  # the fixture
 pytestmark = pytest.mark.integration
 
 Json = dict[str, Any]
 
-SAMPLES = Path(__file__).parents[1] / "samples" / "claims.yaml"
-OBJECTS: dict[str, Json] = {obj["metadata"]["name"]: obj for obj in yaml.safe_load_all(SAMPLES.read_text())}
+OBJECTS = samples("claims")
 SERVED = tuple(kind for kind in KINDS if kind.plural)
 KIND = {kind.name: kind for kind in SERVED}
 
@@ -188,12 +186,6 @@ def handle_name(kind: Kind) -> str:
     return "guid-table" if kind is RESOURCE_HANDLE else "table"
 
 
-@pytest.fixture(scope="session")
-async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
-    async with definitions_served(deployment) as api:
-        yield api
-
-
 async def accepted(api: KubeApi, kind: Kind, name: str, spec: Mapping[str, object]) -> None:
     await remove(api, kind, name)
     await api.create(kind, {"metadata": {"name": name}, "spec": dict(spec)}, NAMESPACE_NAME)
@@ -211,11 +203,7 @@ async def test_objects_of_every_release_are_stored_and_read_unchanged_and_writte
 @pytest.mark.parametrize("name", ["claim-1.12-bound", "guid-demo-base-7", "pool-1.12", "provider-everything"])
 async def test_a_patch_of_one_annotation_leaves_the_rest_as_it_was(kube: KubeApi, name: str) -> None:
     written = OBJECTS[name]
-    kind = KIND[written["kind"]]
-    await store(kube, kind, name, written)
-    await kube.patch(kind, NAMESPACE_NAME, name, {"metadata": {"annotations": {"perdure.dev/paused": "true"}}})
-    stored = await kube.get(kind, NAMESPACE_NAME, name)
-    assert (stored["spec"], stored.get("status")) == (written["spec"], written.get("status"))
+    await assert_kept_by_a_patch(kube, KIND[written["kind"]], name, written)
 
 
 @pytest.mark.parametrize(("kind", "spec", "complaint"), SPECS, ids=label)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from crd_lab import NAMESPACE_NAME, assert_kept, definitions_served, store, true_conditions
+from crd_lab import NAMESPACE_NAME, assert_kept, assert_kept_by_a_patch, assert_refused, kube, store, true_conditions
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
@@ -16,8 +15,8 @@ from domain.operator_domain import DEFAULT
 from engine.errors import Invalid
 from engine.kube import KubeApi
 from engine.kube.json import at, text
-from localcloud.deployment import Deployment
 
+__all__ = ["kube"]  # the fixture
 pytestmark = pytest.mark.integration
 
 Json = dict[str, Any]
@@ -117,12 +116,6 @@ OBJECTS = {
 }
 
 
-@pytest.fixture(scope="session")
-async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
-    async with definitions_served(deployment) as api:
-        yield api
-
-
 @pytest.mark.parametrize("crd", all_crds(DEFAULT), ids=lambda crd: text(crd, "metadata", "name"))
 async def test_the_api_server_takes_a_definition_as_it_is(kube: KubeApi, crd: Json) -> None:
     stored: Json = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", text(crd, "metadata", "name"))
@@ -141,10 +134,7 @@ async def test_what_existing_clients_write_is_stored_and_read_unchanged(kube: Ku
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 async def test_a_patch_of_one_field_leaves_the_rest_as_it_was(kube: KubeApi, name: str) -> None:
     kind, written = OBJECTS[name]
-    await store(kube, kind, name, written)
-    await kube.patch(kind, NAMESPACE_NAME, name, {"metadata": {"annotations": {"perdure.dev/paused": "true"}}})
-    stored = await kube.get(kind, NAMESPACE_NAME, name)
-    assert (stored["spec"], stored.get("status")) == (written["spec"], written.get("status"))
+    await assert_kept_by_a_patch(kube, kind, name, written)
 
 
 async def test_unknown_fields_are_pruned(kube: KubeApi) -> None:
@@ -166,8 +156,7 @@ async def test_unknown_fields_are_pruned(kube: KubeApi) -> None:
 async def test_a_spec_that_the_replaced_operator_refuses_is_refused(
     kube: KubeApi, kind: Kind, spec: Json, complaint: str
 ) -> None:
-    with pytest.raises(Invalid, match=complaint):
-        await kube.create(kind, {"metadata": {"name": "refused"}, "spec": spec}, NAMESPACE_NAME)
+    await assert_refused(kube, kind, spec, complaint)
 
 
 async def test_a_pool_status_needs_all_seven_counts(kube: KubeApi) -> None:

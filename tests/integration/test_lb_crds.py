@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from crd_lab import MODELS, NAMESPACE_NAME, assert_kept, definitions_served, remove, store
+from crd_lab import MODELS, NAMESPACE_NAME, assert_kept, assert_refused, kube, remove, store, written_objects
 
 from domain.identity import Kind
-from domain.loadbalancers import CUSTOM_KINDS, LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.loadbalancers.rollout import set_document
 from domain.loadbalancers.scaling import machine_document
 from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.services.synchronization import work_for
 from domain.loadbalancers.template_hash import template_hash
-from engine.errors import Invalid
 from engine.kube import KubeApi
-from localcloud.deployment import Deployment
 
+__all__ = ["kube"]  # the fixture
 pytestmark = pytest.mark.integration
 
 Json = dict[str, Any]
@@ -32,12 +28,7 @@ MACHINE: Json = {
     "portID": "port",
     "loadBalancerRef": {"name": "web--shop", "namespace": "lbs"},
 }
-SAMPLES = Path(__file__).parents[1] / "samples" / "loadbalancers.yaml"
-KIND = {kind.name: kind for kind in CUSTOM_KINDS}
-OBJECTS: dict[str, tuple[Kind, Json]] = {
-    obj["metadata"]["name"]: (KIND[obj["kind"]], {part: obj[part] for part in ("spec", "status")})
-    for obj in yaml.safe_load_all(SAMPLES.read_text())
-}
+OBJECTS = written_objects("loadbalancers")
 LEAST: Json = {"selector": {}, "infrastructure": INFRASTRUCTURE}
 
 REFUSED: list[tuple[Kind, Json, str]] = [
@@ -63,12 +54,6 @@ REFUSED: list[tuple[Kind, Json, str]] = [
 ]
 
 
-@pytest.fixture(scope="session")
-async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
-    async with definitions_served(deployment) as api:
-        yield api
-
-
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 async def test_what_yawol_writes_is_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
     await assert_kept(kube, *OBJECTS[name])
@@ -76,9 +61,7 @@ async def test_what_yawol_writes_is_stored_and_read_unchanged(kube: KubeApi, nam
 
 @pytest.mark.parametrize(("kind", "spec", "complaint"), REFUSED, ids=lambda value: str(value)[:60])
 async def test_a_load_balancer_kind_is_refused_as_ever(kube: KubeApi, kind: Kind, spec: Json, complaint: str) -> None:
-    await remove(kube, kind, "refused")
-    with pytest.raises(Invalid, match=complaint):
-        await kube.create(kind, {"metadata": {"name": "refused"}, "spec": spec}, NAMESPACE_NAME)
+    await assert_refused(kube, kind, spec, complaint)
 
 
 async def test_defaults_are_filled_in_as_ever(kube: KubeApi) -> None:

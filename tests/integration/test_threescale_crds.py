@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from crd_lab import NAMESPACE_NAME, assert_kept, definitions_served, remove, store
+from crd_lab import NAMESPACE_NAME, assert_kept, assert_refused, kube, store, written_objects
 
 from domain.identity import Kind
-from domain.threescale import ACTIVE_DOC, APPLICATION, BACKEND, CUSTOM_KINDS, DEVELOPER_USER, OPEN_API, PRODUCT
+from domain.threescale import ACTIVE_DOC, APPLICATION, BACKEND, DEVELOPER_USER, OPEN_API, PRODUCT
 from engine.errors import Invalid
 from engine.kube import KubeApi
-from localcloud.deployment import Deployment
 
+__all__ = ["kube"]  # the fixture
 pytestmark = pytest.mark.integration
 
 Json = dict[str, Any]
-KIND = {kind.name: kind for kind in CUSTOM_KINDS}
-SAMPLES = Path(__file__).parents[1] / "samples" / "threescale.yaml"
-OBJECTS: dict[str, tuple[Kind, Json]] = {
-    obj["metadata"]["name"]: (KIND[obj["kind"]], {part: obj[part] for part in ("spec", "status")})
-    for obj in yaml.safe_load_all(SAMPLES.read_text())
-}
+OBJECTS = written_objects("threescale")
 
 HOSTED: Json = {"authentication": {"userkey": {}}}
 RULE: Json = {"httpMethod": "GET", "pattern": "/", "metricMethodRef": "hits", "increment": 1}
@@ -69,12 +61,6 @@ REFUSED: list[tuple[Kind, Json, str]] = [
 ]
 
 
-@pytest.fixture(scope="session")
-async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
-    async with definitions_served(deployment) as api:
-        yield api
-
-
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 async def test_what_users_of_the_operator_write_is_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
     await assert_kept(kube, *OBJECTS[name])
@@ -82,9 +68,7 @@ async def test_what_users_of_the_operator_write_is_stored_and_read_unchanged(kub
 
 @pytest.mark.parametrize(("kind", "spec", "complaint"), REFUSED, ids=lambda value: str(value)[:60])
 async def test_a_3scale_kind_is_refused_as_ever(kube: KubeApi, kind: Kind, spec: Json, complaint: str) -> None:
-    await remove(kube, kind, "refused")
-    with pytest.raises(Invalid, match=complaint):
-        await kube.create(kind, {"metadata": {"name": "refused"}, "spec": spec}, NAMESPACE_NAME)
+    await assert_refused(kube, kind, spec, complaint)
 
 
 async def test_what_a_definition_does_not_know_is_pruned_and_not_refused(kube: KubeApi) -> None:

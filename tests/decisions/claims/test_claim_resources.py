@@ -6,12 +6,9 @@ required fields, `*` what keeps unknown fields, and brackets what else the schem
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import typer
-import yaml
-from definitions import CRDS, MODELS, Json, columns_of, everything_in, schema_of, sketch, version_of
+from definitions import CRDS, MODELS, Json, columns_of, everything_in, samples, schema_of, sketch, version_of
 
 from domain.claims import KINDS, RESOURCE_POOL
 from domain.claims.resources import (
@@ -28,9 +25,7 @@ from domain.reading import Malformed, read, read_all
 from starters.cli.object_reference import target
 from starters.cli.wake_lifecycles import kinds_with_objects
 
-SAMPLES = Path(__file__).parents[2] / "samples" / "claims.yaml"
-
-OBJECTS: dict[str, Json] = {obj["metadata"]["name"]: obj for obj in yaml.safe_load_all(SAMPLES.read_text())}
+OBJECTS = samples("claims")
 
 WHEN = "{when: string}"
 REFERENCE = "{apiVersion: string, kind: string, name: string, namespace: string}"

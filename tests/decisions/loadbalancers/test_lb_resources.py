@@ -6,12 +6,10 @@ required fields, `=` a default, `@` an object that is replaced as a whole, and b
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from definitions import CRDS, MODELS, Json, columns_of, everything_in, schema_of, sketch, version_of
+from definitions import CRDS, MODELS, Json, columns_of, everything_in, samples, schema_of, sketch, version_of
 from openapi_schema_validator import OAS30Validator
 
 from domain.custom_resources import custom_resources
@@ -96,8 +94,7 @@ COLUMNS = {
 SHORT = {"LoadBalancer": "lb", "LoadBalancerSet": "lbs", "LoadBalancerMachine": "lbm"}
 SCALED = {"LoadBalancer", "LoadBalancerSet"}
 KINDS_BY_NAME = sorted(SPECS)
-SAMPLES = Path(__file__).parents[2] / "samples" / "loadbalancers.yaml"
-OBJECTS: dict[str, Json] = {obj["metadata"]["name"]: obj for obj in yaml.safe_load_all(SAMPLES.read_text())}
+OBJECTS = samples("loadbalancers")
 
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)

@@ -6,12 +6,10 @@ required fields, `=` a default, `*` what keeps unknown fields, and brackets what
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import definitions
 import pytest
-import yaml
 from definitions import CRDS, Json, columns_of, everything_in, schema_of, sketch, version_of
 from openapi_schema_validator import OAS30Validator
 
@@ -164,8 +162,7 @@ FINALIZERS = {
 KINDS_BY_NAME = sorted(SPECS)
 MODELS = {kind.name: definitions.MODELS[kind.name] for kind in CUSTOM_KINDS}
 
-SAMPLES = Path(__file__).parents[2] / "samples" / "threescale.yaml"
-OBJECTS: dict[str, Json] = {obj["kind"]: obj for obj in yaml.safe_load_all(SAMPLES.read_text())}
+OBJECTS = {obj["kind"]: obj for obj in definitions.samples("threescale").values()}
 
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
