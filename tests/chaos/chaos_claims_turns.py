@@ -13,11 +13,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaos_claims_lab import POOL, ClaimsLab
-from chaos_proxy import Request
+from chaos_installation import Armed
+from chaos_proxy import Break, Request
 from chaos_striking import Area, counted, write_name, writes
 
 # Perdure's word to people, not what it does: nothing follows from an Event.
 UNTOLD = "POST events"
+
+
+def create_in_a_death(lab: ClaimsLab) -> None:
+    """A claim is created, and the worker dies when its handle is stored and the answer is not."""
+    made = lab.intercept(nth("POST resourcehandles 1"), Break.AFTER)
+    BY_NAME["create"].act(lab, "")
+    lab.await_struck([Armed("create", made.struck.is_set)])
+    lab.worker.kill()
+    lab.lift()
+    lab.worker.start()
+    lab.settle()
 
 
 @dataclass(frozen=True)

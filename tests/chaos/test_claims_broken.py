@@ -6,9 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 from chaos_claims_lab import ClaimsLab
-from chaos_claims_turns import BY_NAME, TURNS, Turn, nth, numbered
-from chaos_installation import Armed
-from chaos_proxy import Break
+from chaos_claims_turns import TURNS, Turn, create_in_a_death, numbered
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -40,12 +38,6 @@ def test_a_handle_that_was_made_when_the_worker_died_is_found_again(claims_lab: 
     lab = claims_lab
     lab.tidy()
     lab.oracle.forget()
-    made = lab.intercept(nth("POST resourcehandles 1"), Break.AFTER)
-    BY_NAME["create"].act(lab, "")
-    lab.await_struck([Armed("create", made.struck.is_set)])
-    lab.worker.kill()
-    lab.lift()
-    lab.worker.start()
-    lab.settle()
+    create_in_a_death(lab)
     lab.lift()
     lab.audit()

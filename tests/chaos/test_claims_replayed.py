@@ -6,9 +6,7 @@ import asyncio
 
 import pytest
 from chaos_claims_lab import ClaimsLab
-from chaos_claims_turns import BY_NAME, nth
-from chaos_installation import Armed
-from chaos_proxy import Break
+from chaos_claims_turns import BY_NAME, create_in_a_death
 from chaos_replay import replayed
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -26,13 +24,7 @@ def _live(lab: ClaimsLab) -> None:
         lab.settle()
         BY_NAME[turn].act(lab, name)
         lab.settle()
-    made = lab.intercept(nth("POST resourcehandles 1"), Break.AFTER)
-    BY_NAME["create"].act(lab, "")
-    lab.await_struck([Armed("create", made.struck.is_set)])
-    lab.worker.kill()
-    lab.lift()
-    lab.worker.start()
-    lab.settle()
+    create_in_a_death(lab)
 
 
 def test_what_claims_did_on_the_real_deployment_is_replayed(claims_lab: ClaimsLab) -> None:

@@ -30,6 +30,22 @@ INFRASTRUCTURE: Json = {
     "authSecretRef": {"name": "cloud", "namespace": "lbs"},
 }
 
+# What the API server and yawol add to a load balancer with two more networks.
+ADDED_BY_YAWOL: Json = {
+    "debugSettings": {"enabled": False},
+    "infrastructure": {
+        "additionalNetworks": [{"networkID": "net-b"}, {"networkID": "net-a"}],
+        "availabilityZone": "",
+        "projectID": None,
+    },
+    "options": {
+        "internalLB": False,
+        "tcpIdleTimeout": "5m0s",
+        "logForward": {"enabled": False, "lokiUrl": "", "labels": {}},
+        "serverGroupPolicy": "",
+    },
+}
+
 INSTALLATION = Installation(
     control_namespace="lbs",
     secret_name="cloud",
@@ -108,12 +124,7 @@ def machine_set(name: str = "web--shop-aaaa", **changes: Any) -> LoadBalancerSet
             "template": {
                 "labels": labels,
                 "spec": {
-                    "infrastructure": {
-                        "defaultNetwork": {"floatingNetID": "ext-net", "networkID": "net"},
-                        "flavor": {"flavorID": "small"},
-                        "image": {"imageID": "alpine"},
-                        "authSecretRef": {"name": "cloud", "namespace": "lbs"},
-                    },
+                    "infrastructure": INFRASTRUCTURE,
                     "portID": "port-1",
                     "loadBalancerRef": {"name": "web--shop", "namespace": "lbs"},
                 },

@@ -50,6 +50,15 @@ NO_ACCOUNT = NoAccount(why="no provider account found", waits_for="Secret/shop/t
 HITS = {"friendlyName": "Hits", "unit": "hit", "description": "Number of API hits"}
 APICAST = {"name": "apicast", "version": "builtin", "enabled": True, "configuration": {}}
 
+# A DeveloperUser of the account `acme`.
+ANN_SPEC = {
+    "username": "ann",
+    "email": "ann@example.com",
+    "role": "admin",
+    "passwordCredentialsRef": {"name": "ann-password"},
+    "developerAccountRef": {"name": "acme"},
+}
+
 
 def metadata(name: str, *finalizers: str, **more: Any) -> dict[str, Any]:
     return {

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import pytest
 from kube_fault_proxy import FaultProxy
+from lb_objects import ADDED_BY_YAWOL, INFRASTRUCTURE
 from product import StoppedAndStarted
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -563,7 +564,7 @@ async def tell(kube: KubeApi, balancer: JsonObject, reason: str, message: str) -
 
 def as_yawol_leaves_it(shop: Shop, service: JsonObject) -> JsonObject:
     """The LoadBalancer that yawol has made and kept for the Service."""
-    network = {"floatingNetID": "ext-net", "networkID": "net"}
+    reference = {"name": "cloud", "namespace": CONTROL}
     return {
         "metadata": {
             "name": shop.name,
@@ -575,22 +576,8 @@ def as_yawol_leaves_it(shop: Shop, service: JsonObject) -> JsonObject:
             "replicas": 2,
             "ports": sequence(service, "spec", "ports"),
             "endpoints": [{"name": "svc-a", "addresses": ["10.0.0.1"]}],
-            "debugSettings": {"enabled": False},
-            "infrastructure": {
-                "defaultNetwork": network,
-                "additionalNetworks": [{"networkID": "net-b"}, {"networkID": "net-a"}],
-                "flavor": {"flavorID": "small"},
-                "image": {"imageID": "alpine"},
-                "availabilityZone": "",
-                "authSecretRef": {"name": "cloud", "namespace": CONTROL},
-                "projectID": None,
-            },
-            "options": {
-                "internalLB": False,
-                "tcpIdleTimeout": "5m0s",
-                "logForward": {"enabled": False, "lokiUrl": "", "labels": {}},
-                "serverGroupPolicy": "",
-            },
+            **ADDED_BY_YAWOL,
+            "infrastructure": {**INFRASTRUCTURE, **ADDED_BY_YAWOL["infrastructure"], "authSecretRef": reference},
         },
     }
 

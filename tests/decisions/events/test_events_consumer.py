@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from running_consumer import running
 
 from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Outcome, Taken
@@ -92,16 +93,11 @@ async def consuming(
     missing: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncIterator[Consumer]:
     dispatcher = Dispatcher(index or index_of(MACHINES), {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
-    stop = asyncio.Event()
     consumer = Consumer(
         queue, dispatcher, most=most, visibility=visibility, drain=drain, patience=0.01, missing=missing
     )
-    running = asyncio.create_task(consumer.run(stop))
-    try:
+    async with running(consumer):
         yield consumer
-    finally:
-        stop.set()
-        await running
 
 
 def memory(visibility: timedelta = timedelta(seconds=60)) -> MemoryQueue:

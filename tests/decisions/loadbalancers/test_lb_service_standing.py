@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lb_objects import INSTALLATION, NOW, balancer, service
+from lb_objects import ADDED_BY_YAWOL, INSTALLATION, NOW, balancer, service
 from test_lb_services import DELETING, NODES, after, work
 
 from domain.decision import Outcome
@@ -166,24 +166,7 @@ def test_a_service_whose_first_annotation_is_bad_is_served_with_the_default() ->
 def test_what_yawol_leaves_is_taken_over_without_a_write() -> None:
     """W1, W2: other spellings, another order of networks, and what the API server adds are no difference."""
     asked = {"additionalNetworks": "net-a,net-b", "tcpIdleTimeout": "300s", "replicas": "2"}
-    left = balancer(
-        spec={
-            "replicas": 2,
-            "debugSettings": {"enabled": False},
-            "infrastructure": {
-                "additionalNetworks": [{"networkID": "net-b"}, {"networkID": "net-a"}],
-                "availabilityZone": "",
-                "projectID": None,
-            },
-            "options": {
-                "internalLB": False,
-                "tcpIdleTimeout": "5m0s",
-                "logForward": {"enabled": False, "lokiUrl": "", "labels": {}},
-                "serverGroupPolicy": "",
-            },
-        },
-        status={"readyReplicas": 2},
-    )
+    left = balancer(spec={**ADDED_BY_YAWOL, "replicas": 2}, status={"readyReplicas": 2})
     assert work(service(asked), left) == ServiceWork()
     assert standing(service(asked), left) == ShownStatus()
 

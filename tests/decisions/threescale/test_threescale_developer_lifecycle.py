@@ -6,7 +6,20 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from threescale_objects import NO_ACCOUNT, NOW, URL, Asked, after, decided, message, metadata, product, refusal, states
+from threescale_objects import (
+    ANN_SPEC,
+    NO_ACCOUNT,
+    NOW,
+    URL,
+    Asked,
+    after,
+    decided,
+    message,
+    metadata,
+    product,
+    refusal,
+    states,
+)
 
 from domain.refusal import ErrorType
 from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT, DEVELOPER_USER
@@ -45,14 +58,7 @@ def user(meta: dict[str, Any] | None = None, status: dict[str, Any] | None = Non
     return DeveloperUser.model_validate(
         {
             "metadata": metadata("ann", DEVELOPER_USER.finalizer, **{**OWNER, **(meta or {})}),
-            "spec": {
-                "username": "ann",
-                "email": "ann@example.com",
-                "role": "admin",
-                "passwordCredentialsRef": {"name": "ann-password"},
-                "developerAccountRef": {"name": "acme"},
-                **spec,
-            },
+            "spec": {**ANN_SPEC, **spec},
             "status": status or {},
         }
     )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from threescale_objects import (
     ACCOUNT,
+    ANN_SPEC,
     NOW,
     URL,
     Asked,
@@ -73,16 +74,9 @@ def account(host: str = URL, id_: int = 11, meta: dict[str, Any] | None = None) 
 
 
 def user(**meta: Any) -> DeveloperUser:
-    spec = {
-        "username": "ann",
-        "email": "ann@example.com",
-        "role": "admin",
-        "passwordCredentialsRef": {"name": "ann-password"},
-        "developerAccountRef": {"name": "acme"},
-    }
     made = metadata("ann", DEVELOPER_USER.finalizer, **{"annotations": {"userID": "4"}, **OWNER, **meta})
     status = {**HERE, "developerUserID": 4, "accoundID": 11}
-    return DeveloperUser.model_validate({"metadata": made, "spec": spec, "status": status})
+    return DeveloperUser.model_validate({"metadata": made, "spec": ANN_SPEC, "status": status})
 
 
 def application(**meta: Any) -> Application:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from threescale_objects import backend, decided, metadata, product
+from threescale_objects import ANN_SPEC, backend, decided, metadata, product
 
 from domain.resource import CustomResource
 from domain.threescale.provider_account import provider_account
@@ -38,19 +38,7 @@ SHOP = product(
     ],
 )
 ACME = DeveloperAccount.model_validate(whole("acme", {"orgName": "Acme"}, "developeraccount"))
-ANN = DeveloperUser.model_validate(
-    whole(
-        "ann",
-        {
-            "username": "ann",
-            "email": "ann@example.com",
-            "role": "admin",
-            "passwordCredentialsRef": {"name": "password"},
-            "developerAccountRef": {"name": "acme"},
-        },
-        "developeruser",
-    )
-)
+ANN = DeveloperUser.model_validate(whole("ann", ANN_SPEC, "developeruser"))
 APP = Application.model_validate(
     whole(
         "app",
@@ -83,7 +71,7 @@ GO = ProxyConfigPromote.model_validate(whole("go", {"productCRName": "shop"}, "p
         (backend(), [DEFAULT, SEED]),
         (backend(providerAccountRef={"name": "own"}), ["Secret/shop/own"]),
         (ACME, [DEFAULT, SEED, "DeveloperUser/shop/* of acme"]),
-        (ANN, [DEFAULT, SEED, "DeveloperAccount/shop/acme", "Secret/shop/password"]),
+        (ANN, [DEFAULT, SEED, "DeveloperAccount/shop/acme", "Secret/shop/ann-password"]),
         (APP, ["DeveloperAccount/shop/acme", "Product/shop/shop", "Secret/shop/keys"]),
         (AUTH, [DEFAULT, SEED, "Application/shop/app", "Secret/shop/keys"]),
         (DOC, [DEFAULT, SEED, "Product/shop/shop", "Secret/shop/body"]),

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from emulator_process import Cloud
+from running_consumer import running
 from waiting import eventually
 
 from activities.aws.instances_session import Places
@@ -92,13 +93,8 @@ class Ground:
             return None
 
         dispatcher = Dispatcher(index, {self.place.where}, hand_over, wake)
-        consumer, stop = Consumer(self.queue, dispatcher, patience=0.1), asyncio.Event()
-        running = asyncio.create_task(consumer.run(stop))
-        try:
+        async with running(Consumer(self.queue, dispatcher, patience=0.1)) as consumer:
             yield consumer
-        finally:
-            stop.set()
-            await running
 
 
 @pytest.fixture

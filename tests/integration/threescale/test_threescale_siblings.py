@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from threescale_lab import Shop, true_conditions
+from threescale_objects import ANN_SPEC
 from threescale_passes_lab import Passes
 from threescale_process import Client
 from threescale_scene import everything
@@ -75,19 +76,9 @@ async def test_of_one_manifest_in_two_namespaces_of_a_tenant_one_has_the_thing(
 async def test_an_account_is_one_objects_until_that_goes(bare_shop: Shop, passes: Passes, tenant: Client) -> None:
     other = await Shop(bare_shop.kube, tenant).open()
     for shop in (bare_shop, other):
-        await shop.secret("password", password="secret123")
+        await shop.secret("ann-password", password="secret123")
         await shop.create(DEVELOPER_ACCOUNT, "acme", {"orgName": "Acme"})
-        await shop.create(
-            DEVELOPER_USER,
-            "ann",
-            {
-                "username": "ann",
-                "email": "ann@example.com",
-                "role": "admin",
-                "passwordCredentialsRef": {"name": "password"},
-                "developerAccountRef": {"name": "acme"},
-            },
-        )
+        await shop.create(DEVELOPER_USER, "ann", ANN_SPEC)
     await passes.settled(bare_shop)
     for _ in range(3):
         await passes.round(other)
