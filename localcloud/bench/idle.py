@@ -21,7 +21,7 @@ from localcloud.bench.laboratory import memory_of_mib, writes
 from localcloud.services import EVENTS, WATCH, WORKER
 
 _COUNTS = {"claims": 50, "accounts": 4, "instances": 20, "products": 20}
-# Observations follow the last change by half a minute. The Lease of a watcher that stands still ends after a minute, and
+# Observations follow the last change by half a minute. The Lease of a watcher that stands still lasts a minute, and
 # `perdure run` begins to watch only then.
 _REST_SECONDS = 150.0
 PROCESSES, RUN = "processes", "run"
