@@ -476,7 +476,6 @@ class Notify(_InstanceAction):
 
     @property
     def id(self) -> str:
-        """The notification: one for each channel and cause."""
         return f"{self.channel}/{self.cause}"
 
     @property

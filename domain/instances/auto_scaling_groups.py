@@ -128,7 +128,6 @@ class GroupStory(Model):
 
 
 def group_story(instances: Mapping[str, str], record: GroupRecord) -> GroupStory:
-    """The story of a group, from its instances' lifecycle states by id."""
     words = {each: word_of(state) or state.lower() for each, state in sorted(instances.items())}
     others = {each: str(word) for each, word in words.items() if word is not GroupState.IN_SERVICE}
     failed = {activity: result for activity, result in record.results.items() if result.failed}
@@ -140,7 +139,6 @@ def group_story(instances: Mapping[str, str], record: GroupRecord) -> GroupStory
 
 
 def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory) -> JsonPatch:
-    """The merge patch that makes the pool's label and annotation true; empty if they are."""
     wanted = state.value if state else None
     label = {} if pool.metadata.labels.get(GROUP_STATE_LABEL) == wanted else {GROUP_STATE_LABEL: wanted}
     if not label and _told(pool).kept == story.kept:

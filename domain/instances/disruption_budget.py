@@ -45,7 +45,6 @@ class Limit(Model):
 
     @property
     def reached(self) -> str:
-        """That there is no room, for people."""
         said_by = f"maxUnavailable ({self.most}) of InterruptionPolicy {self.policy}"
         return f"{said_by if self.policy else f'PERDURE_INSTANCES_DISRUPTIONS ({self.most})'} is reached"
 
@@ -156,7 +155,6 @@ def _well(machine: Machine | Node) -> bool:
 
 
 def _unwell(machine: Machine | Node) -> str:
-    """What keeps a machine from being well."""
     kind, name = machine.kind_of.name, machine.metadata.name
     if machine.metadata.deleting:
         return f"{kind} {name} is being deleted"

@@ -46,7 +46,6 @@ class Header:
         return max(self._message.taken_at, self._message.received_at) + CLOCKS_DIFFER
 
     def event(self, kind: EventKind, **facts: object) -> InstanceEvent:
-        """The canonical event of this envelope."""
         common: dict[str, object] = {
             "event_id": self.event_id,
             "kind": kind,
@@ -99,7 +98,6 @@ def _instant(text: object) -> datetime | None:
 
 
 def known_text(fields: Fields, name: str) -> str:
-    """A text that has to be there."""
     value = fields.get(name)
     if not isinstance(value, str) or not value:
         raise InvalidError(f"{name} is missing")
@@ -107,7 +105,6 @@ def known_text(fields: Fields, name: str) -> str:
 
 
 def instance_id(fields: Fields, name: str) -> str:
-    """An instance's id."""
     value = fields.get(name)
     if not isinstance(value, str) or not usable_id(value):
         raise InvalidError(f"{name} is no instance's id")

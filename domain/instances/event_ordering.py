@@ -50,7 +50,6 @@ _DOUBTFUL = Placing(applies=False, ask=Ask.NOW)
 
 
 def place(last: LastState | None, event: InstanceEvent) -> Placing:
-    """Where a state event belongs among what is known."""
     state = event.state
     if state is None:
         return _PASSED_OVER

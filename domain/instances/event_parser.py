@@ -72,7 +72,6 @@ Parsed = Events | Ignored | Invalid
 
 
 def parse(message: Message) -> Parsed:
-    """What the message tells."""
     events: list[InstanceEvent] = []
     ignored: list[Ignored] = []
     invalid: list[str] = []

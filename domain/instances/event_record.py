@@ -155,7 +155,6 @@ class InstanceRecord(Model):
 
     @property
     def open_hooks(self) -> tuple[HeldHook, ...]:
-        """Lifecycle actions that still hold the instance, the oldest first."""
         waiting = (hook for hook in self.hooks.values() if hook.ended_at is None)
         return tuple(sorted(waiting, key=lambda hook: (hook.time, hook.key)))
 
@@ -355,12 +354,10 @@ def cordoned(
 
 
 def notified(record: InstanceRecord, notification: str) -> InstanceRecord:
-    """The record once a notification is sent, or given up."""
     return record.model_copy(update={"notified": _with_last(record.notified, notification, _REMEMBERED_KEYS)})
 
 
 def _with_last(names: tuple[str, ...], name: str, most: int) -> tuple[str, ...]:
-    """The names with this one last, as many as are remembered."""
     return (*(each for each in names if each != name), name)[-most:]
 
 

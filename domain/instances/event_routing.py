@@ -21,12 +21,10 @@ def instance_of(event: InstanceEvent) -> InstanceKey | None:
 
 
 def group_of(event: InstanceEvent) -> GroupKey | None:
-    """The group that is to look again."""
     return GroupKey(account=event.account, region=event.region, group=event.group) if event.group else None
 
 
 def ours(event: InstanceEvent, places: Collection[tuple[str, str]]) -> bool:
-    """True if the event is of one of the accounts and regions that are served."""
     return (event.account, event.region) in places
 
 

@@ -143,7 +143,6 @@ def all_states() -> list[str]:
 
 
 def queue_policy(queue_arn: str, rules: Sequence[Rule]) -> Document:
-    """A queue's policy: these rules may send, one statement each."""
     return {
         "Version": "2012-10-17",
         "Statement": [

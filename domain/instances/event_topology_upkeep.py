@@ -67,7 +67,6 @@ def key_of(place: Place, cluster: str = "") -> Key:
 
 
 def place_of_key(key: Key, places: Iterable[Place]) -> Place | None:
-    """The place of a lifecycle; None once the settings name it no more."""
     return next((place for place in places if key_of(place, key.cluster) == key), None)
 
 
@@ -117,7 +116,6 @@ def differing_attributes(queue: EventQueue, found: Mapping[str, str]) -> Attribu
 
 
 def rule_differs(rule: Rule, found: Mapping[str, object]) -> bool:
-    """True if the rule has another pattern or is off."""
     pattern = found.get("EventPattern")
     same = same_document(rule.pattern, pattern if isinstance(pattern, str) else None)
     return not same or found.get("State") != rule.state

@@ -67,7 +67,6 @@ class EventKind(StrEnum):
 
     @property
     def interrupts(self) -> bool:
-        """True for notices that an instance will be taken."""
         return self in (EventKind.SPOT, EventKind.REBALANCE, EventKind.CAPACITY_RESERVATION)
 
     @property
@@ -106,7 +105,6 @@ class HealthNotice(Model):
 
     @property
     def over(self) -> bool:
-        """True once AWS has withdrawn it, or it is dealt with."""
         return self.status == "closed" or self.entity_status == "RESOLVED"
 
     @property

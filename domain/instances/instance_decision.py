@@ -17,7 +17,6 @@ _SETTLED = (InstancePhase.LIVE, InstancePhase.STOPPED, InstancePhase.GONE)
 
 
 def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
-    """What should be done for the instance now."""
     work, name = work_for_instance(world, now), world.policy.name
     if work.close:
         return Decision(phase=work.phase.value, outcome=Outcome.GONE, why="nothing is left to observe")
@@ -40,7 +39,6 @@ def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
 
 
 def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> LookAtInstance:
-    """The look that takes up where the last one left off."""
     return LookAtInstance(
         key=world.key,
         at=now,

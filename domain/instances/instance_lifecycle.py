@@ -75,12 +75,10 @@ class InstanceWork(Model):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is to be done now."""
         return not (self.patch or self.steps)
 
 
 def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
-    """What to do now."""
     phase, closing = phase_of(world, now), _closing(world)
     over = closing is not None and closing <= now
     if not world.managed:
@@ -118,7 +116,6 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
 
 
 def _interruption(world: InstanceWorld) -> tuple[Notice, ...]:
-    """The report that the label says why AWS takes the instance."""
     labelled = world.labelled
     value = labelled.metadata.labels.get(INTERRUPTION_LABEL) if labelled else None
     if labelled is None or not value:
@@ -235,7 +232,6 @@ def _deadline(
 
 
 def _told(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime) -> str:
-    """What is waited for, in words."""
     if world.turn is not None and world.turn.waits(now) and any(cause.wanted for cause in found):
         return world.turn.why
     asked, waits = world.asked, earliest([awaits_replacement(world, cause, now) for cause in found])

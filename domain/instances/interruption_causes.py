@@ -147,7 +147,6 @@ def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -
 
 
 def end_of(planned: Planned) -> datetime | None:
-    """When a scheduled event is over, as far as is known."""
     notice = planned.notice
     return notice.end or (notice.start + _LONGEST_WINDOW if notice.start else None)
 

@@ -208,12 +208,10 @@ class ReactionPolicy(Model):
 
     @property
     def for_hook(self) -> Reaction:
-        """The reaction to a terminating hook, whose completion ends the instance."""
         hook = self.terminating_hook
         return Reaction.DRAIN if hook is Reaction.TERMINATE_INSTANCE else hook
 
     def for_spot(self, action: str) -> Reaction:
-        """The reaction to a notice of Spot."""
         return Reaction.LABEL if action == "hibernate" else self.spot
 
     def for_effect(self, effect: Effect | None) -> Reaction:
@@ -227,7 +225,6 @@ class ReactionPolicy(Model):
 
 
 def _named(effect: Effect) -> str:
-    """What policies call a scheduled event."""
     if effect.ends:
         return "ending"
     return "reboot" if effect is Effect.REBOOT else "maintenance"

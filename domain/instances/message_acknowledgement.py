@@ -92,7 +92,6 @@ def _counted(handled: Handled) -> str:
 
 
 def _summary(handled: Sequence[Handled]) -> str:
-    """The most telling of what came of the events."""
     found = {_counted(each) for each in handled}
     order = ("unmatched", "applied", "foreign", "stale", "duplicate")
     return next((each for each in order if each in found), "nothing")

@@ -55,19 +55,16 @@ class Message(Model):
 
     @property
     def taken_at(self) -> datetime:
-        """The transport's own time of it."""
         return self.sent_at or self.received_at
 
     @property
     def fallback_id(self) -> str:
-        """What stands for an event's id that is missing."""
         return self.message_id or hashlib.sha256(self.body.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def message_of(
     received: Mapping[str, object], account: str, region: str, now: datetime, others: frozenset[str] = frozenset()
 ) -> Message:
-    """A message of the answer to ReceiveMessage."""
     system = _mapping(received.get("Attributes"))
     attributes = {
         name: _mapping(each).get("StringValue") for name, each in _mapping(received.get("MessageAttributes")).items()
@@ -133,7 +130,6 @@ def decoded(text: str) -> object:
 
 
 def unwrap(message: Message) -> tuple[Unwrapped, ...]:
-    """Every object that the message holds, in order."""
     if len(message.body) > LARGEST_BODY or len(message.body.encode("utf-8", "surrogatepass")) > LARGEST_BODY:
         return (Fault(reason="too large"),)
     try:
@@ -157,7 +153,6 @@ def _parts(value: object, place: str, topic: str, depth: int) -> tuple[Unwrapped
 
 
 def _batch(value: object) -> list[object] | None:
-    """The members of a batch, None if the value is none."""
     if isinstance(value, dict) and isinstance(value.get("Records"), list):
         return [each.get("body", each) if isinstance(each, dict) else each for each in value["Records"]]
     return value if isinstance(value, list) else None

@@ -117,7 +117,6 @@ class Arn(Model):
 
 
 def parse_arn(text: str) -> Arn | None:
-    """The pieces of an ARN of any partition; None if it is none."""
     pieces = text.split(":", 5)
     if len(pieces) < 6 or pieces[0] != "arn":
         return None

@@ -182,21 +182,18 @@ class _Values:
         self.read: set[str] = set()
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """True or false, also as text."""
         value = self._value(name, default)
         if isinstance(value, bool) or value in ("true", "false"):
             return value in (True, "true")
         raise ValueError(f"{name}: {value!r} is neither true nor false")
 
     def seconds(self, name: str, default: int) -> int:
-        """A whole number, also as text."""
         value = self._value(name, default)
         if not isinstance(value, bool) and re.fullmatch(r"-?[0-9]{1,9}", str(value), re.ASCII):
             return int(str(value))
         raise ValueError(f"{name}: {value!r} is no whole number of seconds")
 
     def text(self, name: str, default: str) -> str:
-        """A text."""
         value = self._value(name, default)
         if isinstance(value, str):
             return value
@@ -221,7 +218,6 @@ class _Values:
         return self.text("managedTag", older) if queued and all(checks) else ""
 
     def is_on(self, name: str) -> bool:
-        """Whether a value that has no counterpart asks for something."""
         return self.given[name] not in (False, "false")
 
     def _value(self, name: str, default: object) -> object:

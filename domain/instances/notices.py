@@ -13,7 +13,6 @@ Reportable = AWSMachine | AWSMachinePool | InterruptionPolicy | Machine | Machin
 
 
 def about(found: Reportable) -> Key:
-    """The object of an Event."""
     if isinstance(found, Node):
         return about_node(found.metadata.name)
     meta = found.metadata

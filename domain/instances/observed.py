@@ -120,7 +120,6 @@ class InstanceWorld(World):
 
     @property
     def record(self) -> InstanceRecord:
-        """What is known of the instance."""
         if self.known.record is None:
             raise ValueError(f"{self.key.path} has no record yet")
         return self.known.record
@@ -153,7 +152,6 @@ class InstanceWorld(World):
 
     @property
     def asked(self) -> Replacement | None:
-        """The replacement that was asked for before its Machine is deleted."""
         return self.replacement or self.known.asked
 
     @property
@@ -180,7 +178,6 @@ class InstanceWorld(World):
 
     @property
     def node_ready(self) -> bool:
-        """Whether its Node has joined and is ready."""
         if self.own_node is not None:
             return self.own_node.node_ready
         return self.owner.node_ready if self.owner else bool(self.known.node and self.known.node.ready)
@@ -273,7 +270,6 @@ class InstanceWorld(World):
         return self.learn(record=record, facts=facts, tags=tags, timings={**self.known.timings, **timings})
 
     def heard(self, events: Sequence[InstanceEvent]) -> tuple[Self, dict[str, Outcome]]:
-        """This world with events, and what came of each."""
         record, outcomes = self.record, dict[str, Outcome]()
         for event in events:
             record, outcome = hear(record, event)

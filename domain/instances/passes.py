@@ -24,11 +24,9 @@ class GroupWorld(PassedWorld):
     known: GroupRecord = GroupRecord()
 
     def recall(self, before: Self) -> Self:
-        """What events have told stays, also what they did meanwhile."""
         return super().recall(before).model_copy(update={"known": before.known})
 
     def told(self, record: GroupRecord) -> Self:
-        """With what events tell."""
         return self.model_copy(update={"known": merged(self.known, record)})
 
 

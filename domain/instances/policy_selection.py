@@ -41,7 +41,6 @@ def selected(
     tags: Mapping[str, str | None] | None,
     node: Node | None = None,
 ) -> Selected:
-    """What the instance of some objects is selected by."""
     objects = [each for each in (pool, machine, owner, node) if each is not None]
     labels = {name: value for each in objects for name, value in each.metadata.labels.items()}
     pools = {labels[name] for name in (DEPLOYMENT_LABEL, SET_LABEL, POOL_LABEL) if name in labels}

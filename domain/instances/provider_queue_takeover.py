@@ -77,7 +77,6 @@ def cluster_topology(account: str, region: str, cluster: str) -> ClusterTopology
 
 
 def state_pattern() -> Document:
-    """The rule's pattern, for all instances."""
     return {"source": [EC2_SOURCE], "detail-type": [STATE_CHANGE], "detail": {"state": all_states()}}
 
 

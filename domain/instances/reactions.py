@@ -41,7 +41,6 @@ _OPEN_VERDICTS = (Verdict.UNASKED, Verdict.NOT_YET)
 
 
 def hooks_of(world: InstanceWorld, now: datetime) -> tuple[HookWork, ...]:
-    """What each lifecycle action that we serve needs."""
     record, emptied = world.record, _emptied(world)
     return tuple(
         work_for_hook(held, world, emptied=emptied, now=now)
@@ -179,7 +178,6 @@ def _strongest(world: InstanceWorld, wanted: Sequence[Cause], now: datetime) -> 
 
 
 def _cause_of(hook: HookWork, world: InstanceWorld) -> Cause:
-    """A lifecycle action as a reason to act."""
     held = hook.held
     return Cause(
         name=held.key,
@@ -259,7 +257,6 @@ def _down(world: InstanceWorld) -> bool:
 
 
 def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:
-    """The notifications of the cause that have not been sent yet."""
     policy, owner = world.policy, world.owner
     about = {
         "key": world.key,

@@ -65,7 +65,6 @@ def effect_of(code: str) -> Effect | None:
 
 
 def schedules(code: str) -> bool:
-    """True for event types with a date."""
     return code.endswith(("_SCHEDULED", "_EXPEDITED"))
 
 

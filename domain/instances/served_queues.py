@@ -58,7 +58,6 @@ class Place(Model):
 
     @property
     def entry(self) -> str:
-        """As it is written in the settings."""
         return f"{self}@{self.role}" if self.role else str(self)
 
     def __str__(self) -> str:

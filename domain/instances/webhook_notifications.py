@@ -35,7 +35,6 @@ _CAUSES = {
 
 
 def sentence(fields: Mapping[str, str]) -> str:
-    """What a person reads in a chat."""
     node = f", Node {fields['node']}" if fields["node"] else ""
     cluster = f" of cluster {fields['namespace']}/{fields['cluster']}" if fields["cluster"] else ""
     deadline = f", until {fields['deadline']}" if fields["deadline"] else ""
@@ -44,12 +43,10 @@ def sentence(fields: Mapping[str, str]) -> str:
 
 
 def json_body(fields: Mapping[str, str]) -> str:
-    """Every field by its name."""
     return json.dumps({name: fields[name] for name in FIELDS})
 
 
 def slack_body(fields: Mapping[str, str]) -> str:
-    """The message of an incoming webhook of Slack."""
     return json.dumps({"text": fields["text"]})
 
 

@@ -29,7 +29,6 @@ class AWSMachine(HeldObject):
 
     @property
     def instance_id(self) -> str:
-        """The instance, empty until there is one."""
         return self.spec.instance_id or instance_of_provider_id(self.spec.provider_id)
 
     @property

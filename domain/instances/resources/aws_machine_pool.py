@@ -34,6 +34,5 @@ class AWSMachinePool(HeldObject):
 
     @property
     def instance_ids(self) -> tuple[str, ...]:
-        """The instances that the provider saw in the group last."""
         found = (instance_of_provider_id(each) for each in self.spec.provider_id_list)
         return tuple(each for each in found if each)

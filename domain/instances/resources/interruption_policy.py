@@ -69,7 +69,6 @@ class Reactions(KubeModel):
     )
 
     def deletes(self, cause: str) -> bool:
-        """Whether the Machine is deleted because of a cause, by its name."""
         return getattr(self, cause) is Reaction.DELETE_MACHINE
 
 

@@ -48,7 +48,6 @@ class HeldObject(CustomResource):
 
     @property
     def cluster(self) -> str:
-        """The name of the Cluster it belongs to."""
         return self.metadata.labels.get(CLUSTER_LABEL, "")
 
     @property
@@ -70,8 +69,6 @@ class MachineStatus(HeldStatus):
 
 
 class Machine(HeldObject):
-    """One machine of a cluster."""
-
     kind_of: ClassVar[Kind] = MACHINE
 
     spec: MachineSpec = MachineSpec()
@@ -84,7 +81,6 @@ class Machine(HeldObject):
 
     @property
     def control_plane(self) -> bool:
-        """True for machines that run the cluster's own API servers."""
         return CONTROL_PLANE_LABEL in self.metadata.labels
 
     @property

@@ -61,7 +61,6 @@ class Node(CustomResource):
 
     @property
     def control_plane(self) -> bool:
-        """True for Nodes that run the cluster's own API servers."""
         return NODE_CONTROL_PLANE_LABEL in self.metadata.labels
 
     @property
