@@ -58,6 +58,7 @@ def why_paused(pauses: Pauses, area: str) -> str:
 
 
 def areas_changed(before: Pauses, after: Pauses, areas: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The areas that became paused between the two states, and those that were resumed."""
     was = {area for area in areas if why_paused(before, area)}
     are = {area for area in areas if why_paused(after, area)}
     return tuple(sorted(are - was)), tuple(sorted(was - are))

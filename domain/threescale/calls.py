@@ -21,6 +21,8 @@ from domain.threescale.remote_state import UnexpectedAnswerError
 
 
 class Resource(StrEnum):
+    """A type of 3scale's API. The value is its JSON wrapper."""
+
     SERVICE = "service"
     BACKEND = "backend_api"
     METRIC = "metric"

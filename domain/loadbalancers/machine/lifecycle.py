@@ -160,6 +160,7 @@ def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None
 
 
 def _mended(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None) -> JsonPatch:
+    """Removes the sweep's drift annotation after the repair."""
     seen = world.cloud is not None and world.seen == world.look and blocker is None
     if not (plan.settled and seen and DRIFT_ANNOTATION in world.machine.metadata.annotations):
         return {}

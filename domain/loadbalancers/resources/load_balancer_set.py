@@ -90,4 +90,5 @@ class LoadBalancerSet(CustomResource):
 
     @property
     def revision(self) -> str:
+        """The revision as text; empty if it has none."""
         return self.metadata.annotations.get(REVISION_ANNOTATION, "")
