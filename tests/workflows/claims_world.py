@@ -23,6 +23,7 @@ from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
+from waiting import eventually
 
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, PassHandle, PassPool, PoolWorld, Serve
 from domain.decision import Action, Decision, Outcome, Queue
@@ -109,10 +110,7 @@ class Area:
 
     async def until(self, true: Callable[[], object], what: str = "it") -> None:
         """Wait, in real time."""
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        while not true():
-            assert asyncio.get_running_loop().time() < deadline, f"{what} did not come about: {self.calls}"
-            await asyncio.sleep(0.02)
+        await eventually(true, lambda: f"{what} did not come about: {self.calls}")
 
     async def looks(self, action: type[Action], number: int) -> list[Any]:
         """Wait until there were so many; all of them."""

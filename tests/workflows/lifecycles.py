@@ -22,6 +22,7 @@ from temporalio.client import WorkflowHandle, WorkflowHistory
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
+from waiting import eventually
 from world import World
 
 from domain.accounts.observed import Permit, Verdict
@@ -101,12 +102,11 @@ class Lifecycle:
 
     async def until(self, true: Callable[[], bool], what: str = "") -> None:
         """Wait (in real time) for what the world comes to."""
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        while not true():
-            if asyncio.get_running_loop().time() > deadline:
-                why = await self.why()
-                raise AssertionError(f"{what or 'it'} did not come about; {self.world.state}: {why}")
-            await asyncio.sleep(0.02)
+
+        async def state() -> str:
+            return f"{what or 'it'} came about; {self.world.state}: {await self.why()}"
+
+        await eventually(true, state)
 
     async def until_state(self, state: str) -> None:
         await self.until(lambda: self.world.state == state, f"state {state!r}")

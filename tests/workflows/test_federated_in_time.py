@@ -16,6 +16,7 @@ from lifecycles import PATIENCE
 from temporalio import activity
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
+from waiting import eventually
 
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
@@ -101,10 +102,7 @@ class Pair:
             await wake(self.env.client, self.keys[kind])
 
     async def until(self, true: Callable[[], bool]) -> None:
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        while not true():
-            assert asyncio.get_running_loop().time() < deadline, f"{self.role}, {self.access}, {self.made}"
-            await asyncio.sleep(0.02)
+        await eventually(true, lambda: f"{self.role}, {self.access}, {self.made}")
 
     async def ready(self) -> None:
         """Both at rest."""

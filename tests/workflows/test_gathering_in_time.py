@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
@@ -13,6 +13,7 @@ from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
+from waiting import eventually
 
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.passes import (
@@ -42,13 +43,6 @@ PATIENCE = 20.0
 GATHER = timedelta(milliseconds=700)
 
 
-async def until(true: Callable[[], bool]) -> None:
-    deadline = asyncio.get_running_loop().time() + PATIENCE
-    while not true():
-        assert asyncio.get_running_loop().time() < deadline
-        await asyncio.sleep(0.02)
-
-
 @pytest.mark.parametrize(("gather", "passes"), [(GATHER, 2), (timedelta(0), 6)])
 async def test_wakes_of_a_moment_are_served_by_one_pass_where_the_last_said_so(
     env: WorkflowEnvironment, gather: timedelta, passes: int
@@ -67,12 +61,12 @@ async def test_wakes_of_a_moment_are_served_by_one_pass_where_the_last_said_so(
         Worker(env.client, task_queue=Queue.KUBE.value, activities=[one], interceptors=[Boundary()]),
     ):
         await wake(env.client, key)
-        await until(lambda: made == 1)
+        await eventually(lambda: made == 1)
         for number in range(5):
             await wake(env.client, key)
             if not gather:
-                await until(lambda n=number: made == n + 2)  # type: ignore[misc]
-        await until(lambda: made == passes)
+                await eventually(lambda n=number: made == n + 2)  # type: ignore[misc]
+        await eventually(lambda: made == passes)
         handle = env.client.get_workflow_handle(key.workflow_id)
         await env.sleep(60)
         assert made == passes
@@ -177,7 +171,7 @@ async def test_an_ou_that_is_gone_is_asked_for_anew_by_the_first_who_says_so(
 async def test_questions_that_come_while_one_is_asked_are_asked_next(env: WorkflowEnvironment, cloud: Cloud) -> None:
     cloud.free.clear()
     first = asyncio.create_task(ask(env, "a"))
-    await until(lambda: cloud.asked == [("a",)])
+    await eventually(lambda: cloud.asked == [("a",)])
     others = [asyncio.create_task(ask(env, *names)) for names in (("a", "b"), ("c",))]
     await accepted(env, 3)
     cloud.free.set()
@@ -207,13 +201,13 @@ async def test_a_denied_question_fails_and_the_next_is_asked_anew(env: WorkflowE
 async def test_a_refused_observation_stays_requested_for_the_next_attempt(
     env: WorkflowEnvironment, cloud: Cloud
 ) -> None:
-    await until(lambda: cloud.looks == [True])
+    await eventually(lambda: cloud.looks == [True])
     cloud.blind = True
     await wake(env.client, ORGANIZATION)
-    await until(lambda: len(cloud.looks) == 2)
+    await eventually(lambda: len(cloud.looks) == 2)
     cloud.blind = False
     await env.sleep(600)
-    await until(lambda: len(cloud.looks) == 3)
+    await eventually(lambda: len(cloud.looks) == 3)
     assert cloud.looks == [True, True, True]
 
 
@@ -223,9 +217,9 @@ async def test_pools_are_told_of_a_room_when_they_can_hear_of_it_and_once(
     rooms = [Room(active=active, limit=10, free=10 - active, budget=5) for active in (9, 4)]
     for number, cloud.room in enumerate(rooms, 1):
         await wake(env.client, ORGANIZATION)
-        await until(lambda n=number: len(cloud.heard) == n)  # type: ignore[misc]
+        await eventually(lambda n=number: len(cloud.heard) == n)  # type: ignore[misc]
     looks = len(cloud.looks)
     await wake(env.client, ORGANIZATION)
-    await until(lambda: len(cloud.looks) > looks)
+    await eventually(lambda: len(cloud.looks) > looks)
     await env.sleep(60)
     assert cloud.heard == rooms

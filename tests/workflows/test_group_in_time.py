@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from lifecycles import PATIENCE
 from temporalio import activity
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
+from waiting import eventually
 
 from domain.decision import Decision, Outcome, Queue
 from domain.instances.auto_scaling_groups import GroupRecord, LastResult
@@ -45,9 +45,7 @@ class Looks:
 
     async def until(self, told: dict[str, int]) -> None:
         """Until a look was told so much."""
-        async with asyncio.timeout(PATIENCE):
-            while told not in self.told:  # noqa: ASYNC110 - the test server tells nobody
-                await asyncio.sleep(0.02)
+        await eventually(lambda: told in self.told, lambda: f"{told}, not {self.told}")
 
 
 async def test_what_events_tell_of_launches_is_looked_at_and_remembered(env: WorkflowEnvironment) -> None:

@@ -24,6 +24,7 @@ from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
+from waiting import eventually
 
 from domain.decision import Queue
 from domain.instances.actions import (
@@ -254,10 +255,7 @@ class OneInstance:
         return await hand_over(self.env.client, "")(self.key, events, receives)
 
     async def until(self, true: Callable[[], bool], what: str) -> None:
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        while not true():
-            assert asyncio.get_running_loop().time() < deadline, f"{what}: {self.done} {self.machine}"
-            await asyncio.sleep(0.02)
+        await eventually(true, lambda: f"{what}: {self.done} {self.machine}")
 
     async def why(self) -> Why:
         answer: Why = await self.handle.query("why", result_type=Why)
@@ -265,20 +263,20 @@ class OneInstance:
 
     async def until_why(self, true: Callable[[Why], bool]) -> None:
         """Wait until the workflow says so: it learns of an action's result after the action is recorded here."""
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        while not true(found := await self.why()):
-            assert asyncio.get_running_loop().time() < deadline, found
-            await asyncio.sleep(0.02)
+
+        async def said() -> bool:
+            return true(await self.why())
+
+        await eventually(said, self.why)
 
     async def until_unwanted(self) -> None:
         """Wait until the workflow has asked an action that runs to stop."""
-        asked, deadline = (
-            EventType.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED,
-            asyncio.get_running_loop().time() + PATIENCE,
-        )
-        while not any(each.event_type == asked for each in (await self.handle.fetch_history()).events):
-            assert asyncio.get_running_loop().time() < deadline, await self.why()
-            await asyncio.sleep(0.02)
+
+        async def is_asked() -> bool:
+            asked = EventType.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED
+            return any(each.event_type == asked for each in (await self.handle.fetch_history()).events)
+
+        await eventually(is_asked, self.why)
 
     async def run(self) -> WorkflowExecutionInfo:
         """As the server describes it (this server gives attributes that were unset in a way the SDK cannot read)."""

@@ -20,6 +20,7 @@ from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
+from waiting import eventually
 
 from activities.loadbalancers.cloud_steps import to_its_end
 from domain.decision import Action, Queue
@@ -195,13 +196,6 @@ async def test_a_machine_that_reports_in_time_is_kept(played: Played) -> None:
 # --- one machine ---
 
 
-async def waited(holds: Callable[[], bool], what: str) -> None:
-    deadline = asyncio.get_running_loop().time() + PATIENCE
-    while not holds():
-        assert asyncio.get_running_loop().time() < deadline, what
-        await asyncio.sleep(0.02)
-
-
 def machine_of(played: Played) -> WorkflowHandle[Any, Any]:
     (key,) = played.woken
     return played.env.client.get_workflow_handle(key.workflow_id)
@@ -210,7 +204,7 @@ def machine_of(played: Played) -> WorkflowHandle[Any, Any]:
 async def test_the_timeline_of_a_machine_tells_its_birth(played: Played) -> None:
     await played.until(1, timedelta(minutes=5))
     (name,) = played.world.objects["lbm"]
-    await waited(lambda: bool(played.world.machine(name).status.creation_timestamp), "its server runs")
+    await eventually(lambda: bool(played.world.machine(name).status.creation_timestamp), "its server runs")
     told = []
     async for event in machine_of(played).fetch_history_events():
         summary = event.user_metadata.summary.data
@@ -238,7 +232,7 @@ async def test_what_openstack_does_not_answer_is_decided_upon_at_once(played: Pl
     played.trouble[CreatePort.activity] = type_("Neutron does not answer", delay=timedelta(seconds=20))
     await played.until(1, timedelta(minutes=5))
     (name,) = played.world.objects["lbm"]
-    await waited(lambda: "Neutron does not answer" in played.world.told, "nobody is told")
+    await eventually(lambda: "Neutron does not answer" in played.world.told, "nobody is told")
     why = await machine_of(played).query("why", result_type=Why)
     assert (why.phase, why.why) == ("Waiting", "Neutron does not answer")
     (hindrance,) = why.hindrances
@@ -246,22 +240,22 @@ async def test_what_openstack_does_not_answer_is_decided_upon_at_once(played: Pl
     assert hindrance.attempts <= 2, "it wants to be left alone for 20 s"
     played.trouble.clear()
     await played.env.sleep(timedelta(seconds=40))
-    await waited(lambda: bool(played.world.machine(name).status.server_id), "it is tried again")
+    await eventually(lambda: bool(played.world.machine(name).status.server_id), "it is tried again")
     assert OUTAGE_ANNOTATION not in played.world.machine(name).metadata.annotations
     assert len(played.world.project.servers) == 1
 
 
 async def test_a_machine_that_is_deleted_while_its_port_is_made_leaves_none(played: Played) -> None:
     played.held[CreatePort.activity] = asyncio.Event()
-    await waited(lambda: bool(played.births), "a machine is made")
+    await eventually(lambda: bool(played.births), "a machine is made")
     (name,) = played.world.objects["lbm"]
-    await waited(lambda: CreatePort.activity in played.begun, "the port is being made")
+    await eventually(lambda: CreatePort.activity in played.begun, "the port is being made")
     key = played.world.machine(name).key
     played.world.delete("lbm", name)
     await wake(played.env.client, key)
-    await waited(lambda: LookAtMachine.activity in played.begun[played.begun.index(CreatePort.activity) :], "")
+    await eventually(lambda: LookAtMachine.activity in played.begun[played.begun.index(CreatePort.activity) :], "")
     played.held[CreatePort.activity].set()
-    await waited(lambda: key not in [each.key for each in played.world.machines()], "it is gone")
+    await eventually(lambda: key not in [each.key for each in played.world.machines()], "it is gone")
     marks = [port.description for port in played.world.project.ports.values()]
     assert mark_of(key.uid) not in marks
 
@@ -269,7 +263,7 @@ async def test_a_machine_that_is_deleted_while_its_port_is_made_leaves_none(play
 async def test_a_plan_of_a_machine_looks_at_the_cloud_and_changes_nothing(played: Played) -> None:
     await played.until(1, timedelta(minutes=5))
     (name,) = played.world.objects["lbm"]
-    await waited(lambda: bool(played.world.machine(name).status.creation_timestamp), "its server runs")
+    await eventually(lambda: bool(played.world.machine(name).status.creation_timestamp), "its server runs")
     del played.world.project.ports[str(played.world.machine(name).status.default_port_id)]
     drift = {"metadata": {"annotations": {DRIFT_ANNOTATION: "2026-05-01T12:00:00Z"}}}
     played.world.write("lbm", name, drift)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
-from lifecycles import PATIENCE
 from temporalio import activity
 from temporalio.client import WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
+from waiting import eventually
 
 from domain.accounts.passes import PassPool, PoolWorld
 from domain.decision import Decision, Outcome, Queue
@@ -43,10 +43,7 @@ class Passes:
         return PoolWorld(key=look.key, decision=decision)
 
     async def until(self, number: int) -> None:
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        while len(self.made) < number:
-            assert asyncio.get_running_loop().time() < deadline, f"{len(self.made)} passes, not {number}"
-            await asyncio.sleep(0.02)
+        await eventually(lambda: len(self.made) >= number, lambda: f"{len(self.made)} passes, not {number}")
 
 
 async def begin(env: WorkflowEnvironment, passes: Passes) -> tuple[Worker, Worker]:

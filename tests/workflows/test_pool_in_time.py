@@ -11,6 +11,7 @@ import pytest
 from temporalio import activity
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
+from waiting import eventually
 
 from activities.kube import KubeActivities
 from domain.accounts.passes import PassPool, PoolMemory, PoolWorld
@@ -27,7 +28,6 @@ WORKFLOWS = workflows_of("accounts")
 
 POOL = Key(kind="AccountPool", namespace="aws-account-operator", name="pool", uid="uid-pool")
 DECIDED = Decision(phase="Waiting", outcome=Outcome.WAITING, why="a test")
-PATIENCE = 20.0
 
 
 def dead(name: str) -> Key:
@@ -54,10 +54,7 @@ class Passes:
         return PoolWorld(key=look.key, known=PoolMemory(bonds_seen=True), heard=look.memory.died, decision=DECIDED)
 
     async def until(self, true: Callable[[], bool]) -> None:
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        while not true():
-            assert asyncio.get_running_loop().time() < deadline, self.told
-            await asyncio.sleep(0.02)
+        await eventually(true, lambda: self.told)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
+from waiting import eventually
 
 from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
@@ -60,10 +61,7 @@ class Passes:
         return answer(look.key)
 
     async def until(self, number: int) -> None:
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        while self.made < number:
-            assert asyncio.get_running_loop().time() < deadline, f"{self.made} passes, not {number}"
-            await asyncio.sleep(0.02)
+        await eventually(lambda: self.made >= number, lambda: f"{self.made} passes, not {number}")
 
 
 @asynccontextmanager

@@ -5,7 +5,6 @@ The passes are the real ones, over objects in memory; nobody can be called, so t
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -17,6 +16,7 @@ from memory_kube import MemoryKube
 from temporalio import activity
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
+from waiting import eventually
 
 from activities.threescale.cache import ThreescaleCache
 from activities.threescale.document_sources import Sources
@@ -36,7 +36,6 @@ from engine.temporal import wake
 from workers.activity_interceptor import Boundary
 from workers.registry import workflows_of
 
-PATIENCE = 60.0
 WORKFLOWS = workflows_of("threescale")
 
 
@@ -58,9 +57,7 @@ class Looks:
         return await self.answer(look)
 
     async def until(self, number: int) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while len(self.moments) < number:  # noqa: ASYNC110 - the workflow has no event for us
-                await asyncio.sleep(0.01)
+        await eventually(lambda: len(self.moments) >= number, lambda: f"{number} looks, not {len(self.moments)}")
 
 
 class RealLooks(Looks):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from lifecycles import PATIENCE
 from temporalio import activity
 from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
+from waiting import eventually
 
 from domain.decision import Decision, Outcome, Queue
 from domain.instances.event_topology_upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopology, TopologyWorld, key_of
@@ -42,10 +41,7 @@ class Looks:
         return TopologyWorld(key=look.key, exists=outcome is not Outcome.GONE, decision=decision)
 
     async def until(self, number: int) -> None:
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        while len(self.made) < number:
-            assert asyncio.get_running_loop().time() < deadline, f"{len(self.made)} looks, not {number}"
-            await asyncio.sleep(0.02)
+        await eventually(lambda: len(self.made) >= number, lambda: f"{len(self.made)} looks, not {number}")
 
 
 async def test_a_place_is_looked_at_again_until_it_is_nobodys(env: WorkflowEnvironment) -> None:

@@ -1,4 +1,4 @@
-"""Waiting for what other processes do: looked at again and again, until it holds or it is too late.
+"""Waiting for what other processes or workflows do: looked at again and again, until it holds or it is too late.
 
 Nothing here says that anything is quick: a slow machine may take as long as it takes, and only what will never come
 makes a test fail. How long things take is for `perdure bench` to tell.
@@ -28,15 +28,17 @@ def until(holds: Callable[[], Any], what: str = "it comes true", seconds: float 
     return found
 
 
-async def eventually(holds: Callable[[], Any], what: str = "it comes true", seconds: float = PATIENT) -> Any:
-    """What `holds` says, or what it says when awaited, as soon as that is true."""
+async def eventually(
+    holds: Callable[[], Any], what: str | Callable[[], Any] = "it comes true", seconds: float = PATIENT
+) -> Any:
+    """What `holds` says, or what it says when awaited, as soon as that is true; `what` may say how far it came."""
     try:
         async with asyncio.timeout(seconds):
-            while not (found := await _said(holds)):  # noqa: ASYNC110 - other processes have no events for us
+            while not (found := await _said(holds)):  # noqa: ASYNC110 - what is waited for has no events for us
                 await asyncio.sleep(_BETWEEN_LOOKS)
             return found
     except TimeoutError:
-        pytest.fail(f"not within {seconds:g} s: {what}")
+        pytest.fail(f"not within {seconds:g} s: {what if isinstance(what, str) else await _said(what)}")
 
 
 async def _said(holds: Callable[[], Any]) -> Any:
