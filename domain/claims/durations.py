@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import ClassVar
 
 from pytimeparse.timeparse import timeparse
 
@@ -24,20 +25,22 @@ _ONE_UNIT = re.compile(r"[0-9]+[smhd]")
 _UNITS = (("d", timedelta(days=1)), ("h", timedelta(hours=1)), ("m", timedelta(minutes=1)), ("s", timedelta(seconds=1)))
 
 
-class UnreadableDuration(ValueError):  # noqa: N818 - says what the text is
+class _Unreadable(ValueError):  # noqa: N818 - says what the text is
+    kind: ClassVar[str]
+
     def __init__(self, what: str, text: str) -> None:
         shown = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
-        super().__init__(f"{what} is {shown!r}, which is not a duration such as 30m, 1h30m or 2 days")
+        super().__init__(f"{what} is {shown!r}, which is not a {self.kind}")
         self.what = what
         self.text = text
 
 
-class UnreadableMoment(ValueError):  # noqa: N818 - says what the text is
-    def __init__(self, what: str, text: str) -> None:
-        shown = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
-        super().__init__(f"{what} is {shown!r}, which is not a time such as 2025-01-31T12:00:00Z")
-        self.what = what
-        self.text = text
+class UnreadableDuration(_Unreadable):
+    kind = "duration such as 30m, 1h30m or 2 days"
+
+
+class UnreadableMoment(_Unreadable):
+    kind = "time such as 2025-01-31T12:00:00Z"
 
 
 def parse_duration(text: str, what: str = "duration") -> timedelta:

@@ -10,9 +10,6 @@ claimed again:  the same legal entity gets the same account, with a new key
 from __future__ import annotations
 
 import asyncio
-import base64
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import OPERATOR_NAMESPACE
@@ -21,25 +18,12 @@ from domain.built_in_kinds import SECRET
 from domain.resource import condition_of
 from engine.errors import Absent
 from engine.kube.json import JsonObject, text
+from localcloud.demo.aws_keys import CREDENTIALS, REGION, AwsKey, account_of, key_of, session_of
 from localcloud.demo.stage import Scenario, Stage, UnsettledError
 from localcloud.state import Cloud
 
-if TYPE_CHECKING:
-    import boto3
-
 POOL = "default"
 CLAIM = "cluster-one"  # and its namespace
-CREDENTIALS = "aws-credentials"
-REGION = "us-east-1"
-
-
-@dataclass(frozen=True)
-class AwsKey:
-    id: str
-    secret: str
-
-    def __repr__(self) -> str:
-        return f"AwsKey(...{self.id[-4:]})"
 
 
 async def play(stage: Stage) -> None:
@@ -88,8 +72,8 @@ async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
     await stage.until("the claim is Ready", lambda: _claim_state(stage) == ClaimState.READY)
     link = text(stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM), "spec", "accountLink")
     account = _account(stage, link)
-    key = await _key_of(stage)
-    user = await asyncio.to_thread(_who_is, stage, key)
+    key = await key_of(stage, CLAIM)
+    user = await asyncio.to_thread(account_of, stage, key)
     if user != account.spec.aws_account_id:
         raise UnsettledError(f"the key in Secret {CLAIM}/{CREDENTIALS} opens {user or 'nothing'}, not the account")
     stage.tell(f"{link} is claimed: Secret {CLAIM}/{CREDENTIALS} opens AWS account {account.spec.aws_account_id}")
@@ -112,7 +96,7 @@ async def _release(stage: Stage, account: Account, key: AwsKey) -> None:
         raise UnsettledError(f"{name} was released with {', '.join(left)} still in it")
     if await _has_secret(stage):
         raise UnsettledError(f"Secret {CLAIM}/{CREDENTIALS} outlived its claim")
-    if await asyncio.to_thread(_who_is, stage, key):
+    if await asyncio.to_thread(account_of, stage, key):
         raise UnsettledError(f"the released claim's key still opens {account.spec.aws_account_id}")
     stage.tell(f"{name} is clean and free for acme; the Secret is gone, its key no longer works")
 
@@ -184,14 +168,6 @@ def _ready_accounts(stage: Stage) -> int:
 # What the outside says.
 
 
-async def _key_of(stage: Stage) -> AwsKey:
-    secret = await stage.kube.get(SECRET, CLAIM, CREDENTIALS)
-    id_, value = (
-        base64.b64decode(text(secret, "data", name)).decode() for name in ("aws_access_key_id", "aws_secret_access_key")
-    )
-    return AwsKey(id_, value)
-
-
 async def _has_secret(stage: Stage) -> bool:
     try:
         await stage.kube.get(SECRET, CLAIM, CREDENTIALS)
@@ -200,18 +176,8 @@ async def _has_secret(stage: Stage) -> bool:
     return True
 
 
-def _who_is(stage: Stage, key: AwsKey) -> str:
-    """Returns an empty account if AWS does not know the key."""
-    from botocore.exceptions import ClientError
-
-    try:
-        return _session(key).client("sts", endpoint_url=stage.emulator.endpoint).get_caller_identity()["Account"]
-    except ClientError:
-        return ""
-
-
 def _leave_things_behind(stage: Stage, key: AwsKey) -> None:
-    session, endpoint = _session(key), stage.emulator.endpoint
+    session, endpoint = session_of(key), stage.emulator.endpoint
     ec2, s3 = session.client("ec2", endpoint_url=endpoint), session.client("s3", endpoint_url=endpoint)
     image = ec2.describe_images()["Images"][0]["ImageId"]
     instance = ec2.run_instances(ImageId=image, InstanceType="t3.micro", MinCount=1, MaxCount=1)["Instances"][0]
@@ -227,12 +193,6 @@ def _left_in(stage: Stage, account_id: str) -> list[str]:
     instances = [f"instance {each.id}" for each in world.instances if each.account == account_id]
     volumes = [f"volume {each.id}" for each in world.volumes if each.account == account_id]
     return instances + volumes + [f"bucket {each.id}" for each in world.buckets if each.account == account_id]
-
-
-def _session(key: AwsKey) -> boto3.Session:
-    import boto3
-
-    return boto3.Session(aws_access_key_id=key.id, aws_secret_access_key=key.secret, region_name=REGION)
 
 
 SCENARIO = Scenario(

@@ -8,8 +8,6 @@ deleted:   our role and user are gone, the customer's bucket and key remain
 from __future__ import annotations
 
 import asyncio
-import base64
-from typing import TYPE_CHECKING
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.constants import OPERATOR_NAMESPACE
@@ -17,21 +15,16 @@ from domain.accounts.resources import AccountClaim, ClaimState
 from domain.built_in_kinds import SECRET
 from domain.resource import condition_of
 from engine.errors import Absent, Conflict
-from engine.kube.json import text
 from localcloud.aws.contract import CustomerAccount
-from localcloud.demo.accounts import AwsKey, failure
+from localcloud.demo.accounts import failure
+from localcloud.demo.aws_keys import CREDENTIALS, AwsKey, account_of, key_of, session_of
 from localcloud.demo.stage import Scenario, Stage, UnsettledError
 from localcloud.state import Cloud
-
-if TYPE_CHECKING:
-    import boto3
 
 CLAIM = "cluster-of-customer"  # and its namespace
 CUSTOMER = "700000000001"  # as in the manifest
 INPUT = "customer-key"
-CREDENTIALS = "aws-credentials"
 BUCKET = "globex-before-perdure"
-REGION = "us-east-1"
 
 
 async def play(stage: Stage) -> None:
@@ -47,8 +40,8 @@ async def play(stage: Stage) -> None:
     await _bring_the_key(stage, customer)
     await stage.until("the claim is Ready", lambda: _state(stage) == ClaimState.READY)
     await stage.until("it has its support role", lambda: bool(_support_role(stage)))
-    ours = await _key(stage)
-    if await asyncio.to_thread(_opens, stage, ours) != CUSTOMER:
+    ours = await key_of(stage, CLAIM)
+    if await asyncio.to_thread(account_of, stage, ours) != CUSTOMER:
         raise UnsettledError(f"the key in Secret {CLAIM}/{CREDENTIALS} does not open {CUSTOMER}")
     stage.tell(f"The claim is Ready: Secret {CLAIM}/{CREDENTIALS} opens {CUSTOMER}, with a user of our own")
     await stage.breathe()
@@ -88,9 +81,9 @@ async def _look_at_the_end(stage: Stage, ours: AwsKey, theirs: AwsKey) -> None:
     ]
     if left or CUSTOMER in {instance.account for instance in world.instances}:
         raise UnsettledError(f"{CUSTOMER} was given back with {', '.join(left) or 'an instance'} of ours in it")
-    if await asyncio.to_thread(_opens, stage, ours):
+    if await asyncio.to_thread(account_of, stage, ours):
         raise UnsettledError("the released claim's key still opens the customer's account")
-    if await asyncio.to_thread(_opens, stage, theirs) != CUSTOMER:
+    if await asyncio.to_thread(account_of, stage, theirs) != CUSTOMER:
         raise UnsettledError("the customer's own key does not open its account any more")
     if BUCKET not in {each.id for each in world.buckets if each.account == CUSTOMER}:
         raise UnsettledError(f"the customer's bucket {BUCKET} is gone")
@@ -124,32 +117,8 @@ def _reason(stage: Stage) -> str:
 # What the outside says.
 
 
-async def _key(stage: Stage) -> AwsKey:
-    secret = await stage.kube.get(SECRET, CLAIM, CREDENTIALS)
-    id_, value = (
-        base64.b64decode(text(secret, "data", name)).decode() for name in ("aws_access_key_id", "aws_secret_access_key")
-    )
-    return AwsKey(id_, value)
-
-
-def _session(key: AwsKey) -> boto3.Session:
-    import boto3
-
-    return boto3.Session(aws_access_key_id=key.id, aws_secret_access_key=key.secret, region_name=REGION)
-
-
-def _opens(stage: Stage, key: AwsKey) -> str:
-    """Returns an empty account if AWS does not know the key."""
-    from botocore.exceptions import ClientError
-
-    try:
-        return _session(key).client("sts", endpoint_url=stage.emulator.endpoint).get_caller_identity()["Account"]
-    except ClientError:
-        return ""
-
-
 def _have_a_bucket(stage: Stage, key: AwsKey) -> None:
-    _session(key).client("s3", endpoint_url=stage.emulator.endpoint).create_bucket(Bucket=BUCKET)
+    session_of(key).client("s3", endpoint_url=stage.emulator.endpoint).create_bucket(Bucket=BUCKET)
 
 
 SCENARIO = Scenario(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from starters.events.consumer import Consumer
@@ -18,3 +18,10 @@ async def running(consumer: Consumer) -> AsyncIterator[Consumer]:
     finally:
         stop.set()
         await task
+
+
+async def until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    """Looks each millisecond: what a consumer shows may be over soon."""
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110 - what is looked at tells nobody
+            await asyncio.sleep(0.001)

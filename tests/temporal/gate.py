@@ -15,7 +15,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from temporal_server import LOOPBACK, TemporalServer, eventually
+from temporal_server import LOOPBACK, TemporalServer
+from waiting import eventually
 
 from localcloud.kubernetes.certificates import Certificates
 

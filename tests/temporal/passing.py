@@ -9,10 +9,10 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-from temporal_server import eventually
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerTuner
+from waiting import eventually
 
 from domain.accounts.passes import PassPool, PoolWorld
 from domain.decision import Decision, Outcome, Queue

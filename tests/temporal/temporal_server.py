@@ -6,8 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 from temporalio.client import Client
 from temporalio.service import RPCError
+from waiting import eventually
 
 from engine.settings import Settings
 from engine.temporal_namespace import ensure_search_attributes
@@ -109,13 +109,3 @@ def perdure(
         timeout=200,
         cwd=code,
     )
-
-
-async def eventually(holds: Callable[[], Awaitable[Any]], what: str) -> Any:
-    """What `holds` says as soon as it is true."""
-    deadline = time.monotonic() + PATIENCE
-    while not (said := await holds()):
-        if time.monotonic() > deadline:
-            pytest.fail(f"not within {PATIENCE:g} s: {what}")
-        await asyncio.sleep(0.1)
-    return said

@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from claim_domain import BINDER
 from passing import Passes, new_key, working
-from temporal_server import TemporalServer, eventually, pointing_at
+from temporal_server import TemporalServer, pointing_at
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
+from waiting import eventually
 
 from domain.backlog import Backlog
 from domain.claims.passes import BinderWorld, Serve, idle

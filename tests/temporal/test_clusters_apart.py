@@ -15,11 +15,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from temporal_server import TemporalServer, eventually, pointing_at
+from temporal_server import TemporalServer, pointing_at
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.contrib.pydantic import pydantic_data_converter
+from waiting import eventually
 
 from activities.clients import Clients
 from domain.accounts.passes import PassPool, PoolWorld

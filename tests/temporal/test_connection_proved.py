@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from gate import certificates, gated, hand_out
 from passing import Passes, new_key, working
-from temporal_server import TemporalServer, eventually, perdure, pointing_at
+from temporal_server import TemporalServer, perdure, pointing_at
 from temporalio.client import Client
+from waiting import eventually
 
 from domain.identity import Key
 from domain.instances.names import InstanceKey

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-from temporal_server import TemporalServer, eventually, pointing_at
+from temporal_server import TemporalServer, pointing_at
+from waiting import eventually
 
 from domain.identity import Key, all_kinds, objectless
 from domain.operator_domain import DEFAULT

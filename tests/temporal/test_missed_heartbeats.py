@@ -12,11 +12,12 @@ from datetime import datetime, timedelta
 
 import pytest
 from claim_domain import BINDER
-from temporal_server import TemporalServer, eventually, pointing_at
+from temporal_server import TemporalServer, pointing_at
 from temporalio import activity
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
+from waiting import eventually
 
 from activities import attempt
 from domain.claims.passes import BinderWorld, Serve, idle

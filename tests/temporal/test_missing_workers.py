@@ -11,8 +11,9 @@ import pytest
 from nowhere import kubeconfig_to_nowhere
 from passing import Passes, new_key, working
 from prometheus_client import REGISTRY
-from temporal_server import TemporalServer, eventually, perdure, pointing_at
+from temporal_server import TemporalServer, perdure, pointing_at
 from temporalio.client import Client
+from waiting import eventually
 
 from domain.identity import Key
 from engine.kube import KubeApi

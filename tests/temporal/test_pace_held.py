@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 from passing import Passes, new_key, working
-from temporal_server import TemporalServer, eventually, pointing_at
+from temporal_server import TemporalServer, pointing_at
 from temporalio import activity
+from waiting import eventually
 
 from domain.accounts.passes import PassPool, PoolWorld
 from engine.temporal import connect, wake

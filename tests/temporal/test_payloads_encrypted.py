@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from encryption_keys import add_key
 from passing import Passes, new_key, until_phase, working
-from temporal_server import TemporalServer, eventually, pointing_at, serving
+from temporal_server import TemporalServer, pointing_at, serving
 from temporalio.client import Client
+from waiting import eventually
 
 from domain.identity import Key
 from engine.errors import Denied

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from passing import Passes, new_key, until_phase, working
-from temporal_server import TemporalServer, eventually, perdure, pointing_at
+from temporal_server import TemporalServer, perdure, pointing_at
+from waiting import eventually
 
 from engine.temporal import connect, wake
 from tests.running.programs import ROOT

@@ -15,7 +15,8 @@ import pytest
 from aiohttp import web
 from browser import CHROMIUM, Page, browsing
 from passing import Passes, new_key, until_phase, working
-from temporal_server import TemporalServer, eventually, pointing_at, serving
+from temporal_server import TemporalServer, pointing_at, serving
+from waiting import eventually
 
 from domain.identity import Key
 from engine.temporal import connect, wake

@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 from claim_domain import BINDER
 from passing import Passes, new_key, working
-from temporal_server import TemporalServer, eventually, pointing_at
+from temporal_server import TemporalServer, pointing_at
 from temporalio import activity
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
+from waiting import eventually
 
 from domain.accounts.passes import PassPool, PoolWorld
 from domain.decision import Decision, Outcome

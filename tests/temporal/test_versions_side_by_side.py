@@ -13,10 +13,11 @@ from uuid import uuid4
 import pytest
 from changed_pool import ChangedPool
 from passing import WORKFLOWS, Passes, new_key, working
-from temporal_server import TemporalServer, eventually, perdure, pointing_at
+from temporal_server import TemporalServer, perdure, pointing_at
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.client import Client
 from temporalio.service import RPCError
+from waiting import eventually
 
 from domain.identity import Key
 from engine.settings import Settings

@@ -192,15 +192,6 @@ def test_the_schema_has_no_defaults_and_asks_for_the_four_fields_of_every_object
             assert "default" not in item or "type" not in item or isinstance(item["type"], dict)
 
 
-@pytest.mark.parametrize("kind", KINDS_BY_NAME)
-def test_kubectl_explain_has_a_sentence_for_every_field_of_claim_kinds(kind: str) -> None:
-    for name in ("spec", "status"):
-        for item in everything_in(schema_of(kind)["properties"].get(name)):
-            properties = item.get("properties")
-            for field, schema in properties.items() if isinstance(properties, dict) else ():
-                assert schema.get("description"), f"{kind}.{name}: {field}"
-
-
 def test_only_watches_have_selectable_fields_and_old_servers_get_none() -> None:
     paths = [{"jsonPath": f".spec.{name}"} for name in ("apiVersion", "kind", "namespace")]
     assert version_of("ResourceWatch")["selectableFields"] == paths

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from running_consumer import running
+from running_consumer import running, until
 
 from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Outcome, Taken
@@ -102,13 +102,6 @@ async def consuming(
 
 def memory(visibility: timedelta = timedelta(seconds=60)) -> MemoryQueue:
     return MemoryQueue(visibility=visibility, wait=SHORT)
-
-
-async def until(holds: object, seconds: float = 60) -> None:
-    assert callable(holds)
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110 - what is looked at tells nobody
-            await asyncio.sleep(0.001)
 
 
 async def test_every_event_is_applied_once_and_its_message_deleted() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from running_consumer import until
 
 from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Handled, Outcome, Taken
@@ -333,10 +334,3 @@ async def test_an_event_is_processed_once_its_workflow_says_so(
     assert await is_event_processed(dispatcher(workflows, "i-1"), received) is processed
     unread = EventBridgeEvent(message=message, parsed=Invalid(reason="not JSON"))
     assert not await is_event_processed(dispatcher(workflows, "i-1"), unread)
-
-
-async def until(holds: object, seconds: float = 60) -> None:
-    assert callable(holds)
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110 - what is looked at tells nobody
-            await asyncio.sleep(0.001)

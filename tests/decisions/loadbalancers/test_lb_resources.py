@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from definitions import CRDS, MODELS, Json, columns_of, everything_in, samples, schema_of, sketch, version_of
+from definitions import CRDS, MODELS, Json, columns_of, samples, schema_of, sketch, version_of
 from openapi_schema_validator import OAS30Validator
 
 from domain.custom_resources import custom_resources
@@ -144,15 +144,6 @@ def test_no_kind_of_another_area_can_be_scaled_or_has_a_short_name_of_these() ->
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
 def test_only_a_load_balancer_must_have_metadata(kind: str) -> None:
     assert schema_of(kind).get("required") == (["metadata"] if kind == "LoadBalancer" else None)
-
-
-@pytest.mark.parametrize("kind", KINDS_BY_NAME)
-def test_kubectl_explain_has_a_sentence_for_every_field_of_load_balancer_kinds(kind: str) -> None:
-    for name in ("spec", "status"):
-        for item in everything_in(schema_of(kind)["properties"][name]):
-            properties = item.get("properties")
-            for field, schema in properties.items() if isinstance(properties, dict) else ():
-                assert schema.get("description"), f"{kind}.{name}: {field}"
 
 
 def test_every_kind_of_the_load_balancers_area_has_a_definition() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import definitions
 import pytest
-from definitions import CRDS, Json, columns_of, everything_in, schema_of, sketch, version_of
+from definitions import CRDS, Json, columns_of, schema_of, sketch, version_of
 from openapi_schema_validator import OAS30Validator
 
 from domain.reading import Malformed, read
@@ -188,15 +188,6 @@ def test_a_3scale_kind_is_served_under_its_known_names_only(kind: str) -> None:
     assert names == {"kind": kind, "listKind": f"{kind}List", "plural": f"{kind.lower()}s", "singular": kind.lower()}
     assert version_of(kind)["name"] == ("v1alpha1" if kind == "Tenant" else "v1beta1")
     assert version_of(kind)["subresources"] == {"status": {}}
-
-
-@pytest.mark.parametrize("kind", KINDS_BY_NAME)
-def test_kubectl_explain_has_a_sentence_for_every_field_of_3scale_kinds(kind: str) -> None:
-    for name in ("spec", "status"):
-        for item in everything_in(schema_of(kind)["properties"][name]):
-            properties = item.get("properties")
-            for field, schema in properties.items() if isinstance(properties, dict) else ():
-                assert schema.get("description"), f"{kind}.{name}: {field}"
 
 
 def test_every_kind_of_the_3scale_area_has_a_definition() -> None:

@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import Any, cast
 
 import pytest
+from edited_documents import edited
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.identity import Kind
@@ -34,17 +35,6 @@ def account(**status: Any) -> Obj:
 
 def claim(**spec: Any) -> Obj:
     return obj("claim", "tenant", spec={"accountPool": "pool", "accountLink": "", **spec})
-
-
-def changed(before: Obj, path: str, value: Any) -> Obj:
-    """A copy with one field set, by its dotted path."""
-    after = deepcopy(before)
-    *parents, last = path.split(".")
-    place = after
-    for name in parents:
-        place = place.setdefault(name, {})
-    place[last] = value
-    return after
 
 
 class World:
@@ -104,7 +94,7 @@ def read(kind: Kind, each: Obj) -> Projection:
 )
 def test_what_an_account_decides_by_changes_its_fingerprint(path: str, value: Any) -> None:
     before = account(state="Ready")
-    assert read(ACCOUNT, before).fingerprint != read(ACCOUNT, changed(before, path, value)).fingerprint
+    assert read(ACCOUNT, before).fingerprint != read(ACCOUNT, edited(before, path, value)).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -119,7 +109,7 @@ def test_what_an_account_decides_by_changes_its_fingerprint(path: str, value: An
 )
 def test_what_an_account_does_not_decide_by_leaves_its_fingerprint(path: str, value: Any) -> None:
     before = account(state="Ready")
-    assert read(ACCOUNT, before).fingerprint == read(ACCOUNT, changed(before, path, value)).fingerprint
+    assert read(ACCOUNT, before).fingerprint == read(ACCOUNT, edited(before, path, value)).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -133,14 +123,14 @@ def test_what_an_account_does_not_decide_by_leaves_its_fingerprint(path: str, va
     ],
 )
 def test_what_is_set_back_within_an_accounts_status_changes_its_fingerprint(path: str, was: Any, value: Any) -> None:
-    before = changed(account(state="Ready"), path, was)
-    assert read(ACCOUNT, before).fingerprint != read(ACCOUNT, changed(before, path, value)).fingerprint
-    assert read(ACCOUNT, before).fingerprint == read(ACCOUNT, changed(before, path, deepcopy(was))).fingerprint
+    before = edited(account(state="Ready"), path, was)
+    assert read(ACCOUNT, before).fingerprint != read(ACCOUNT, edited(before, path, value)).fingerprint
+    assert read(ACCOUNT, before).fingerprint == read(ACCOUNT, edited(before, path, deepcopy(was))).fingerprint
 
 
 def test_a_binding_is_news_to_the_account_whoever_wrote_it() -> None:
     before = account(state="Ready")
-    after = changed(changed(before, "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
+    after = edited(edited(before, "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
     assert read(ACCOUNT, before).handed != read(ACCOUNT, after).handed
     assert read(ACCOUNT_CLAIM, claim()).handed != read(ACCOUNT_CLAIM, claim(accountLink="account")).handed
 
@@ -150,19 +140,19 @@ def test_a_binding_is_news_to_the_account_whoever_wrote_it() -> None:
     [
         (account(state="Ready"), True),
         (account(state="Ready", claimed=True), False),
-        (changed(account(state="Ready"), "spec.claimLink", "claim"), False),
-        (changed(account(state="Ready", claimed=True), "spec.claimLink", "claim"), True),
-        (changed(account(state="Ready"), "spec.awsAccountID", ""), False),
-        (changed(account(state="Ready"), "metadata.annotations", {"perdure.dev/retry": "1"}), False),
+        (edited(account(state="Ready"), "spec.claimLink", "claim"), False),
+        (edited(account(state="Ready", claimed=True), "spec.claimLink", "claim"), True),
+        (edited(account(state="Ready"), "spec.awsAccountID", ""), False),
+        (edited(account(state="Ready"), "metadata.annotations", {"perdure.dev/retry": "1"}), False),
         (
-            changed(
+            edited(
                 account(state="Ready"),
                 "metadata.annotations",
                 {"perdure.dev/retry": "1", "perdure.dev/retried": "1"},
             ),
             True,
         ),
-        (changed(account(state="Ready"), "metadata.deletionTimestamp", "2026-01-01T00:00:00Z"), False),
+        (edited(account(state="Ready"), "metadata.deletionTimestamp", "2026-01-01T00:00:00Z"), False),
         (account(), False),
         (account(state="PendingVerification"), False),
         (account(state="Failed"), False),
@@ -175,10 +165,10 @@ def test_an_account_is_settled_when_ready_and_nothing_is_open(each: Obj, settled
 @pytest.mark.parametrize(
     ("each", "settled"),
     [
-        (changed(claim(accountLink="account", accountOU="ou-1"), "status.state", "Ready"), True),
-        (changed(claim(accountLink="account", accountOU="ROOT"), "status.state", "Ready"), False),
-        (changed(claim(accountLink="account", accountOU="ou-1"), "status.state", "Pending"), False),
-        (changed(claim(), "status.state", "Ready"), False),
+        (edited(claim(accountLink="account", accountOU="ou-1"), "status.state", "Ready"), True),
+        (edited(claim(accountLink="account", accountOU="ROOT"), "status.state", "Ready"), False),
+        (edited(claim(accountLink="account", accountOU="ou-1"), "status.state", "Pending"), False),
+        (edited(claim(), "status.state", "Ready"), False),
         (claim(), False),
     ],
 )
@@ -189,7 +179,7 @@ def test_a_claim_is_settled_when_it_holds_its_account(each: Obj, settled: bool) 
 def test_a_pool_is_never_settled_and_its_status_is_no_input() -> None:
     pool = obj("pool", spec={"poolSize": 3})
     assert not read(ACCOUNT_POOL, pool).settled
-    assert read(ACCOUNT_POOL, pool).fingerprint == read(ACCOUNT_POOL, changed(pool, "status", {"x": 1})).fingerprint
+    assert read(ACCOUNT_POOL, pool).fingerprint == read(ACCOUNT_POOL, edited(pool, "status", {"x": 1})).fingerprint
 
 
 def test_an_account_getting_ready_wakes_its_pool(world: World) -> None:
@@ -200,14 +190,14 @@ def test_an_account_getting_ready_wakes_its_pool(world: World) -> None:
 
 
 def test_an_account_of_no_named_pool_wakes_all_pools(world: World) -> None:
-    before, after = (changed(account(state=s), "spec.accountPool", "") for s in ("Creating", "InitializingRegions"))
-    after = changed(after, "status.claimed", True)
+    before, after = (edited(account(state=s), "spec.accountPool", "") for s in ("Creating", "InitializingRegions"))
+    after = edited(after, "status.claimed", True)
     assert world.wakes("Account", before, after) == {"AccountPool/pool", "AccountPool/other"}
 
 
 def test_an_account_that_changes_pools_wakes_both(world: World) -> None:
     before = account(state="Ready")
-    after = changed(before, "spec.accountPool", "other")
+    after = edited(before, "spec.accountPool", "other")
     assert world.wakes("Account", before, after) == {"AccountPool/pool", "AccountPool/other"}
 
 
@@ -226,42 +216,42 @@ def test_an_account_is_validated_when_it_may_have_to_stand_elsewhere(
     world: World, path: str, value: Any, looked_at: bool
 ) -> None:
     before = account(state="Ready")
-    assert (VALIDATION in world.wakes("Account", before, changed(before, path, value))) is looked_at
+    assert (VALIDATION in world.wakes("Account", before, edited(before, path, value))) is looked_at
     assert VALIDATION not in world.wakes("Account", None, before)
     assert VALIDATION not in world.wakes("Account", before, None)
 
 
 def test_a_progress_that_nobody_counts_wakes_nobody(world: World) -> None:
     before = account(state="InitializingRegions")
-    assert world.wakes("Account", before, changed(before, "status.conditions", [{"type": "x"}])) == set()
-    assert world.wakes("Account", before, changed(before, "status.reused", False)) == set()
+    assert world.wakes("Account", before, edited(before, "status.conditions", [{"type": "x"}])) == set()
+    assert world.wakes("Account", before, edited(before, "status.reused", False)) == set()
 
 
 def test_a_pool_that_is_unknown_wakes_nobody(world: World) -> None:
-    before, after = (changed(account(state=s), "spec.accountPool", "gone") for s in ("InitializingRegions", "Ready"))
+    before, after = (edited(account(state=s), "spec.accountPool", "gone") for s in ("InitializingRegions", "Ready"))
     assert world.wakes("Account", before, after) == {VALIDATION}
 
 
-BOUND = changed(changed(account(state="Ready"), "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
+BOUND = edited(edited(account(state="Ready"), "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
 BY_PERDURE = [{"manager": "perdure", "time": "2026-01-01T00:00:00Z"}]
 BY_A_PERSON = [{"manager": "kubectl", "time": "2026-01-01T00:00:00Z"}]
 
 
 def by(each: Obj, writer: list[dict[str, str]]) -> Obj:
-    return changed(each, "metadata.managedFields", writer)
+    return edited(each, "metadata.managedFields", writer)
 
 
 def test_a_linked_account_wakes_its_claim_by_its_state_and_not_by_being_claimed(world: World) -> None:
-    assert "AccountClaim/claim" in world.wakes("Account", BOUND, changed(BOUND, "status.state", "Failed"))
-    assert world.wakes("Account", BOUND, changed(BOUND, "status.claimed", True)) == {"AccountPool/pool", VALIDATION}
+    assert "AccountClaim/claim" in world.wakes("Account", BOUND, edited(BOUND, "status.state", "Failed"))
+    assert world.wakes("Account", BOUND, edited(BOUND, "status.claimed", True)) == {"AccountPool/pool", VALIDATION}
 
 
 def test_the_hold_of_an_account_and_its_end_wake_its_claim(world: World) -> None:
     """Also while the replaced operator's own pause stands, which is none of the claim's business."""
-    paused = changed(BOUND, "metadata.annotations", {"aws.managed.openshift.com/pause-reconciliation": "true"})
+    paused = edited(BOUND, "metadata.annotations", {"aws.managed.openshift.com/pause-reconciliation": "true"})
     assert "AccountClaim/claim" not in world.wakes("Account", BOUND, paused)
     annotations = {**paused["metadata"]["annotations"], "perdure.dev/paused": "true"}
-    both = changed(paused, "metadata.annotations", annotations)
+    both = edited(paused, "metadata.annotations", annotations)
     assert "AccountClaim/claim" in world.wakes("Account", paused, both)
     assert "AccountClaim/claim" in world.wakes("Account", both, paused)
 
@@ -270,8 +260,8 @@ def test_the_hold_of_an_account_and_its_end_wake_its_claim(world: World) -> None
 def test_a_closing_that_is_put_off_otherwise_wakes_the_claim(world: World, after: dict[str, str]) -> None:
     """The claim waits for the moment that it has seen, up to a day."""
     until = {"aws.managed.openshift.io/close-rate-limited-until": "2026-01-02T00:00:00Z"}
-    put_off = changed(BOUND, "metadata.annotations", until)
-    assert "AccountClaim/claim" in world.wakes("Account", put_off, changed(BOUND, "metadata.annotations", after))
+    put_off = edited(BOUND, "metadata.annotations", until)
+    assert "AccountClaim/claim" in world.wakes("Account", put_off, edited(BOUND, "metadata.annotations", after))
     assert world.wakes("Account", put_off, deepcopy(put_off)) == set()
 
 
@@ -284,10 +274,10 @@ def test_a_claim_that_the_pool_is_about_to_link_is_left_in_peace(world: World) -
 
 
 def test_an_account_that_the_pool_made_needs_no_counting(world: World) -> None:
-    new = changed(account(), "spec.awsAccountID", "")
+    new = edited(account(), "spec.awsAccountID", "")
     assert world.wakes("Account", None, by(new, BY_PERDURE)) == {"Organization/aws"}
     assert "AccountPool/pool" in world.wakes("Account", None, by(new, BY_A_PERSON))
-    assert "AccountPool/pool" in world.wakes("Account", None, by(changed(new, "status.state", "Ready"), BY_PERDURE))
+    assert "AccountPool/pool" in world.wakes("Account", None, by(edited(new, "status.state", "Ready"), BY_PERDURE))
     assert "AccountPool/pool" in world.wakes("Account", by(new, BY_PERDURE), None)
 
 
@@ -309,8 +299,8 @@ NEW_CLAIM = claim(legalEntity={"id": "entity", "name": "Entity"}, awsCredentialS
 
 def test_a_new_claim_and_one_just_bound_are_the_pools_for_a_while() -> None:
     assert patience(ACCOUNT_CLAIM, None, NEW_CLAIM) > 0
-    waiting = changed(NEW_CLAIM, "status.state", "Pending")
-    bound = by(changed(waiting, "spec.accountLink", "account"), BY_PERDURE)
+    waiting = edited(NEW_CLAIM, "status.state", "Pending")
+    bound = by(edited(waiting, "spec.accountLink", "account"), BY_PERDURE)
     assert patience(ACCOUNT_CLAIM, waiting, bound) > 0
 
 
@@ -326,12 +316,12 @@ def test_a_new_claim_and_one_just_bound_are_the_pools_for_a_while() -> None:
     ],
 )
 def test_a_claim_that_the_pool_does_not_serve_is_woken_at_once(path: str, value: Any) -> None:
-    assert patience(ACCOUNT_CLAIM, None, changed(NEW_CLAIM, path, value)) == 0
+    assert patience(ACCOUNT_CLAIM, None, edited(NEW_CLAIM, path, value)) == 0
 
 
 def test_a_link_that_a_tenant_wrote_is_looked_at_at_once() -> None:
-    waiting = changed(NEW_CLAIM, "status.state", "Pending")
-    linked = by(changed(waiting, "spec.accountLink", "account"), BY_A_PERSON)
+    waiting = edited(NEW_CLAIM, "status.state", "Pending")
+    linked = by(edited(waiting, "spec.accountLink", "account"), BY_A_PERSON)
     assert patience(ACCOUNT_CLAIM, waiting, linked) == 0
 
 
@@ -340,26 +330,26 @@ def test_an_account_just_bound_by_the_pool_notes_it_later() -> None:
     assert patience(ACCOUNT, free, by(BOUND, BY_PERDURE)) > 0
     assert patience(ACCOUNT, free, by(BOUND, BY_A_PERSON)) == 0
     assert patience(ACCOUNT, BOUND, by(BOUND, BY_PERDURE)) == 0
-    dying = changed(by(BOUND, BY_PERDURE), "metadata.deletionTimestamp", "2026-01-01T00:00:00Z")
+    dying = edited(by(BOUND, BY_PERDURE), "metadata.deletionTimestamp", "2026-01-01T00:00:00Z")
     assert patience(ACCOUNT, free, dying) == 0
 
 
 def test_an_account_that_loses_its_link_wakes_the_claim_it_had(world: World) -> None:
     after = account(state="Ready")
-    before = changed(changed(after, "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
+    before = edited(edited(after, "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
     assert "AccountClaim/claim" in world.wakes("Account", before, after)
 
 
 def test_an_account_without_an_id_asks_the_organization_once(world: World) -> None:
-    new = changed(account(), "spec.awsAccountID", "")
+    new = edited(account(), "spec.awsAccountID", "")
     assert "Organization/aws" in world.wakes("Account", None, new)
-    assert world.wakes("Account", new, changed(new, "status.conditions", [{"type": "Other"}])) == set()
-    assert "Organization/aws" in world.wakes("Account", new, changed(new, "spec.awsAccountID", "1"))
+    assert world.wakes("Account", new, edited(new, "status.conditions", [{"type": "Other"}])) == set()
+    assert "Organization/aws" in world.wakes("Account", new, edited(new, "spec.awsAccountID", "1"))
 
 
 def test_an_account_that_waits_for_room_tells_its_pool(world: World) -> None:
-    new = changed(account(), "spec.awsAccountID", "")
-    assert world.wakes("Account", new, changed(new, "status.conditions", [{"type": "Pending"}])) == {"AccountPool/pool"}
+    new = edited(account(), "spec.awsAccountID", "")
+    assert world.wakes("Account", new, edited(new, "status.conditions", [{"type": "Pending"}])) == {"AccountPool/pool"}
 
 
 def test_a_ready_account_that_appears_asks_nothing_of_the_organization(world: World) -> None:
@@ -368,7 +358,7 @@ def test_a_ready_account_that_appears_asks_nothing_of_the_organization(world: Wo
 
 def test_a_support_case_and_a_gone_account_concern_the_organization(world: World) -> None:
     pending = account(state="PendingVerification")
-    assert world.wakes("Account", pending, changed(pending, "status.supportCaseID", "case-1")) == {"Organization/aws"}
+    assert world.wakes("Account", pending, edited(pending, "status.supportCaseID", "case-1")) == {"Organization/aws"}
     assert "Organization/aws" in world.wakes("Account", account(state="Ready"), None)
 
 
@@ -381,21 +371,21 @@ def test_a_bound_claim_wakes_no_pool_and_only_an_account_that_it_leaves(world: W
     bound = claim(accountLink="account")
     assert world.wakes("AccountClaim", claim(), bound) == set(), "the Account was linked first"
     assert world.wakes("AccountClaim", bound, claim(accountLink="another")) == {"Account/account"}
-    assert world.wakes("AccountClaim", bound, changed(bound, "status.state", "Ready")) == set()
+    assert world.wakes("AccountClaim", bound, edited(bound, "status.state", "Ready")) == set()
 
 
 def test_a_claim_being_deleted_wakes_its_account(world: World) -> None:
     bound = claim(accountLink="account")
-    dying = changed(bound, "metadata.deletionTimestamp", "2026-01-01T00:00:00Z")
+    dying = edited(bound, "metadata.deletionTimestamp", "2026-01-01T00:00:00Z")
     assert world.wakes("AccountClaim", bound, dying) == {"Account/account"}
     assert world.wakes("AccountClaim", dying, None) == {"Account/account", "AccountPool/pool"}
 
 
 def test_a_pool_wakes_the_organization_on_its_spec_and_levers_only(world: World) -> None:
     pool = obj("pool", spec={"poolSize": 3})
-    assert world.wakes("AccountPool", pool, changed(pool, "status", {"poolSize": 3})) == set()
-    assert world.wakes("AccountPool", pool, changed(pool, "metadata.generation", 2)) == {"Organization/aws"}
-    retry = changed(pool, "metadata.annotations", {"perdure.dev/retry": "1"})
+    assert world.wakes("AccountPool", pool, edited(pool, "status", {"poolSize": 3})) == set()
+    assert world.wakes("AccountPool", pool, edited(pool, "metadata.generation", 2)) == {"Organization/aws"}
+    retry = edited(pool, "metadata.annotations", {"perdure.dev/retry": "1"})
     assert world.wakes("AccountPool", pool, retry) == {"Organization/aws"}
 
 
@@ -409,8 +399,8 @@ def test_a_changed_config_map_wakes_what_is_not_settled() -> None:
     before = obj("aws-account-operator-configmap", data={"account-limit": "1"})
     everyone = {"AccountPool/pool", "AccountClaim/claim", "Account/young", "Organization/aws", VALIDATION}
     for name in ("accounts ConfigMap", "accounts Secret"):
-        assert world.wakes(name, before, changed(before, "data", {"account-limit": "2"})) == everyone
-        assert world.wakes(name, before, changed(before, "metadata.labels", {"a": "b"})) == set()
+        assert world.wakes(name, before, edited(before, "data", {"account-limit": "2"})) == everyone
+        assert world.wakes(name, before, edited(before, "metadata.labels", {"a": "b"})) == set()
         assert world.wakes(name, None, before) == everyone
         assert world.wakes(name, before, None) == everyone
 

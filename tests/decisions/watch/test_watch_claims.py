@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from claim_domain import NAMES
 from claim_scenes import BOUND, POOLED, claim, config_map, entry, handle, provider
+from edited_documents import edited
 
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION, RESOURCE_FIELD_MANAGER
 from domain.claims.names import watch_name
@@ -113,16 +114,6 @@ def written(each: Obj, manager: str, time: str = "2026-11-21T12:00:00Z") -> Obj:
     made = copy.deepcopy(each)
     made["metadata"]["managedFields"] = [{"manager": manager, "time": time}]
     return made
-
-
-def edited(each: Obj, path: str, value: object) -> Obj:
-    after = copy.deepcopy(each)
-    *parents, last = path.split(".")
-    place = after
-    for name in parents:
-        place = place.setdefault(name, {})
-    place[last] = value
-    return after
 
 
 def deleting(each: Obj) -> Obj:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 import pytest
+from edited_documents import edited
 
 from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.constants import FINALIZER
@@ -35,16 +35,6 @@ def access(name: str = "access", to: str = "role", **status: Any) -> Obj:
     return obj(name, "tenant", spec, {"state": "Ready", "granted": "digest", **status})
 
 
-def changed(before: Obj, path: str, value: Any) -> Obj:
-    after = deepcopy(before)
-    *parents, last = path.split(".")
-    place = after
-    for parent in parents:
-        place = place.setdefault(parent, {})
-    place[last] = value
-    return after
-
-
 def seen(entry: Watched, each: Obj) -> Projection:
     return entry.project("", each)
 
@@ -69,11 +59,11 @@ GOING = "metadata.deletionTimestamp"
 @pytest.mark.parametrize(
     ("change", "wakes"),
     [
-        (lambda before: changed(before, "metadata.generation", 2), {"access"}),
-        (lambda before: changed(before, GOING, "2026-05-01T11:00:00Z"), {"access"}),
+        (lambda before: edited(before, "metadata.generation", 2), {"access"}),
+        (lambda before: edited(before, GOING, "2026-05-01T11:00:00Z"), {"access"}),
         (lambda before: None, {"access"}),
-        (lambda before: changed(before, "status.state", "Invalid"), set()),
-        (lambda before: changed(before, "metadata.annotations.x", "y"), set()),
+        (lambda before: edited(before, "status.state", "Invalid"), set()),
+        (lambda before: edited(before, "metadata.annotations.x", "y"), set()),
     ],
 )
 def test_a_role_wakes_its_accesses_when_what_they_have_of_it_changes(
@@ -88,7 +78,7 @@ def test_a_role_that_comes_wakes_those_who_wait_for_it(index: Index) -> None:
 
 def test_an_access_that_goes_wakes_its_role_only_while_that_is_being_deleted(index: Index) -> None:
     assert woken(ACCESS, access(), None, index) == set()
-    going = seen(ROLE, changed(role(), GOING, "2026-05-01T11:00:00Z"))
+    going = seen(ROLE, edited(role(), GOING, "2026-05-01T11:00:00Z"))
     index.of(ROLE.name)[going.name] = going
     assert woken(ACCESS, access(), None, index) == {"role"}
     assert woken(ACCESS, None, access("new"), index) == {"role"}
@@ -122,11 +112,11 @@ def test_accesses_whose_role_went_unseen_are_found(index: Index) -> None:
     ],
 )
 def test_what_an_access_decides_by_is_in_its_fingerprint(path: str, value: Any) -> None:
-    assert seen(ACCESS, access()).fingerprint != seen(ACCESS, changed(access(), path, value)).fingerprint
+    assert seen(ACCESS, access()).fingerprint != seen(ACCESS, edited(access(), path, value)).fingerprint
 
 
 def test_the_stamp_is_news_though_perdure_wrote_it() -> None:
-    stamped = changed(access(), "metadata.annotations.lastRoleUpdate", "Friday")
+    stamped = edited(access(), "metadata.annotations.lastRoleUpdate", "Friday")
     assert seen(ACCESS, access()).handed != seen(ACCESS, stamped).handed
 
 
@@ -136,11 +126,11 @@ def test_the_stamp_is_news_though_perdure_wrote_it() -> None:
         (access(), ""),
         (access(state="Failed"), "keys"),
         (access(conditions=[{"type": "Synced", "status": "False"}]), "keys"),
-        (changed(access(), GOING, "2026-05-01T11:00:00Z"), "keys"),
+        (edited(access(), GOING, "2026-05-01T11:00:00Z"), "keys"),
     ],
 )
 def test_the_customers_secret_is_watched_while_an_access_waits(each: Obj, named: str, index: Index) -> None:
-    projection = seen(ACCESS, changed(each, "spec.awsCustomerCredentialSecret.name", "keys"))
+    projection = seen(ACCESS, edited(each, "spec.awsCustomerCredentialSecret.name", "keys"))
     declared = ACCESS.declared(projection)
     assert [entry.followed.field_selector for entry in declared] == ([f"metadata.name={named}"] if named else [])
     index.of(ACCESS.name)[projection.name] = projection
@@ -157,11 +147,11 @@ def test_the_customers_secret_is_watched_while_an_access_waits(each: Obj, named:
         (ROLE, role(), True),
         (ROLE, role(observedGeneration=0), False),
         (ROLE, role(state="Invalid"), False),
-        (ROLE, changed(role(), "metadata.finalizers", []), False),
+        (ROLE, edited(role(), "metadata.finalizers", []), False),
         (ACCESS, access(), True),
         (ACCESS, access(granted=""), False),
         (ACCESS, access(state="Failed"), False),
-        (ACCESS, changed(access(), "metadata.annotations", {"perdure.dev/retry": "1"}), False),
+        (ACCESS, edited(access(), "metadata.annotations", {"perdure.dev/retry": "1"}), False),
     ],
 )
 def test_what_has_nothing_left_to_do_is_settled(entry: Watched, each: Obj, settled: bool) -> None:
@@ -169,7 +159,7 @@ def test_what_has_nothing_left_to_do_is_settled(entry: Watched, each: Obj, settl
 
 
 def test_lifecycles_are_counted_by_phase(index: Index) -> None:
-    paused = seen(ACCESS, changed(access("paused"), "metadata.annotations", {"perdure.dev/paused": "true"}))
+    paused = seen(ACCESS, edited(access("paused"), "metadata.annotations", {"perdure.dev/paused": "true"}))
     index.of(ACCESS.name)[paused.name] = paused
     (family,) = federated_gauges(index)
     counted = {(s.labels["kind"], s.labels["phase"]): s.value for s in family.samples}

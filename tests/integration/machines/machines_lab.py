@@ -17,8 +17,8 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
-import pytest
 from product import free_port
+from waiting import eventually
 
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
@@ -84,7 +84,7 @@ class Lab:
         async def listening() -> bool:
             return await asyncio.to_thread(self._view_or_nothing) is not None
 
-        await self.wait(listening, "the machine host answers")
+        await self.until(listening, "the machine host answers")
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self.process is not None:
@@ -167,7 +167,7 @@ class Lab:
             secret = await self.kube.get(SECRET, self.namespace, name)
             return bool(text(secret, "data", "token"))
 
-        await self.wait(issued, f"{name}'s token is issued")
+        await self.until(issued, f"{name}'s token is issued")
         decoded = {key: base64.b64decode(value) for key, value in secret["data"].items()}
         return Credentials(token=decoded["token"].decode(), ca=decoded["ca.crt"])
 
@@ -182,7 +182,7 @@ class Lab:
             found = view.machine(name) or found
             return found.name == name and holds(found)
 
-        await self.wait(check, f"{name}: {what}")
+        await self.until(check, f"{name}: {what}")
         return found
 
     async def answered(self, address: str) -> str:
@@ -193,7 +193,7 @@ class Lab:
             said = await self.ask(address)
             return bool(said)
 
-        await self.wait(check, f"{address} answers")
+        await self.until(check, f"{address} answers")
         return said
 
     async def ask(self, address: str) -> str:
@@ -210,26 +210,16 @@ class Lab:
         except (OSError, TimeoutError):
             return ""
 
-    async def until(self, check: Callable[[], bool], what: str) -> None:
-        async def holds() -> bool:
-            return check()
-
-        await self.wait(holds, what)
-
     def _view_or_nothing(self) -> HostView | None:
         try:
             return self.control.view()
         except httpx.TransportError:
             return None
 
-    async def wait(self, check: Callable[[], Any], what: str) -> None:
-        try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while not await check():  # noqa: ASYNC110 - another process
-                    await asyncio.sleep(0.1)
-        except TimeoutError:
-            log = (self.directory / "host.log").read_text()[-3000:]
-            pytest.fail(f"not within {PATIENCE_SECONDS:g} s: {what}\n{log}")
+    async def until(self, holds: Callable[[], Any], what: str) -> None:
+        """`holds` may have to be awaited."""
+        log = self.directory / "host.log"
+        await eventually(holds, lambda: f"{what}\n{log.read_text()[-3000:]}", PATIENCE_SECONDS)
 
 
 @asynccontextmanager

@@ -144,6 +144,6 @@ async def _ready(lab: Lab, name: str) -> LoadBalancerMachine:
         found = LoadBalancerMachine.model_validate(await lab.kube.get(LOAD_BALANCER_MACHINE, lab.namespace, name))
         return health_of(found, datetime.now(UTC)).ready
 
-    await lab.wait(check, f"{name} is healthy")
+    await lab.until(check, f"{name} is healthy")
     assert found is not None
     return found

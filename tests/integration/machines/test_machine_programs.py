@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from waiting import eventually
 
 from localcloud.machines.programs import Program
 
@@ -26,11 +27,6 @@ class Pids:
     def _note(self) -> None:
         if self.program.pid is not None:
             self.seen.append(self.program.pid)
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(60):
-            while not holds():  # noqa: ASYNC110 - another process
-                await asyncio.sleep(0.02)
 
     def living(self) -> list[int]:
         return [pid for pid in self.seen if Path(f"/proc/{pid}").exists()]
@@ -51,14 +47,14 @@ async def test_what_dies_is_started_again_and_what_is_switched_off_stays_off(tmp
     async with running(pids) as program:
         program.restart_delay = 0.1
         program.switch(on=True)
-        await pids.until(lambda: program.pid is not None)
+        await eventually(lambda: program.pid is not None)
         os.kill(pids.seen[0], signal.SIGKILL)
-        await pids.until(lambda: len(pids.seen) == 2 and program.pid == pids.seen[1])
+        await eventually(lambda: len(pids.seen) == 2 and program.pid == pids.seen[1])
         program.switch(on=False)
-        await pids.until(lambda: program.pid is None)
+        await eventually(lambda: program.pid is None)
         assert pids.living() == []
         program.switch(on=True)
-        await pids.until(lambda: program.pid is not None)
+        await eventually(lambda: program.pid is not None)
     assert len(pids.seen) == 3
     assert pids.living() == []
 

@@ -48,6 +48,14 @@ def client(control: ThreescaleControl) -> Iterator[Client]:
 
 
 @pytest.fixture
+def master(control: ThreescaleControl) -> Iterator[Client]:
+    """The tenant whose program makes other tenants."""
+    client = client_of(control, "master")
+    yield client
+    client.close()
+
+
+@pytest.fixture
 def tenant(control: ThreescaleControl) -> Iterator[Client]:
     """A tenant of the test's own."""
     made = control.add_tenant(fresh("Tenant"))

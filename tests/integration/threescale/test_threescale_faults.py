@@ -35,18 +35,11 @@ def test_a_call_lost_before_its_effect_did_nothing(client: Client, control: Thre
     assert client.service(name)
 
 
-def test_a_call_lost_after_its_effect_was_done(client: Client, control: ThreescaleControl) -> None:
-    control.fault("POST", "/services", kind="after", count=1)
+@pytest.mark.parametrize("kind", ["after", "cut"])
+def test_a_call_lost_after_its_effect_was_done(client: Client, control: ThreescaleControl, kind: str) -> None:
+    """The connection ends before the answer, or in its middle."""
+    control.fault("POST", "/services", kind=kind, count=1)
     name = fresh("Lost")
-    with pytest.raises(LOST):
-        client.call("POST", "services", {"name": name})
-
-    assert names(client).count(name) == 1
-
-
-def test_an_answer_may_break_off_in_its_middle(client: Client, control: ThreescaleControl) -> None:
-    control.fault("POST", "/services", kind="cut", count=1)
-    name = fresh("Cut")
     with pytest.raises(LOST):
         client.call("POST", "services", {"name": name})
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
-from threescale_process import Client, client_of, fresh
-
-from localcloud.threescale.control import ThreescaleControl
+from threescale_process import Client, fresh
 
 pytestmark = pytest.mark.integration
 
@@ -260,13 +258,6 @@ def test_a_signup_and_a_search_are_answered_with_the_plain_account(client: Clien
 
     assert (list(made), list(found)) == (["account"], ["account"])
     assert SHAPES["account"].fields <= made["account"].keys() & found["account"].keys()
-
-
-@pytest.fixture
-def master(control: ThreescaleControl) -> Iterator[Client]:
-    client = client_of(control, "master")
-    yield client
-    client.close()
 
 
 def test_the_master_answers_about_a_tenant_as_about_its_signup(master: Client) -> None:

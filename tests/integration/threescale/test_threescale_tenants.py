@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
-from threescale_process import Client, client_of, fresh
+from threescale_process import Client, fresh
 
 from localcloud.threescale.control import ThreescaleControl
 
@@ -17,13 +16,6 @@ pytestmark = pytest.mark.integration
 TAKEN = ["has already been taken"]
 MASTER = "/master/api/providers.json"
 SPEC = {"openapi": "3.0.2", "info": {"title": "Echo", "version": "1"}, "paths": {}}
-
-
-@pytest.fixture
-def master(control: ThreescaleControl) -> Iterator[Client]:
-    client = client_of(control, "master")
-    yield client
-    client.close()
 
 
 def provider(master: Client, **more: Any) -> Any:
