@@ -141,8 +141,12 @@ class NotificationFormat(StrEnum):
 class NotificationHeader(KubeModel):
     """A header of the request."""
 
-    name: Annotated[str, Marker(required=True, pattern=r"^[A-Za-z0-9_-]+$", max_length=100)]
-    value: Annotated[str, Marker(pattern=r"^[ -~]*$", max_length=1000)] | None = None
+    name: Annotated[str, Marker(required=True, pattern=r"^[A-Za-z0-9_-]+$", max_length=100)] = Field(
+        description="The header's name."
+    )
+    value: Annotated[str, Marker(pattern=r"^[ -~]*$", max_length=1000)] | None = Field(
+        None, description="The header's value, if it is no secret."
+    )
     secret_key: Annotated[str, Marker(pattern=_DATA_KEY, max_length=253)] | None = Field(
         None, description="The key of the Secret perdure-notifications that holds the value."
     )
@@ -151,7 +155,9 @@ class NotificationHeader(KubeModel):
 class Notification(KubeModel):
     """A webhook that is notified when AWS takes an instance. Secret values are in the Secret perdure-notifications."""
 
-    name: Annotated[str, Marker(required=True, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
+    name: Annotated[str, Marker(required=True, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)] = Field(
+        description="Its name in messages, unique within the policy."
+    )
     url: Annotated[str, Marker(pattern=r"^https?://[!-~]+$", max_length=2000)] | None = Field(
         None, description="Where it is posted to; redirects are not followed."
     )
@@ -177,7 +183,7 @@ class Notification(KubeModel):
             ...,
         ],
         Marker(list_type="atomic", max_items=16),
-    ] = ()
+    ] = Field((), description="Headers of the request; they replace the usual ones of the same name.")
     proxy: Annotated[str, Marker(pattern=r"^https?://[!-~]+$", max_length=2000)] | None = Field(
         None, description="The HTTP proxy that is used."
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_watch_accounts import BY_NAME, NAMESPACE, World, changed, obj, read
+from edited_documents import edited
+from test_watch_accounts import BY_NAME, NAMESPACE, World, obj, read
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.identity import Kind
@@ -58,21 +59,21 @@ def woken_by_secret(world: World, name: str = "keys", namespace: str = "tenant")
 
 def test_a_customers_account_wakes_its_claim_by_its_state_and_by_its_trouble(world: World) -> None:
     before = account(state="Creating")
-    assert "AccountClaim/claim" in world.wakes("Account", before, changed(before, "status.state", "Ready"))
+    assert "AccountClaim/claim" in world.wakes("Account", before, edited(before, "status.state", "Ready"))
     trouble = [{"type": "AuthenticationError", "status": "True", "reason": "BYOCSecretMissing"}]
-    assert world.wakes("Account", before, changed(before, "status.conditions", trouble)) == {"AccountClaim/claim"}
+    assert world.wakes("Account", before, edited(before, "status.conditions", trouble)) == {"AccountClaim/claim"}
 
 
 def test_a_persons_word_on_the_account_wakes_both(world: World) -> None:
     before = account(state="Failed")
-    after = changed(before, "metadata.annotations", {"perdure.dev/let-go": "left"})
+    after = edited(before, "metadata.annotations", {"perdure.dev/let-go": "left"})
     assert read(ACCOUNT, before).fingerprint != read(ACCOUNT, after).fingerprint
     assert world.wakes("Account", before, after) == {"AccountClaim/claim"}
 
 
 def test_no_pool_counts_a_customers_account(world: World) -> None:
     before = account(state="Creating")
-    assert "AccountPool/pool" not in world.wakes("Account", before, changed(before, "status.state", "Failed"))
+    assert "AccountPool/pool" not in world.wakes("Account", before, edited(before, "status.state", "Failed"))
     assert "AccountPool/pool" not in world.wakes("Account", None, before)
 
 
@@ -87,11 +88,11 @@ def test_no_pool_counts_a_customers_account(world: World) -> None:
     ],
 )
 def test_what_the_account_is_made_by_wakes_it(world: World, path: str, value: Any) -> None:
-    assert "Account/account" in world.wakes("AccountClaim", claim(), changed(claim(), path, value))
+    assert "Account/account" in world.wakes("AccountClaim", claim(), edited(claim(), path, value))
 
 
 def test_what_the_claim_writes_of_itself_does_not_wake_its_account(world: World) -> None:
-    assert world.wakes("AccountClaim", claim(), changed(claim(), "spec.supportRoleARN", "arn")) == set()
+    assert world.wakes("AccountClaim", claim(), edited(claim(), "spec.supportRoleARN", "arn")) == set()
 
 
 def test_the_customers_secret_wakes_the_claim_that_waits_for_it_and_its_account(world: World) -> None:
@@ -109,7 +110,7 @@ def test_a_secret_is_watched_only_while_somebody_waits_for_it() -> None:
             claim(),
             claim(status=ready),
             done,
-            changed(done, "metadata.deletionTimestamp", "2026-01-01T00:00:00Z"),
+            edited(done, "metadata.deletionTimestamp", "2026-01-01T00:00:00Z"),
             claim(spec={"manualSTSMode": True}),
         )
     ]
