@@ -1,19 +1,18 @@
 """Resource claims, handles, pools and providers of poolboy.gpte.redhat.com (or OPERATOR_DOMAIN), as in Poolboy.
 
 A claim asks for resources, by provider or by template; a handle holds them; a pool keeps free handles. Claims live in
-users' namespaces, everything else in the operator's. The workflow that reconciles an object is its only writer:
+users' namespaces, everything else in the operator's. Each object has one writer, the workflow that reconciles it:
 
 | object | while | workflow |
 |---|---|---|
 | ResourceClaim | it has no handle | the ClaimBinder, which then starts the claim's own |
 | ResourceClaim | it has a handle, is detached, ignored or being deleted | its own |
 | ResourceClaim | it expires, according to both claim and handle | the ClaimBinder, in a batch |
-| ResourceHandle | a claim holds it | the claim's: both are written in one pass, the handle first |
+| ResourceHandle | a claim holds it | the claim's: both in one pass, the handle first |
 | ResourceHandle | it is free, or its claim is gone or ignored | its own |
 | ResourcePool, its ResourcePoolScalings, the creation of its handles | always | the pool's |
 
-Managed resources are written by their handle's workflow. Every write has its decision's resourceVersion as
-precondition, so overlapping writers refuse each other.
+A handle's workflow also writes its managed resources. Every write requires the resourceVersion of its decision.
 """
 
 from domain.claims.constants import EVENT_COMPONENT, VERSION

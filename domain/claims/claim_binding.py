@@ -4,8 +4,8 @@
     validated --> approval pending, values refused, faults: shown in the status
           '-> a handle that names it already | the best free one | a new one --> status --> its resources
 
-A free handle is bound with its resourceVersion as precondition, so that not even two binders can bind it twice. A new
-handle's name derives from the claim's uid, so a repeated creation finds it.
+Binding requires the free handle's resourceVersion, so two binders cannot bind it twice. A new handle's name derives
+from the claim's uid, so a repeated creation finds it.
 """
 
 from __future__ import annotations
@@ -95,8 +95,10 @@ class TakeHandle(OfClaim):
 
 
 class Created(Model):
-    """`handle` is None if its name is taken. `plan` is of the body that it was created with. `fault`: why none can be
-    created.
+    """Attributes:
+    handle: None if its name is taken.
+    plan: of the body that it was created with.
+    fault: why none can be created.
     """
 
     handle: GivenObject | None = None
@@ -145,7 +147,6 @@ def _with_new_handle(world: Claim, handle: JsonObject, plan: HandlePlan | None) 
 
 
 def _without_free(world: Claim) -> Claim:
-    """No free handle matches: create one, wait for one, or show the fault."""
     plan = world.validation
     if plan.creation is None and (fault := next(iter(world.unusable), plan.fault)) is not None:
         return world.at_fault(fault)
@@ -211,7 +212,7 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
 
 
 def _bound(world: Claim) -> PutStatus:
-    """Handle and lifespan, which always appear together; the maximum lifespans are added when they are rendered."""
+    """Handle and lifespan always appear together; the maximum lifespans are added when they are rendered."""
     claim, handle, now = world.validated, world.handle, world.question.now
     ready = value_at(handle, "status", "ready") is True
     lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=_bound_at(claim, handle, now))

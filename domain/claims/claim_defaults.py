@@ -1,7 +1,6 @@
-"""Defaults of a claim's listed resources (list mode), written into its spec once.
+"""Defaults of a claim's listed resources (list mode), written into its spec once, which an annotation marks.
 
-Initialisation, marked by an annotation, fills each entry's template with the provider's `default` and its schema's
-defaults; the user's values have precedence.
+Each entry's template gets the provider's `default` and its schema's defaults; the user's values have precedence.
 """
 
 from __future__ import annotations

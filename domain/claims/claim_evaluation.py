@@ -6,10 +6,8 @@
 Each step continues with the changed claim, so templates see it as it will be written. A claim that stops at a step
 keeps its handle, which is reconciled without the claim's changes.
 
-- Provider mode (`spec.provider`): the provider is immutable; its labels and annotations are added to the claim
-  permanently; required approval comes first (`claim_approval.py`).
-- List mode (`spec.resources`): each entry has a provider; defaults are written into the spec, once
-  (`claim_defaults.py`).
+- Provider mode (`spec.provider`): the provider is immutable; its labels and annotations stay on the claim.
+- List mode (`spec.resources`): each entry has a provider.
 
 Accepted values that the status has lost (a crash, a person, a restore) are taken from the handle.
 """
@@ -117,7 +115,9 @@ class _Pass:
         self.claim = {**self.claim, "metadata": {**metadata, field: entries}}
 
     def _check_shape(self) -> None:
-        """Faulty unless the spec requests resources in exactly one way; UnreadableMoment if the start is not a time."""
+        """Raises Faulty unless the spec requests resources in exactly one way; UnreadableMoment if the start is not a
+        time.
+        """
         start_of(self.claim)
         entries = value_at(self.claim, "spec", "resources")
         if value_at(self.claim, "spec", "provider") is not None:
@@ -145,7 +145,6 @@ class _Pass:
         return self.question.providers[self.provider]
 
     def _take_up_values(self) -> None:
-        """Restores the accepted values, held by the handle, in a claim whose status has lost them."""
         held = object_at(self.question.handle, "spec", "provider")
         status = object_at(self.claim, "status", "provider")
         values = held.get("parameterValues")
@@ -185,7 +184,6 @@ class _Pass:
         return self.question.providers[name]
 
     def _initialise(self) -> None:
-        """Applies defaults (list mode) once."""
         if self.question.names.init_timestamp_annotation in object_at(self.claim, "metadata", "annotations"):
             return
         if not self.provider:

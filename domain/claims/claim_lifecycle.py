@@ -4,7 +4,7 @@
     no handle, or another claim's --> the binder is asked
     bound --> validated (claim_validation.py) --> reconciled (handle_reconciliation.py) --> ended, detached or settled
 
-Irreversible steps are decided on fresh reads: a pass that began with cached objects observes again first.
+Irreversible steps are decided on fresh reads, not on cached objects.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def ends_with_others(world: Claim, now: datetime) -> datetime | None:
 
 
 def _validated_again(world: Claim) -> tuple[Action, ...]:
-    """Validate a refused edit again if the statuses have changed, because own writes cause no wake."""
+    """Validate a refused edit again if the statuses have changed, because own writes wake nothing."""
     refused = world.halted and world.validation.halt is not Halt.FAULT
     if not refused or world.validated_again or world.answer is None or world.plans_only:
         return ()

@@ -1,6 +1,6 @@
-"""The parts of a claim's status that come from its handle: resources, health, readiness, summary, lifespan.
+"""The parts of a claim's status that come from its handle, whose status is written first.
 
-They are written after the handle's status. The claim shows complete live objects, because its users may not read these.
+The claim shows complete live objects, because its users may not read these.
 """
 
 from __future__ import annotations

@@ -80,7 +80,6 @@ class Claim(HandleWorld):
 
     @property
     def own(self) -> JsonObject:
-        """The claim as it is stored, without planned changes."""
         return self.claim_observed if self.plans_only else self.question.claim or {}
 
     @property
@@ -101,7 +100,6 @@ class Claim(HandleWorld):
         return after.model_copy(update={"claim_before": obj}) if begins else after
 
     def at_fault(self, fault: Fault) -> Claim:
-        """The plan with a fault that was found later."""
         status = {**self.validation.status, **only(object_at(self.own, "status"), "conditions")}
         return self.model_copy(update={"claim_plan": faulty_plan(status, fault, self.question.now)})
 

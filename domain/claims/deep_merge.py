@@ -1,8 +1,7 @@
 """Deep merges of templates, defaults and overrides, and whether one template contains another.
 
-Mappings merge by key, lists by index. Surplus list elements are appended once (Poolboy appended the whole list for
-each). Results share nothing with the arguments. Templates come from users, so excessive nesting is refused before
-Python's recursion limit.
+Mappings merge by key, lists by index; surplus list elements are appended once (Poolboy appended the whole list for
+each). Results share nothing with the arguments. Users' templates may be nested too deeply for Python: TooDeep.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def merge(target: dict[str, JsonValue], update: dict[str, JsonValue], *, overwri
 @overload
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue: ...
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue:
-    """With `overwrite` the update's leaves have precedence. Raises TooDeep."""
+    """With `overwrite` the update's leaves win. Raises TooDeep."""
     return _merged(target, update, overwrite, 0)
 
 

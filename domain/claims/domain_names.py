@@ -1,6 +1,6 @@
 """Names that contain OPERATOR_DOMAIN: API version, finalizers, labels and annotations of the claims area.
 
-A process makes them from its settings and passes them on, so nothing can use the default domain by accident.
+A process makes them from its settings, so nothing can use the default domain by accident.
 """
 
 from __future__ import annotations

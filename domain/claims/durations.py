@@ -1,8 +1,8 @@
 """Durations and times in lifespans.
 
-Durations are parsed like Poolboy's (pytimeparse: `30m`, `1h30m`, `2 days`, `1:24:11`; a bare number is invalid), and
-written as `1d2h3m4s` on handles, with a single unit in the claim's status, whose schema accepts nothing else. Times are
-RFC 3339, written in UTC with whole seconds.
+Durations are parsed like Poolboy's (pytimeparse: `30m`, `1h30m`, `2 days`, `1:24:11`; a bare number is invalid). They
+are written as `1d2h3m4s` on handles, and in one unit in the claim's status, whose schema accepts nothing else. Times
+are RFC 3339, written in UTC with whole seconds.
 """
 
 from __future__ import annotations
@@ -96,5 +96,4 @@ def after(moment: datetime, duration: timedelta) -> datetime:
 
 
 def whole_seconds(moment: datetime) -> datetime:
-    """In UTC, as after writing and parsing."""
     return moment.astimezone(UTC).replace(microsecond=0)

@@ -8,7 +8,7 @@ Everything that renders templates is one of four pure functions, in a process th
     plan_pool_handle(PoolQuestion) -> HandleBody a pool's new handle
     plan_handle(HandleQuestion) -> HandlePlan    a handle's resources, its status and its claim's status
 
-Answers are whole wanted objects, and include the faults of templates or providers, so that the rest still happens.
+Answers are whole wanted objects, with the faults of templates or providers, so that the rest still happens.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class BindingPlan(Model):
 
 
 class HandleBody(Model):
-    """The body of a new handle. Its end counts from the question's `now`."""
+    """Its end counts from the question's `now`."""
 
     labels: dict[str, str] = {}
     spec: JsonObject = {}

@@ -1,7 +1,7 @@
 """Faults that need a person, and their errors.
 
-A pass catches these errors where it can continue, and reports them in its plan, in a condition and as an Event. Other
-exceptions are bugs and are not caught.
+A pass catches these errors where it can continue, and reports them in a condition and an Event. Other exceptions are
+bugs and are not caught.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ LONGEST_MESSAGE = 4_000
 
 
 class Faulty(Exception):  # noqa: N818 - says what the object is
-    """An error in an object that must be corrected before it is processed."""
-
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
@@ -53,7 +51,6 @@ def fault_of(error: Exception, where: str = "") -> Fault:
 
 @contextmanager
 def told(faults: list[Fault], where: str = "") -> Iterator[None]:
-    """Collects errors of its block as faults, and continues after it."""
     try:
         yield
     except FAULTS as error:
@@ -65,7 +62,6 @@ def each_once(faults: Iterable[Fault]) -> tuple[Fault, ...]:
 
 
 def summed(faults: Iterable[Fault]) -> Fault | None:
-    """One fault, with the reason of the first and all messages."""
     several = each_once(faults)
     if not several:
         return None

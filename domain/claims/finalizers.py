@@ -8,7 +8,7 @@ from domain.pause_and_retry import RETRIED, RETRY
 
 
 def in_hand(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:
-    """The object with our finalizer, and with a person's retry recorded as honoured."""
+    """With our finalizer, and with a person's retry recorded as honoured."""
     taken = with_metadata(obj, finalizers=_with_ours(names, kind, obj))
     token = text_at(obj, "metadata", "annotations", RETRY)
     if not token:
@@ -30,7 +30,6 @@ def is_in_hand(names: DomainNames, obj: JsonObject) -> bool:
 
 
 def _with_ours(names: DomainNames, kind: Kind, obj: JsonObject) -> list[str]:
-    """Also removes the finalizers of former versions from a handle."""
     held = finalizers_of(obj)
     if kind is RESOURCE_HANDLE:
         held = [each for each in held if each not in names.former_finalizers]

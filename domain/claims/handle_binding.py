@@ -1,7 +1,7 @@
 """Binding a free handle to a claim, and the handle that a pool creates.
 
-The claim's names and provider replace the handle's, entry by entry, and missing entries are added. Templates follow in
-the handle's next pass. A default lifespan starts now; without one the claim inherits the handle's unclaimed end.
+The claim's names and provider replace the handle's, entry by entry, and missing entries are added; templates follow in
+the handle's next pass. A default lifespan starts now; without one the unclaimed end stays.
 
 A pool's handle is created with its provider's resources, so that it can be matched at once; if templates need the
 handle's uid, it gets them in its first pass.

@@ -44,7 +44,6 @@ def wanted_entries(scene: Scene, resources: Sequence[JsonObject]) -> tuple[Wante
 
 
 def creation_forbidden(scene: Scene, resources: Sequence[JsonObject]) -> str:
-    """Empty if allowed."""
     if value_at(scene.claim, "spec", "disableCreation") is True:
         return "the claim disables creation"
     names = dict.fromkeys(provider_name(resource) for resource in resources)

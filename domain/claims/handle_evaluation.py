@@ -5,8 +5,8 @@
 
 Only an accepted claim's requests reach the handle (`push`). Templates may read what the pass writes (readiness, end):
 if that changes, the steps from the resource list on are repeated, once, because such a template may change each time. A
-fault ends only its own step: a handle with failing templates still shows its resources and expires in time. The claim
-author's conditions use the new statuses; one that cannot be evaluated is false.
+fault ends only its own step: a handle with failing templates still expires in time. The claim author's conditions use
+the new statuses; one that cannot be evaluated is false.
 """
 
 from __future__ import annotations
@@ -135,7 +135,6 @@ class _Pass:
         return _Look(saw, outcomes, creations, updates, self._show(outcomes, lifespan))
 
     def _written(self) -> tuple[JsonObject, JsonObject]:
-        """The statuses that are written; templates read them."""
         return object_at(self.handle, "status"), object_at(self.scene.claim, "status")
 
     def _soon(self, before: tuple[JsonObject, JsonObject], lifespan: HandleLifespan | None) -> datetime | None:
@@ -168,7 +167,6 @@ class _Pass:
             self._set_entries(recomputed(objects_at(self.handle, "spec", "resources"), yielded, own=name))
 
     def _values(self, provider: str) -> JsonObject:
-        """The claim's accepted values, or the handle's if it has none for this provider."""
         accepted = object_at(self.scene.claim, "status", "provider")
         values = accepted.get("parameterValues")
         if text_at(accepted, "name") == provider and isinstance(values, dict):
@@ -273,7 +271,6 @@ class _Pass:
         return [outcome.value if isinstance(outcome, WaitingFor) else None for outcome in outcomes]
 
     def _repaired(self, claim: JsonObject) -> JsonObject:
-        """The claim with a reference to this handle in its status."""
         status, reference = object_at(claim, "status"), handle_reference(self.scene.names, self.handle)
         before = object_at(status, "resourceHandle")
         kept = before if text_at(before, "name") == reference["name"] else {}

@@ -94,7 +94,6 @@ def _set_by_hand(
 
 
 def ended(obj: JsonObject, end: datetime | None) -> JsonObject:
-    """Unchanged for None."""
     if end is None or end == end_of_handle(obj):
         return obj
     spec = object_at(obj, "spec")
@@ -128,7 +127,6 @@ def _terms(scene: Scene, faults: list[Fault]) -> Terms | None:
 
 
 def _asked(claim: JsonObject, faults: list[Fault]) -> tuple[datetime | None, bool]:
-    """The end that the claim requests, and whether it is readable."""
     asked: datetime | None = None
     before = len(faults)
     with told(faults):

@@ -4,7 +4,7 @@
     a claim holds it --> nothing: the claim's lifecycle serves both; the binder is asked if the claim does not name it
     free, or its claim is ignored --> reconciled (handle_reconciliation.py)
 
-Irreversible steps are decided on fresh reads: a pass that began with cached objects observes again first.
+Irreversible steps are decided on fresh reads, not on cached objects.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ class Handle(HandleWorld):
 
 
 class ObserveAgain(ClaimsAction):
-    """Reads from the API server before an irreversible step."""
-
     activity: ClassVar[str] = "claims.observe_again"
     reads: ClassVar[bool] = True
     observed_after: ClassVar[bool] = True
@@ -66,7 +64,7 @@ class Found(Model):
 
 
 class Finding(ClaimsAction):
-    """A question about other handles, whose answer is stored in the field `fact`."""
+    """The answer is stored in the field `fact`."""
 
     result: ClassVar[type[Model] | None] = Found
     reads: ClassVar[bool] = True

@@ -5,8 +5,8 @@ fewest missing resources, different names, tolerated differences; healthy before
 score, older, name. Additional content of a handle is no difference, nor are namespaces, labels, parameters or its
 top-level provider.
 
-Matching must be cheap with thousands of free handles. Those with equal providers, names, templates and pool form a
-shelf, which is compared once with a request. Only shelves whose providers are a prefix of the claim's list count.
+For speed with thousands of free handles, those with equal providers, names, templates and pool form a shelf, which is
+compared once. Only shelves whose providers are a prefix of the claim's list count.
 """
 
 from __future__ import annotations
@@ -210,7 +210,6 @@ def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
 
 
 def may_fit_now(before: FreeHandle | None, after: FreeHandle | None) -> bool:
-    """Whether the handle may match a claim that it did not match before."""
     if before is None or after is None:
         return after is not None
     if (before.resources, before.pool, before.provider) != (after.resources, after.pool, after.provider):

@@ -147,12 +147,11 @@ class HandleWorld(ObjectsWorld):
         return self.model_copy(update={"question": self.question.model_copy(update={field: obj})})
 
     def state(self, index: int) -> JsonObject | None:
-        """None for an entry without a state."""
         states = self.question.states
         return states[index] if index < len(states) else None
 
     def with_state(self, index: int, outcome: ResourceOutcome) -> HandleWorld:
-        """Changes one live object, which requires another evaluation."""
+        """Requires another evaluation."""
         if outcome.fault is not None:
             return self.model_copy(update={"failed": {**self.failed, index: outcome.fault}, "answer": None})
         states = [*self.question.states, *[None] * (index + 1 - len(self.question.states))]
@@ -163,8 +162,6 @@ class HandleWorld(ObjectsWorld):
 
 
 class Read(Model):
-    """The question with the live objects, or a fault."""
-
     question: Annotated[HandleQuestion | None, SkipValidation] = None
     fault: Fault | None = None
 
@@ -402,7 +399,7 @@ def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
 
 
 def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
-    """The handle's status is written before the claim's; the claim's spec if its end moves."""
+    """The handle's status before the claim's; the claim's spec if its end moves."""
     handle, claim, now = world.handle, world.claim, world.question.now
     if _HANDLES_STATUS not in world.wrote:
         status = with_stalled(plan.handle_status, summed(world.faults), now)

@@ -2,8 +2,8 @@
 
 An entry stands for an object in the cluster. It is identified by provider and name (by index, as in Poolboy, one
 provider's template got into another's resource), and never moved, removed or given to another provider. New resources
-are appended, and no longer yielded ones stay. In list mode entries are paired by index, and one with another provider
-is refused. Claim edits are merged over the handle's templates without filters, and remove nothing.
+are appended, no longer yielded ones stay. In list mode entries are paired by index, and one with another provider is
+refused. Claim edits are merged over the handle's templates without filters, and remove nothing.
 """
 
 from __future__ import annotations

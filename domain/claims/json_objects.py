@@ -1,7 +1,4 @@
-"""Access to free-form JSON: absent values, and values of unexpected types, read as empty.
-
-No function here changes its arguments.
-"""
+"""Read-only access to free-form JSON: absent values, and values of unexpected types, read as empty."""
 
 from __future__ import annotations
 

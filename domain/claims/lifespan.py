@@ -6,8 +6,8 @@
 Providers, pools and handles give terms: a default, a maximum counted from first readiness (before that from the start),
 and a relative maximum, the farthest distance of the end from now. Handles store them as templates, claims show the
 result. One step uses one `now` in whole seconds, because clients compare differences exactly. Only a requested end is
-cut to the maxima, and an end in the past means now. With a relative maximum below the wish the end moves forward: when
-less than half of it is left, or when wish or term differ from the last honoured `Wish`. So a short outage ends nothing;
+cut to the maxima; one in the past means now. With a relative maximum below the wish the end moves forward: when less
+than half of it is left, or when wish or term differ from the last honoured `Wish`. So a short outage ends nothing;
 after one of more than half of it, settle the end before checking whether it has passed.
 """
 
@@ -36,9 +36,7 @@ class Setting(Model):
     rendered: str
 
     def duration(self, what: str) -> timedelta:
-        """Raises:
-        UnreadableDuration: it is not a duration.
-        """
+        """Raises UnreadableDuration."""
         return parse_duration(self.rendered, what)
 
 
@@ -49,12 +47,10 @@ class Terms(Model):
 
     @property
     def default_duration(self) -> timedelta | None:
-        """The duration if no end is requested."""
         return self.default.duration("lifespan.default") if self.default else None
 
     @property
     def maximum_duration(self) -> timedelta | None:
-        """Counts from first readiness."""
         return self.maximum.duration("lifespan.maximum") if self.maximum else None
 
     @property

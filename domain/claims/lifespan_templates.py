@@ -1,6 +1,5 @@
-"""The current terms of providers and handles: their lifespans are templates, rendered at each use.
-
-So an annotation of the claim can change the maximum of a running environment.
+"""The current terms of providers and handles, rendered at each use: an annotation of the claim can change the maximum
+of a running environment.
 """
 
 from __future__ import annotations

@@ -74,7 +74,6 @@ class Lent:
     missing: frozenset[str] = frozenset()
 
     def beside(self, variables: JsonObject) -> JsonObject:
-        """The weaker variables, except names that are missing here."""
         return {name: value for name, value in variables.items() if name not in self.missing}
 
     def then(self, later: Lent) -> Lent:

@@ -2,8 +2,8 @@
 
 Accepted values stay in the claim's `status.provider.parameterValues` even if they are removed from the spec, would be
 refused today, or their parameter is gone. An unchanged value is never validated again, a rendered default (a generated
-password) stays, and a rejected edit changes nothing. The spec is never completed. Faults of the provider are included,
-so that a claim always shows why it waits.
+password) stays, and a rejected edit changes nothing. The spec is never completed. A provider's faults are included, so
+that a claim always shows why it waits.
 """
 
 from __future__ import annotations
@@ -145,5 +145,4 @@ class _Settling:
         return self.accepted is not None and name in self.accepted and same(self.accepted[name], self.values[name])
 
     def _complete_values(self) -> JsonObject:
-        """Accepted values of removed parameters are never dropped."""
         return {**(self.accepted or {}), **self.values}

@@ -1,4 +1,4 @@
-"""The area's passes: each is one activity that reads, evaluates, writes, and returns its result."""
+"""Each pass of the area is one activity that reads, evaluates, writes, and returns its result."""
 
 from __future__ import annotations
 
@@ -145,13 +145,13 @@ class PassPool(_Pass):
 
 
 class Asked(Model):
-    """Claims that asked to be handled, at most `MOST_ASKED`."""
+    """At most `MOST_ASKED`."""
 
     claims: tuple[Key, ...]
 
 
 class Serve(Action):
-    """Handle claims for some seconds. `asked` are handled in any case, at most `MOST_ASKED`."""
+    """Handle claims for some seconds; `asked` in any case, at most `MOST_ASKED`."""
 
     activity: ClassVar[str] = "claims.serve"
     title: ClassVar[str] = "bind or create handles for claims without one, delete claims that have expired"

@@ -18,12 +18,11 @@ from domain.claims.templates.renderer import condition_template
 
 
 def by_clock(handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
-    """Whether the handle's templates depend on time, including those for its claim's status."""
+    """Including the templates for its claim's status."""
     return depends_on_time(_texts(handle, claim, providers, newer))
 
 
 def by_own_writes(handle: JsonObject, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
-    """Whether the templates read statuses and lifespans that a pass writes."""
     return reads_what_passes_write(_handle_texts(handle, providers, newer))
 
 
@@ -36,9 +35,8 @@ def lifespan_by_own_writes(handle: JsonObject) -> bool:
 
 
 def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:
-    """Whether the requirements or validation of a claim without a handle depend on time.
-
-    Parameters count only while the values are `invalid`: accepted ones are never validated again.
+    """For a claim without a handle. Parameters count only while the values are `invalid`: accepted ones are never
+    validated again.
     """
     judged = _reached(named_providers(claim), providers) if invalid else ()
     checks = (text for provider in judged for text in _parameter_texts(provider))
@@ -106,7 +104,6 @@ def _conditions(expressions: Iterable[str]) -> Iterator[str]:
 
 
 def _strings(value: JsonValue) -> Iterator[str]:
-    """All texts in a value, except keys."""
     ahead: list[JsonValue] = [value]
     while ahead:
         each = ahead.pop()

@@ -127,7 +127,7 @@ def plan(
 
 
 def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
-    """The pool's status including new handles; unknown values are absent."""
+    """Unknown values are absent."""
     shown = sorted(kept, key=lambda handle: (handle.created, handle.name))
     entries: list[JsonValue] = [
         present(healthy=handle.healthy, name=handle.name, ready=handle.ready) for handle in shown
@@ -247,7 +247,7 @@ def _still_lacking(scaling: Scaling) -> Iterable[NewHandle]:
 
 
 def _advanced(scaling: Scaling, made: Collection[str]) -> Scaling:
-    """The scaling with its newly created handles counted, up to the first gap in the serial numbers."""
+    """Counts new handles up to the first gap in the serial numbers."""
     new = next(each for each in count() if _numbered(scaling, scaling.serials + each).slot(0) not in made)
     return scaling.model_copy(update={"made": scaling.made + new, "serials": scaling.serials + new}) if new else scaling
 

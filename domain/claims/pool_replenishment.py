@@ -132,7 +132,7 @@ class DeleteHandle(OfPool):
 
 
 class WriteScalings(OfPool):
-    """Written after the handles that they count were created."""
+    """After the creation of the handles that they count."""
 
     activity: ClassVar[str] = "claims.write_scalings"
     last: ClassVar[bool] = True
@@ -149,7 +149,7 @@ class WriteScalings(OfPool):
 
 
 class OpenHandles(OfPool):
-    """Starts the lifecycles of new handles, last because nothing depends on them."""
+    """Last, because nothing depends on them."""
 
     activity: ClassVar[str] = "claims.open_pool_handles"
     title: ClassVar[str] = "open the lifecycles of the new handles"
@@ -188,7 +188,7 @@ def decide(world: Pool, now: datetime) -> Decision:
 
 
 def _leaving(world: Pool, now: datetime) -> Decision:
-    """Deletes free handles; bound ones stay."""
+    """Bound handles stay."""
     if not world.handles:
         letting_go = let_go(world.names, RESOURCE_POOL, world.pool)
         return (

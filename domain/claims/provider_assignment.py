@@ -1,6 +1,6 @@
-"""The provider of each resource that a claim lists (list mode).
+"""The provider of each resource that a claim lists (list mode): the one named in the entry, else in the claim's status,
+else the one whose `match` fits the entry's template.
 
-It is the one named in the entry, else in the claim's status, else the one whose `match` fits the entry's template.
 Nothing is rendered, so no evaluator is needed.
 """
 

@@ -93,7 +93,6 @@ def resource_list(scene: Scene, name: str, values: JsonObject | None = None) -> 
 
 
 def accepted_values(scene: Scene) -> JsonObject:
-    """The claim's accepted values, or the handle's without a claim."""
     if scene.claim is not None:
         return object_at(scene.claim, "status", "provider", "parameterValues")
     return object_at(scene.handle, "spec", "provider", "parameterValues")
@@ -110,7 +109,6 @@ def parameter_defaults(provider: JsonObject) -> JsonObject:
 
 
 def default_value(parameter: JsonObject) -> tuple[bool, JsonValue]:
-    """Whether there is one, and the value: its own, else its schema's."""
     for holder, key in (
         (object_at(parameter, "default"), "value"),
         (object_at(parameter, "validation", "openAPIV3Schema"), "default"),

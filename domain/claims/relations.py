@@ -48,7 +48,7 @@ Names = Iterable[Hashable]
 
 
 def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
-    """The relations of an installation whose handles, pools and providers are in this namespace."""
+    """`namespace` is that of handles, pools and providers."""
 
     def left_alone(each: KubeObject) -> bool:
         return is_left_alone(names, each.document)
@@ -153,7 +153,6 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
 
 
 def _waiting(end: Kind, unbound: Callable[[KubeObject], bool], news: News[Any]) -> Relation:
-    """Claims without a handle are woken by news of any object of the kind."""
     return Relation(
         of=RESOURCE_CLAIM,
         to=end,
@@ -219,7 +218,6 @@ def _as_rendered(provider: KubeObject) -> Hashable:
 
 
 def _wish(scaling: KubeObject) -> Hashable:
-    """The scaling's request and progress."""
     return _field(scaling, "spec"), _field(scaling, "status"), scaling.metadata.deleting
 
 

@@ -1,8 +1,8 @@
 """The definition of each resource of a handle, or what it waits for.
 
-A provider may require a claim; links to other resources of the handle may wait (`waitFor`) and provide values of that
-resource's live state (`templateVars`). The provider's `override` is merged over the handle's template. Parameter values
-reach a resource only through `template.definition`. A waiting resource is not written.
+A provider may require a claim; links may wait for other resources of the handle (`waitFor`) and provide values of their
+live state (`templateVars`). The provider's `override` is merged over the handle's template. Parameter values reach a
+resource only through `template.definition`. A waiting resource is not written.
 
 A resource is pinned to its recorded reference: edits of name and namespace are ignored, so that they never create a
 second object; a change of apiVersion or kind is an error, unless the recorded one is not served. Of two entries with
@@ -162,7 +162,6 @@ def _metadata(resources: Resources, index: int, provider: JsonObject, merged: Js
 
 
 def _pinned(resources: Resources, index: int, merged: JsonObject) -> JsonObject:
-    """The recorded reference, or else the definition's."""
     recorded = resources.recorded(index)
     differs = [field for field in _KIND if merged[field] != recorded.get(field)]
     if not recorded or (differs and index in resources.unserved):

@@ -1,7 +1,7 @@
 """Health, readiness and waits of a handle's resources, individually and in total, for its status.
 
-Unknown is shown as an absent field. Resources that cannot be read keep their values. A check that cannot be evaluated
-is unknown, because young objects often lack the checked fields; the error texts are for people.
+Unknown is an absent field. Resources that cannot be read keep their values. A check that cannot be evaluated is
+unknown, because young objects often lack the checked fields; the error texts are for people.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ENTRY_FIELDS = ("healthy", "name", "ready", "reference", "waitingFor")
 
 
 class Health(Model):
-    """The health of one resource or of all; None is unknown."""
+    """None is unknown."""
 
     healthy: bool | None = None
     ready: bool | None = None
@@ -54,7 +54,6 @@ def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
 
 
 def _checked(scene: Scene, provider: JsonObject, state: JsonObject, check: str) -> tuple[bool | None, list[str]]:
-    """Unknown without a check or after an error."""
     expression = text_at(provider, "spec", check)
     if not expression:
         return None, []

@@ -1,10 +1,9 @@
-"""Validation of claims' values against a provider's `openAPIV3Schema`; the message is the validator's own text.
+"""Validation of claims' values against a provider's `openAPIV3Schema`; the message is the validator's own text, which
+clients compare in a claim's `status.resources[].validationError` (list mode).
 
 The dialect is OpenAPI 3.0: JSON Schema draft 4 with `nullable`; `format` is not enforced. The first violation is
 reported, in the order of the schema's keywords, as in Poolboy. Unknown keywords are ignored; unusable ones (an unknown
 `type`, a broken `pattern` or reference) are a `SchemaError` of the provider. References stay within the schema.
-
-Clients compare the texts of a claim's `status.resources[].validationError` (list mode).
 """
 
 from __future__ import annotations

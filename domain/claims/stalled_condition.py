@@ -1,9 +1,8 @@
-"""The condition `Stalled` of claims, handles and pools: something needs a person. It exists only while there is a
-fault.
+"""The condition `Stalled` of claims, handles and pools: something needs a person. Absent without a fault.
 
 kstatus (Argo CD, Flux) reads it as "will not progress by itself". A claim shows its own faults and its handle's, found
 in different passes; the handle's have a common reason, so that each pass leaves the other kind alone. The claim's own
-have precedence: with one, nothing of the claim reaches the handle.
+win: with one, nothing of the claim reaches the handle.
 """
 
 from __future__ import annotations

@@ -75,7 +75,6 @@ def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
 def halted_holding(
     plan: ClaimPlan, held: HandlePlan, look_at: datetime, binder_ends_at: datetime | None = None
 ) -> Decision:
-    """The claim is halted, but its handle is reconciled and expires as usual."""
     deadline = earliest([held.end, look_at])
     at_deadline = _ends(claimed=True) if deadline == held.end else "observe again"
     patience = _patience(deadline, binder_ends_at)
@@ -159,7 +158,6 @@ def settled(
 
 
 def would_stand(handle: JsonObject, plan: HandlePlan, *, claimed: bool) -> Decision:
-    """The state for a plan that is not executed."""
     undone = plan.model_copy(update={"look_at": None})
     return settled(handle, undone, plan.faults, claimed=claimed, look_at=None)
 
@@ -236,7 +234,6 @@ def shown_validation_errors(status: JsonObject) -> list[str]:
 
 
 def _by_clock(plan: ClaimPlan, look_at: datetime) -> dict[str, Any]:
-    """A deadline, only if time may change the claim's state."""
     return {"deadline": look_at, "at_deadline": "observe again"} if plan.by_clock else {}
 
 

@@ -1,6 +1,6 @@
 """Start and end of claims and handles, from their objects.
 
-An unreadable time in a user's spec is reported. An unreadable time in a status, damaged by people, counts as absent.
+An unreadable time in a user's spec is reported; in a status, damaged by people, it counts as absent.
 """
 
 from __future__ import annotations
@@ -22,20 +22,17 @@ def start_of(claim: JsonObject) -> datetime:
 
 
 def base_of(claim: JsonObject) -> datetime:
-    """The start of the maximum: first readiness, else the start."""
     return _recorded(claim, "status", "lifespan", "firstReady") or start_of(claim)
 
 
 def requested_end_of(claim: JsonObject) -> datetime | None:
-    """Raises:
-    UnreadableMoment: it is not a time.
-    """
+    """Raises UnreadableMoment."""
     asked = text_at(claim, "spec", "lifespan", "end")
     return parse_moment(asked, "spec.lifespan.end") if asked else None
 
 
 def born(resource: JsonObject) -> datetime:
-    """The creation time; an object not created yet counts as the oldest."""
+    """An object not created yet counts as the oldest."""
     return _recorded(resource, "metadata", "creationTimestamp") or EARLIEST
 
 

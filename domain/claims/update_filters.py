@@ -55,18 +55,12 @@ class Operation(NamedTuple):
 
 
 class UpdateFilter(NamedTuple):
-    """The operations allowed on paths that the expression matches completely."""
-
     path_match: str
     allowed_ops: tuple[str, ...] = DEFAULT_ALLOWED_OPS
 
 
 def differences(old: JsonValue, new: JsonValue) -> Iterator[Operation]:
-    """In the fixed order, computed lazily.
-
-    Raises:
-        TooDeep: both are nested too deeply.
-    """
+    """In the fixed order, computed lazily; raises TooDeep."""
     return _differences(old, new, "", 0)
 
 

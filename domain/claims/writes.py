@@ -1,4 +1,4 @@
-"""Writes of the area's objects as actions: complete, with the decision's resourceVersion as precondition."""
+"""Writes of the area's objects: complete, with the decision's resourceVersion as precondition."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class PutObject(ClaimsAction):
 
     @property
     def slot(self) -> str:
-        """One write at a time per object, so that each has the resourceVersion of the one before."""
+        """Serializes an object's writes, so that each has the resourceVersion of the one before."""
         return f"write {self.kind.name} {text_at(self.before, 'metadata', 'name')}"
 
     @property

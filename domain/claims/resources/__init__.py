@@ -1,9 +1,9 @@
 """The area's custom resources: the superset of Poolboy 1.12 to 1.17.3, so that nothing is pruned.
 
-One file per kind; `shared.py` has common parts. Reading is tolerant: free-form parts (templates, variables, parameter
-values, schemas, states) are plain JSON, times and durations stay strings, unknown fields are kept, and only a wrong
-type makes an object unreadable (`domain/reading.py` names it). Absent fields are None where absence has a meaning,
-otherwise the operator's default; the schemas have no defaults.
+Reading is tolerant: free-form parts (templates, variables, parameter values, schemas, states) are plain JSON, times and
+durations stay strings, unknown fields are kept, and only a wrong type makes an object unreadable (`domain/reading.py`
+names it). Absent fields are None where absence has a meaning, otherwise the operator's default; the schemas have no
+defaults.
 """
 
 from domain.claims.resources.claim import (

@@ -1,7 +1,7 @@
 """ResourceHandle: the holder of a claim's resources, or of a pool's until a claim takes them.
 
-All handles are in the operator's namespace. Clients of Poolboy up to 1.13 read `spec.resources[].reference`, later ones
-`status.resources[].reference`; Perdure writes both and reads either. Durations may be templates.
+Clients of Poolboy up to 1.13 read `spec.resources[].reference`, later ones `status.resources[].reference`; Perdure
+writes both and reads either. Durations may be templates.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class ResourceHandle(CustomResource):
         return guid_of(self.metadata.name, self.metadata.generate_name)
 
     def reference(self, index: int) -> ResourceReference | None:
-        """The resource's reference, from the status or, in objects of older releases, the spec."""
+        """From the status or, in objects of older releases, the spec."""
         for resources in (self.status.resources, self.spec.resources):
             if index < len(resources) and (found := resources[index].reference):
                 return found

@@ -1,5 +1,4 @@
-"""ResourceProvider: how a resource is created, checked and updated, and what claims may request. Administrators write
-it.
+"""ResourceProvider: how a resource is created, checked and updated, and what claims may request.
 
 Its status is no subresource, and contains Perdure's conditions. Expressions, templates and regular expressions stay
 strings until they are used.

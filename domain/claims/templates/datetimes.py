@@ -1,9 +1,8 @@
 """The time-related names in templates: `datetime`, `timedelta`, `timezone`, `now` and `timestamp`.
 
-All, also `datetime.now()`, use one `Clock`: the start of the pass, as given by the engine, plus the elapsed monotonic
-time. As in Poolboy, a timestamp prints seconds with a `Z`, parses only one format, and compares only with its kind.
-Additions: seconds can be added, a parsed offset is converted to UTC before printing, and `timedelta("10m")` works as
-documented.
+All, also `datetime.now()`, use one `Clock`: the start of the pass plus the elapsed monotonic time. As in Poolboy, a
+timestamp prints seconds with a `Z`, parses only one format, and compares only with its kind. Additions: seconds can be
+added, a parsed offset is converted to UTC before printing, and `timedelta("10m")` works as documented.
 """
 
 from __future__ import annotations

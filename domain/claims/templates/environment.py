@@ -58,7 +58,6 @@ class RenderingContext(Context):
         return context
 
     def resolve_or_missing(self, key: str) -> object:
-        """A template variable resolves to its rendered value."""
         value = super().resolve_or_missing(key)
         return value.value() if isinstance(value, LazyVariable) else value
 
@@ -78,7 +77,7 @@ class RenderingContext(Context):
 
 
 class LazyVariable:
-    """A variable that is itself a template, rendered at its first use."""
+    """Rendered at its first use."""
 
     __slots__ = ("_render", "_text", "_value")
 
@@ -150,8 +149,6 @@ class _Generator(CodeGenerator):
 
 
 class _Formatter(SandboxedFormatter):
-    """Refuses attribute access, and limits the length."""
-
     length = 0
 
     def format_field(self, value: object, format_spec: str) -> str:
@@ -165,7 +162,7 @@ class _Formatter(SandboxedFormatter):
 
 
 class Sandbox(SandboxedEnvironment):
-    """One per set of rules, shared by all renderings of a process."""
+    """One per set of rules and process."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
     context_class = RenderingContext
@@ -276,7 +273,6 @@ def _printed(value: object) -> object:
 
 
 def _date_kind(value: object) -> type[date] | None:
-    """The date or datetime class of a value; the value itself if it is such a class."""
     if isinstance(value, date):
         return type(value)
     return value if isinstance(value, type) and issubclass(value, date) else None

@@ -1,7 +1,7 @@
 """The filters: Poolboy's additions and Jinja2's own, each guarded.
 
-`json_query` is the community edition of JMESPath (`zip`, `from_items`, `items`, `let`, ...), installed under its own
-module name, because as `jmespath` it would replace the library that boto3 needs.
+`json_query` is the community edition of JMESPath (`zip`, `from_items`, `items`, `let`, ...) under its own module name,
+because as `jmespath` it would replace the library that boto3 needs.
 """
 
 from __future__ import annotations
@@ -27,11 +27,7 @@ _FALSE = {"n", "no", "f", "false", "off", "0"}
 
 
 def truth(value: object, *, unknown_is_false: bool = False) -> bool:
-    """Texts by their word.
-
-    Raises:
-        ValueError: the word means neither yes nor no.
-    """
+    """Texts by their word; ValueError if it means neither yes nor no."""
     if not isinstance(value, str):
         return bool(value)
     word = value.lower()
@@ -76,7 +72,6 @@ def parse_time_interval(value: object) -> timedelta:
 
 
 def strgen(pattern: str) -> str:
-    """A random text for a pattern such as `[0-9a-f]{8}`."""
     limits.pattern(pattern)
     return str(StringGenerator(pattern).render())
 

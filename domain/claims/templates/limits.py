@@ -1,5 +1,4 @@
-"""Soft limits of templates, far above normal use and far below damage: excessive growth is an error that names the
-limit.
+"""Soft limits of templates, far above normal use and far below damage; the error names the limit.
 
 A template can be slow in other ways; then its process is ended (activities/claims/evaluator.py). The API server refuses
 requests above 3 MiB, and etcd objects above 1.5 MiB.
@@ -33,8 +32,6 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Budget:
-    """What one rendering may still use."""
-
     __slots__ = ("length", "nodes", "steps")
 
     def __init__(self) -> None:
@@ -145,7 +142,6 @@ def added(left: object, right: object) -> None:
 
 
 def multiplied(left: object, right: object) -> None:
-    """Repeated texts or lists, or integers."""
     if isinstance(left, int) and isinstance(right, int):
         bits(left.bit_length() + right.bit_length())
         return

@@ -62,7 +62,7 @@ def condition_template(expression: str) -> str:
 
 class Renderer:
     def __init__(self, now: datetime, *, newer: bool = False) -> None:
-        """`now` is the start of the pass, aware; `newer`: the rules of Poolboy 1.13 and later."""
+        """`now` is the start of the pass, aware."""
         self._clock = Clock(now)
         self._names = names(self._clock)
         self.newer = newer
@@ -76,11 +76,7 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> Json:
-        """A value with all its strings rendered.
-
-        Args:
-            template: the value in the object.
-            variables: for the templates.
+        """Args:
             what: the place of the template, for errors: "provider x, override".
             lazy: weaker variables (vars of providers and handles), whose texts are templates under the newer rules.
 
@@ -204,9 +200,7 @@ def _plain(text: str) -> str:
 
 
 def _converted(text: str, kind: str, *, newer: bool) -> object:
-    """Raises:
-    ValueError: the text cannot be converted.
-    """
+    """Raises ValueError."""
     if kind == "bool":
         return truth(text, unknown_is_false=newer)
     if kind == "int":

@@ -27,10 +27,7 @@ _TAGS = ("{{", "{%")
 
 
 def depends_on_time(texts: Iterable[str]) -> bool:
-    """Whether any template may give another result later without changed inputs, by time or chance.
-
-    A condition is given as `condition_template`.
-    """
+    """By time or chance. A condition is given as `condition_template`."""
     return any(_CLOCK_OR_CHANCE.search(text) or _BY_COMPUTED_NAME.search(text) for text in _templates(texts))
 
 
