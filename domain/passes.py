@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Self
+from typing import ClassVar, Self
 
 from domain.decision import Action, Decision, Outcome, World
 from domain.identity import Key
+from domain.model import Model
 from domain.refusal import Refusal
 
 
@@ -33,6 +34,28 @@ class PassedWorld(World):
     def recall(self, before: Self) -> Self:
         """Unchanged: the pass has already merged the old memory into this world."""
         return self
+
+
+class SweepMemory(Model):
+    next_sweep: datetime | None = None
+
+
+class SweptWorld(PassedWorld):
+    known: SweepMemory = SweepMemory()
+
+
+class Sweep(Action):
+    """Compare many objects with what they are outside, and wake those that differ."""
+
+    result: ClassVar[type[Model] | None] = SweptWorld
+    compares: ClassVar[str]  # the objects, as told
+
+    key: Key
+    memory: SweepMemory = SweepMemory()
+    dry_run: bool = False
+
+    def swept(self, why: str, due: datetime | None) -> SweptWorld:
+        return SweptWorld(key=self.key, known=SweepMemory(next_sweep=due), decision=swept(why, due, over=self.compares))
 
 
 def passed(world: PassedWorld, now: datetime) -> Decision:

@@ -31,7 +31,8 @@ from domain.instances.event_delivery import (
 from domain.instances.event_topology_upkeep import KeepTopology, TopologyWorld
 from domain.instances.instance_decision import decide_instance, look_at
 from domain.instances.observed import InstanceWorld
-from domain.instances.passes import GroupWorld, LookAtGroup, SweepInstances, SweepWorld
+from domain.instances.passes import GroupWorld, LookAtGroup, SweepInstances
+from domain.passes import SweptWorld
 from workflows.durable_driver import Entity
 from workflows.lifecycle import lifecycle
 from workflows.passes import Passes
@@ -111,8 +112,8 @@ class AutoScalingGroupWorkflow(Passes[GroupWorld]):
         self.world = self.world.told(record)
 
 
-@lifecycle(SWEEP_WORKFLOW, world=SweepWorld, observe=SweepInstances)
-class InstanceSweepWorkflow(Passes[SweepWorld]):
+@lifecycle(SWEEP_WORKFLOW, world=SweptWorld, observe=SweepInstances)
+class InstanceSweepWorkflow(Passes[SweptWorld]):
     """The sweep over the instances of all places, every few minutes while there are AWSMachines.
 
         woken by a new AWSMachine or AWSMachinePool

@@ -17,14 +17,8 @@ from domain.loadbalancers.balancer_lifecycle import decide_balancer
 from domain.loadbalancers.balancer_world import BalancerWorld, ObserveBalancer
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
-from domain.loadbalancers.passes import (
-    RETRYABLE,
-    LoadBalancerWorld,
-    PassService,
-    PassSet,
-    SweepProjects,
-    SweptProjects,
-)
+from domain.loadbalancers.passes import RETRYABLE, LoadBalancerWorld, PassService, PassSet, SweepProjects
+from domain.passes import SweptWorld
 from workflows.durable_driver import Entity
 from workflows.lifecycle import lifecycle
 from workflows.passes import Passes
@@ -80,8 +74,8 @@ class LoadBalancerMachineWorkflow(Entity[MachineWorld]):
     retryable_phases = RETRYABLE
 
 
-@lifecycle("OpenStackProjects", world=SweptProjects, observe=SweepProjects)
-class OpenStackProjectsWorkflow(Passes[SweptProjects]):
+@lifecycle("OpenStackProjects", world=SweptWorld, observe=SweepProjects)
+class OpenStackProjectsWorkflow(Passes[SweptWorld]):
     """Compares all OpenStack projects with the objects, every five minutes while there are load balancers.
 
         woken by a new LoadBalancer --> sweep (one activity, five lists a project) --> wait for the next one

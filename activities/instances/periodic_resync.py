@@ -9,7 +9,7 @@ have been lost, and the replacement is ended then.
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from temporalio import activity
 from temporalio.client import Client
@@ -23,10 +23,10 @@ from domain.instances.actions import Answer
 from domain.instances.auto_scaling_groups import group_differs
 from domain.instances.event_delivery import ANSWERED
 from domain.instances.names import GroupKey
-from domain.instances.passes import SweepInstances, SweepMemory, SweepWorld
+from domain.instances.passes import SweepInstances
 from domain.instances.periodic_resync import differs
 from domain.instances.resources import AWSMachinePool
-from domain.passes import swept
+from domain.passes import SweptWorld
 from domain.pause_and_retry import paused
 from engine.clock import now
 from engine.temporal import tell, wake
@@ -40,17 +40,17 @@ class SweepActivities(Activities):
         self._interval = interval
 
     @activity.defn(name=SweepInstances.activity)
-    async def sweep(self, look: SweepInstances) -> SweepWorld:
+    async def sweep(self, look: SweepInstances) -> SweptWorld:
         moment, due = now(), look.memory.next_sweep
         if due is not None and moment < due:
-            return _world(look, "all instances have been compared", due)
+            return look.swept("all instances have been compared", due)
         await self._cache.ready()
         machines, pools, replaced = self._cache.instances(), self._pools(), self._cache.replaced()
         if not look.dry_run:
             for key in replaced:
                 await wake(self._client, key.lifecycle_in(look.key.cluster))
         if not (machines or pools or replaced):
-            return _world(look, "no AWSMachine or Node has an instance, and no AWSMachinePool has a group", None)
+            return look.swept("no AWSMachine or Node has an instance, and no AWSMachinePool has a group", None)
         bulk = await ask_about_all(self._served, machines, moment, activity.heartbeat, self._cache.account_of)
         differing = {key: facts for each, (key, facts) in bulk.facts.items() if differs(machines[each], facts)}
         if not look.dry_run:
@@ -66,7 +66,7 @@ class SweepActivities(Activities):
                 await wake(self._client, group.lifecycle_in(look.key.cluster))
         told = [f"{len(bulk.facts)} instances were compared, {len(differing)} differed"]
         told += [f"{len(groups.instances)} groups were compared, {len(changed)} differed"] if pools else []
-        return _world(look, "; ".join((*told, *bulk.troubles, *groups.troubles)), moment + self._interval)
+        return look.swept("; ".join((*told, *bulk.troubles, *groups.troubles)), moment + self._interval)
 
     def _pools(self) -> dict[GroupKey, list[AWSMachinePool]]:
         """The pools by their group, without paused ones."""
@@ -75,7 +75,3 @@ class SweepActivities(Activities):
             if pool.group is not None and not paused(pool.metadata):
                 found[pool.group].append(pool)
         return found
-
-
-def _world(look: SweepInstances, why: str, due: datetime | None) -> SweepWorld:
-    return SweepWorld(key=look.key, known=SweepMemory(next_sweep=due), decision=swept(why, due, over="instances"))

@@ -28,10 +28,10 @@ from domain.loadbalancers.cloud.drift_sweep import (
     to_be_compared,
 )
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
-from domain.loadbalancers.passes import SweepMemory, SweepProjects, SweptProjects
+from domain.loadbalancers.passes import SweepProjects
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
-from domain.passes import swept
+from domain.passes import SweptWorld
 from domain.resource import timestamp
 from domain.writes import JsonPatch
 from engine.clock import now
@@ -49,17 +49,17 @@ class SweepActivities(Activities):
         self._context = context
 
     @activity.defn(name=SweepProjects.activity)
-    async def sweep_projects(self, look: SweepProjects) -> SweptProjects:
+    async def sweep_projects(self, look: SweepProjects) -> SweptWorld:
         moment, due = now(), look.memory.next_sweep
         if due is not None and moment < due:
-            return _world(look, "all projects have been compared", due)
+            return look.swept("all projects have been compared", due)
         context = self._context
         if not (look.dry_run or context.settings.observing) and (leader := await context.leads(LOAD_BALANCER)):
-            return _world(look, leader, moment + HELD_FOR)
+            return look.swept(leader, moment + HELD_FOR)
         balancers = await context.everywhere(LoadBalancer)
         machines = await context.everywhere(LoadBalancerMachine)
         if not balancers and not machines:
-            return _world(look, "there is no load balancer", None)
+            return look.swept("there is no load balancer", None)
         projects, troubles = await self._projects((*balancers, *machines))
         owners = {(each.metadata.namespace, each.metadata.name): each for each in balancers}
         uids = {each.metadata.uid for each in (*balancers, *machines)}
@@ -83,7 +83,7 @@ class SweepActivities(Activities):
         metrics.SWEEPS.swept(found, (context.settings.sweep or SWEEP))
         differed = sum(each.differing for each in found.values())
         why = f"{len(projects)} projects were compared, {differed} of {len(uids)} objects differed"
-        return _world(look, "; ".join((why, *sorted(set(troubles)))), moment + (context.settings.sweep or SWEEP))
+        return look.swept("; ".join((why, *sorted(set(troubles)))), moment + (context.settings.sweep or SWEEP))
 
     async def _projects(
         self, objects: Iterable[Owner]
@@ -117,7 +117,3 @@ def _difference(each: Owner, cloud: ProjectCloud, owners: dict[tuple[str, str], 
     reference = each.spec.load_balancer_ref
     owner = owners.get((reference.namespace, reference.name))
     return difference_of_machine(each, cloud.of_machine(each), owner) if owner else ""
-
-
-def _world(look: SweepProjects, why: str, due: datetime | None) -> SweptProjects:
-    return SweptProjects(key=look.key, known=SweepMemory(next_sweep=due), decision=swept(why, due, over="projects"))

@@ -19,59 +19,29 @@ from domain.claims.constants import EVENT_COMPONENT, VERSION
 from domain.identity import Key, Kind
 from domain.operator_domain import PLACEHOLDER
 
-RESOURCE_CLAIM = Kind(
-    name="ResourceClaim",
-    group=PLACEHOLDER,
-    version=VERSION,
-    plural="resourceclaims",
-    area="claims",
-    finalizer=PLACEHOLDER,
-    reporter=EVENT_COMPONENT,
-)
-RESOURCE_HANDLE = Kind(
-    name="ResourceHandle",
-    group=PLACEHOLDER,
-    version=VERSION,
-    plural="resourcehandles",
-    area="claims",
-    finalizer=PLACEHOLDER,
-    reporter=EVENT_COMPONENT,
-)
-RESOURCE_POOL = Kind(
-    name="ResourcePool",
-    group=PLACEHOLDER,
-    version=VERSION,
-    plural="resourcepools",
-    area="claims",
-    finalizer=PLACEHOLDER,
-)
+
+def _kind(name: str, *, plural: str = "", finalizer: str = "", lifecycle: bool = True, reporter: str = "") -> Kind:
+    return Kind(
+        name=name,
+        group=PLACEHOLDER,
+        version=VERSION,
+        plural=plural or f"{name.lower()}s",
+        area="claims",
+        finalizer=finalizer,
+        lifecycle=lifecycle,
+        reporter=reporter,
+    )
+
+
+RESOURCE_CLAIM = _kind("ResourceClaim", finalizer=PLACEHOLDER, reporter=EVENT_COMPONENT)
+RESOURCE_HANDLE = _kind("ResourceHandle", finalizer=PLACEHOLDER, reporter=EVENT_COMPONENT)
+RESOURCE_POOL = _kind("ResourcePool", finalizer=PLACEHOLDER)
 # Reconciled by the pool's workflow.
-RESOURCE_POOL_SCALING = Kind(
-    name="ResourcePoolScaling",
-    group=PLACEHOLDER,
-    version=VERSION,
-    plural="resourcepoolscalings",
-    area="claims",
-    lifecycle=False,
-)
+RESOURCE_POOL_SCALING = _kind("ResourcePoolScaling", lifecycle=False)
 # Not reconciled itself.
-RESOURCE_PROVIDER = Kind(
-    name="ResourceProvider",
-    group=PLACEHOLDER,
-    version=VERSION,
-    plural="resourceproviders",
-    area="claims",
-    lifecycle=False,
-)
+RESOURCE_PROVIDER = _kind("ResourceProvider", lifecycle=False)
 # Written, and never read here.
-RESOURCE_WATCH = Kind(
-    name="ResourceWatch",
-    group=PLACEHOLDER,
-    version=VERSION,
-    plural="resourcewatches",
-    area="claims",
-    lifecycle=False,
-)
+RESOURCE_WATCH = _kind("ResourceWatch", plural="resourcewatches", lifecycle=False)
 # Not a custom resource: the only workflow that binds handles to claims, so that no handle is bound twice.
 CLAIM_BINDER = Kind(name="ClaimBinder", group="", version="", plural="", area="claims")
 

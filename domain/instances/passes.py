@@ -8,14 +8,14 @@ look at a place for all that live there, and told to their workflows; so are gro
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import ClassVar, Self
 
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.auto_scaling_groups import GroupRecord, merged
 from domain.model import Model
-from domain.passes import PassedWorld
+from domain.passes import PassedWorld, Sweep
 
 
 class GroupWorld(PassedWorld):
@@ -28,18 +28,6 @@ class GroupWorld(PassedWorld):
 
     def told(self, record: GroupRecord) -> Self:
         return self.model_copy(update={"known": merged(self.known, record)})
-
-
-class SweepMemory(Model):
-    """When the next sweep is due."""
-
-    next_sweep: datetime | None = None
-
-
-class SweepWorld(PassedWorld):
-    """What a sweep came to."""
-
-    known: SweepMemory = SweepMemory()
 
 
 class LookAtGroup(Action):
@@ -59,17 +47,13 @@ class LookAtGroup(Action):
         return f"observe group {self.key.name}"
 
 
-class SweepInstances(Action):
+class SweepInstances(Sweep):
     """Look at all instances and groups of all places, and tell those whose workflow knows less."""
 
     activity: ClassVar[str] = "instances.sweep"
+    compares: ClassVar[str] = "instances"
     queue: ClassVar[str] = Queue.INSTANCES
-    result: ClassVar[type[Model] | None] = SweepWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=10)
-
-    key: Key
-    memory: SweepMemory = SweepMemory()
-    dry_run: bool = False
 
     @property
     def summary(self) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import ClassVar
 
-from domain.decision import Action, Queue
-from domain.identity import Key
+from domain.decision import Queue
 from domain.loadbalancers.object_world import ObjectMemory
 from domain.model import Model
-from domain.passes import Pass, PassedWorld
+from domain.passes import Pass, PassedWorld, Sweep
 
 # Something blocks or a pause runs.
 RETRYABLE = frozenset({"Waiting", "Scaling"})
@@ -39,22 +38,10 @@ class PassSet(_ObjectPass):
     title: ClassVar[str] = "count the set's machines, check their health, create and replace machines"
 
 
-class SweepMemory(Model):
-    next_sweep: datetime | None = None
-
-
-class SweptProjects(PassedWorld):
-    known: SweepMemory = SweepMemory()
-
-
-class SweepProjects(Action):
+class SweepProjects(Sweep):
     activity: ClassVar[str] = "loadbalancers.sweep_projects"
+    compares: ClassVar[str] = "projects"
     title: ClassVar[str] = "compare all projects, and wake the objects that differ"
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
-    result: ClassVar[type[Model] | None] = SweptProjects
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
-
-    key: Key
-    memory: SweepMemory = SweepMemory()
-    dry_run: bool = False

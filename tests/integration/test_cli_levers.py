@@ -15,6 +15,7 @@ from typing import Any
 
 import boto3
 import pytest
+from bare_accounts import make_account, remove_account
 from product import Ended, answers, free_port, process, typed
 from temporalio import workflow
 from temporalio.client import Client
@@ -26,7 +27,6 @@ from domain.accounts import ACCOUNT
 from domain.continue_as_new import Carry
 from domain.identity import Key
 from domain.pause_and_retry import ABANDONED, PAUSED, RETRIED, RETRY
-from engine.errors import Absent
 from engine.kube import EVENT, NAMESPACE, KubeApi
 from engine.kube.json import mapping, text
 from engine.settings import Settings
@@ -62,12 +62,7 @@ class Person:
     async def account(self, name: str, *, state: str = "", account_id: str = ACCOUNT_ID, **metadata: object) -> str:
         """A fresh Account; returns NAMESPACE/NAME."""
         await self.remove(name)
-        spec = {"awsAccountID": account_id, "iamUserSecret": f"{name}-secret"}
-        await self.kube.create(ACCOUNT, {"metadata": {"name": name, **metadata}, "spec": spec}, NAMESPACE_NAME)
-        if state:
-            status = {"state": state, "conditions": []}
-            await self.kube.patch(ACCOUNT, NAMESPACE_NAME, name, {"status": status}, subresource="status")
-        return f"{NAMESPACE_NAME}/{name}"
+        return await make_account(self.kube, NAMESPACE_NAME, name, state, account_id, **metadata)
 
     async def read(self, name: str) -> Json:
         return await self.kube.get(ACCOUNT, NAMESPACE_NAME, name)
@@ -76,11 +71,7 @@ class Person:
         return text(await self.read(name), "metadata", "annotations", annotation)
 
     async def remove(self, name: str) -> None:
-        try:
-            await self.kube.patch(ACCOUNT, NAMESPACE_NAME, name, {"metadata": {"finalizers": None}})
-            await self.kube.delete(ACCOUNT, NAMESPACE_NAME, name)
-        except Absent:
-            return
+        await remove_account(self.kube, NAMESPACE_NAME, name)
 
     async def events(self, name: str, reason: str) -> list[str]:
         """Of this very object: a kept deployment has those of earlier runs."""

@@ -480,21 +480,22 @@ def lease_requests(deployment: Deployment, namespace: str) -> Counter[str]:
     return Counter(each["verb"] for each in told)
 
 
-async def test_a_lease_is_given_back_after_a_renewal_without_an_answer(kube: KubeApi, namespace: str) -> None:
+@pytest.mark.parametrize(
+    ("written", "holder"),
+    [
+        # The same process renewed it, and was stopped before the answer came.
+        pytest.param({"metadata": {"annotations": {"renewed": "unseen"}}}, "", id="renewed"),
+        pytest.param({"spec": {"holderIdentity": "next"}}, "next", id="taken"),
+    ],
+)
+async def test_a_lease_is_given_back_unless_another_holds_it(
+    kube: KubeApi, namespace: str, written: JsonObject, holder: str
+) -> None:
     leader = election(kube, namespace, "leader")
     await leader.acquire()
-    # The same process renewed it, and was stopped before the answer came.
-    await kube.patch(LEASE, namespace, "lock", {"metadata": {"annotations": {"renewed": "unseen"}}})
+    await kube.patch(LEASE, namespace, "lock", written)
     await leader.release()
-    assert text(await kube.get(LEASE, namespace, "lock"), "spec", "holderIdentity") == ""
-
-
-async def test_a_lease_that_another_holds_is_not_given_back(kube: KubeApi, namespace: str) -> None:
-    leader = election(kube, namespace, "leader")
-    await leader.acquire()
-    await kube.patch(LEASE, namespace, "lock", {"spec": {"holderIdentity": "next"}})
-    await leader.release()
-    assert text(await kube.get(LEASE, namespace, "lock"), "spec", "holderIdentity") == "next"
+    assert text(await kube.get(LEASE, namespace, "lock"), "spec", "holderIdentity") == holder
 
 
 async def test_a_write_of_somebody_else_does_not_end_leadership(kube: KubeApi, namespace: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from bare_accounts import make_account, remove_account
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from product import Ended, asked, free_port, process, typed
@@ -45,23 +46,14 @@ class Installation:
         return await typed(self.deployment, *arguments, **ENVIRONMENT)
 
     async def account(self, name: str, *, state: str = "") -> str:
-        spec = {"awsAccountID": "999900002222", "iamUserSecret": f"{name}-secret"}
-        await self.kube.create(ACCOUNT, {"metadata": {"name": name}, "spec": spec}, PLACE)
-        if state:
-            status = {"state": state, "conditions": []}
-            await self.kube.patch(ACCOUNT, PLACE, name, {"status": status}, subresource="status")
-        return f"{PLACE}/{name}"
+        return await make_account(self.kube, PLACE, name, state, "999900002222")
 
     async def in_hand(self, name: str) -> bool:
         """Whether its lifecycle has done its first step."""
         return bool(sequence(await self.kube.get(ACCOUNT, PLACE, name), "metadata", "finalizers"))
 
     async def remove(self, name: str) -> None:
-        try:
-            await self.kube.patch(ACCOUNT, PLACE, name, {"metadata": {"finalizers": None}})
-            await self.kube.delete(ACCOUNT, PLACE, name)
-        except Absent:
-            return
+        await remove_account(self.kube, PLACE, name)
 
     async def told(self, what: str) -> str:
         return (await asked(self.port, what)).text

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
-import signal
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -18,40 +14,28 @@ from botocore.config import Config as BotoConfig
 from botocore.exceptions import ClientError
 
 from localcloud.aws.control import Emulator
-from tests.running.programs import command_line
+from tests.running.simulator import Simulator
 
 _SERIAL = itertools.count()
 _SESSION = boto3.session.Session()
 
 
 @dataclass
-class EmulatorProcess:
-    """A running emulator that can be stopped, killed and started again on the same state."""
+class EmulatorProcess(Simulator):
+    module = "localcloud.aws.__main__"
+    name = "aws"
 
-    folder: Path
-    environment: dict[str, str] = field(default_factory=dict)
-    endpoint: str = ""
-    process: subprocess.Popen[str] | None = None
+    more: dict[str, str] = field(default_factory=dict)  # of its environment
 
-    def start(self) -> EmulatorProcess:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")} | self.environment
-        where = ("--state", str(self.folder / "aws.db"), "--config", str(self.folder / "aws.yaml"))
-        command = command_line("localcloud.aws.__main__", "--port", "0", *where)
-        log = (self.folder / "aws.log").open("a")
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
-        log.close()
-        assert self.process.stdout is not None
-        found = re.search(r"http://\S+", self.process.stdout.readline())
-        assert found is not None, (self.folder / "aws.log").read_text()
-        self.endpoint = found.group(0)
-        return self
+    def arguments(self) -> tuple[str, ...]:
+        return ("--port", "0", *super().arguments(), "--config", str(self.folder / "aws.yaml"))
 
-    def end(self, number: signal.Signals) -> None:
-        assert self.process is not None
-        self.process.send_signal(number)
-        self.process.wait(timeout=20)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+    def environment(self) -> dict[str, str]:
+        return {k: v for k, v in os.environ.items() if not k.startswith("AWS_")} | self.more
+
+    @property
+    def endpoint(self) -> str:
+        return self.url
 
     def control(self) -> Emulator:
         return Emulator(self.endpoint)

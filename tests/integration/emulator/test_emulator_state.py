@@ -156,7 +156,7 @@ def test_a_kill_before_the_first_save_is_a_first_start(own_emulator: EmulatorPro
 
 
 def test_the_payer_has_the_key_that_the_environment_gives(own_emulator: EmulatorProcess) -> None:
-    own_emulator.environment = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
+    own_emulator.more = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
     own_emulator.start()
     with own_emulator.control() as emulator:
         assert emulator.health().access_key_id == "testing"

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import re
-import signal
-import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
 
 from localcloud.threescale.control import ThreescaleControl
-from tests.running.programs import command_line
+from tests.running.simulator import Simulator
 
 _SERIAL = itertools.count(1)
 # Longer than any answer takes on a busy machine; a test that wants a call to be given up says so itself.
@@ -21,33 +17,9 @@ _PATIENCE_SECONDS = 60
 
 
 @dataclass
-class ThreescaleProcess:
-    """A running simulator that can be stopped, killed and started again on the same state."""
-
-    folder: Path
-    url: str = ""
-    process: subprocess.Popen[str] | None = None
-
-    def start(self) -> ThreescaleProcess:
-        command = command_line("localcloud.threescale.__main__", "--state", str(self.folder / "threescale.db"))
-        log = (self.folder / "threescale.log").open("a")
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-        log.close()
-        assert self.process.stdout is not None
-        found = re.search(r"http://\S+", self.process.stdout.readline())
-        assert found is not None, (self.folder / "threescale.log").read_text()
-        self.url = found.group(0)
-        return self
-
-    def end(self, number: signal.Signals) -> None:
-        assert self.process is not None
-        self.process.send_signal(number)
-        self.process.wait(timeout=60)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-
-    def runs(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+class ThreescaleProcess(Simulator):
+    module = "localcloud.threescale.__main__"
+    name = "threescale"
 
 
 class Client:
