@@ -1,7 +1,7 @@
 """3scale: the eleven kinds of capabilities.3scale.net, as in the 3scale operator.
 
-`reconciliation.py` is the entry point. Each kind has a module with its lifecycle (`product.py`), and most have one with
-their calls (`product_sync.py`). `observed.py` is the input of decisions, `remote_state.py` 3scale's state.
+`reconciliation.py` is the entry point. Most kinds have a module with their lifecycle (`product.py`) and one with their
+calls (`product_sync.py`). `observed.py` is the input of decisions, `remote_state.py` 3scale's state.
 """
 
 from domain.identity import Key, Kind

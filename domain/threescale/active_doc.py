@@ -39,8 +39,6 @@ _PATH = "active_docs"
 
 
 class Text(Model):
-    """An OpenAPI document's text, read from a Secret or an address."""
-
     body: str = ""
     version: str = ""
     blocker: Blocker | None = None
@@ -124,7 +122,7 @@ def _is_former(found: FoundDocument, document: ActiveDoc) -> bool:
 
 
 def _product(document: ActiveDoc, products: Iterable[Product], url: str) -> Product | None:
-    """The ActiveDoc's product: one of the same tenant first, then the oldest."""
+    """One of the same tenant first, then the oldest."""
     named = [each for each in products if each.spec.system_name == document.spec.product_system_name]
     return min(
         named,

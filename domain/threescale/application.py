@@ -244,7 +244,6 @@ def _without_plan(application: Application, product: Product) -> Blocker:
 
 
 def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blocker | None:
-    """Why a creation must wait for missing credentials."""
     makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # after a deletion it is created again
     wanted = credentials(observed.resource, product).values() if makes else ()
     missing = [key for key in wanted if key not in observed.secrets]

@@ -72,7 +72,7 @@ class ObservedAuth(ObservedOne):
         return False
 
     def wrote(self, write: Write, body: object) -> Self:
-        """The state that was read stays valid, because the write changes only credentials."""
+        """Keeps the state that was read, because the write changes only credentials."""
         return self.beside({"done": (*self.done, write.slot)})
 
 

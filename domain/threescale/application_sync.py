@@ -31,7 +31,7 @@ CREDENTIALS = {
 
 
 def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:
-    """Whether it is the recorded creation's result: not one that existed before, or that other objects have
+    """Whether it is the recorded creation's result: neither one that existed before nor one of other objects
     (`claimed`).
     """
     others = noted.get(OTHERS)
@@ -58,7 +58,7 @@ def sync_application(
     *,
     forgets: bool = False,
 ) -> Sync:
-    """The next reads or writes; its plan may be `missing`.
+    """Its plan may be `missing`.
 
     `claimed` are applications of other objects that may have its name; `forgets`: the remembered id is one of these.
     """

@@ -1,7 +1,7 @@
 """3scale's state after a call, computed from the response, so nothing is read again.
 
-Side effects are included: deleting a metric deletes its rules, limits and prices; deleting a backend usage those of
-that backend's metrics. Only a new product's metric and rule are read.
+Deleting a metric also deletes its rules, limits and prices; deleting a backend usage those of that backend's metrics.
+Only a new product's metric and rule are read.
 """
 
 from __future__ import annotations

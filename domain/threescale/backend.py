@@ -131,7 +131,6 @@ def _releasing(backend: Backend, before: Digests, wished: Digests, refused: Mapp
 
 
 def _renaming(backend: Backend, there: FoundBackendApi) -> Blocker:
-    """3scale never changes a system name, so a rename is reported as an error."""
     detail = f"SystemName is immutable: backend {there.id} is called {there.system_name} in 3scale."
     fault = Fault(path="spec.systemName", value=backend.spec.system_name, detail=detail)
     return invalid(str(fault))

@@ -1,7 +1,7 @@
 """Calls of 3scale's Account Management API, as decisions request them.
 
-A response is folded into the known state (`apply_response.py`), so nothing is read after a write. After a lost response
-it is read again, and a creation is searched for by its natural key.
+A response is folded into the known state (`apply_response.py`). After a lost response 3scale is read again, and a
+creation is searched for by its natural key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from domain.threescale.remote_state import UnexpectedAnswerError
 
 
 class Resource(StrEnum):
-    """A type of 3scale's API. The value is its JSON wrapper."""
+    """The value is its JSON wrapper."""
 
     SERVICE = "service"
     BACKEND = "backend_api"
@@ -47,7 +47,7 @@ class Resource(StrEnum):
 
 
 def api_of(resource: Resource) -> str:
-    """The API's base path: the master's for tenants, else the tenant's own."""
+    """The master's for tenants, else the tenant's own."""
     return "/master/api" if resource is Resource.TENANT else "/admin/api"
 
 
@@ -221,12 +221,12 @@ def creation(resource: Resource, path: str, fields: dict[str, Json], key: dict[s
 
 
 def change(resource: Resource, path: str, id_: int, fields: dict[str, Json], about: str) -> Write:
-    """`path` is the path of the list."""
+    """`path` is the list's."""
     return Write(resource=resource, method="PUT", path=f"{path}/{id_}", id=id_, fields=fields, about=about)
 
 
 def deletion(resource: Resource, path: str, id_: int, about: str = "") -> Write:
-    """`path` is its list's."""
+    """`path` is the list's."""
     return Write(resource=resource, method="DELETE", path=f"{path}/{id_}", id=id_, about=about)
 
 

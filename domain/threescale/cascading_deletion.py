@@ -1,8 +1,7 @@
-"""Cascading deletion by the annotation `perdure.dev/cascade`: of objects with their Tenant, of Applications with their
-Product.
+"""Cascading deletion by the annotation `perdure.dev/cascade`: of objects with their Tenant (the replaced operator
+always does), of Applications with their Product.
 
-The replaced operator always does the former. Without it a Product's Applications wait, because 3scale keeps plans with
-subscribers.
+Without it a Product's Applications wait, because 3scale keeps plans with subscribers.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
                                         └► marked entries ─► without an object
     objects in rotation ─► all their parts
 
-Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists show
-existence and own fields, but no metrics, rules or plans, so each sweep compares some products and backends completely,
-in turn. Users and document bodies are compared only by `retry`, or when their object is read anyway. Applications,
-documents and policies have no mark, so they are never orphans.
+Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists show own
+fields, but no metrics, rules or plans, so each sweep compares some products and backends completely, in turn. Users and
+document bodies are compared only by `retry`, or when their object is read anyway. Applications, documents and policies
+have no mark, so they are never orphans.
 """
 
 from __future__ import annotations
@@ -147,7 +147,6 @@ def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str,
 
 
 def _problem(each: CustomResource, lists: Lists) -> str:
-    """How the object in sync differs; empty if it does not."""
     match each:
         case Product() if lists.services is not None:
             return _compared(each, lists.services, lambda found: bool(tuple(changes_of_service(each.spec, found))))

@@ -72,7 +72,6 @@ def secrets_of(spec: ProductSpec, namespace: str) -> tuple[SecretKey, ...]:
 def with_secrets(
     spec: ProductSpec, namespace: str, value: Callable[[SecretKey], str | None]
 ) -> tuple[ProductSpec, tuple[Fault, ...]]:
-    """The spec with values from Secrets, and the faults found."""
     faults: list[Fault] = []
     policies = []
     for index, policy in enumerate(spec.policies):

@@ -95,7 +95,7 @@ def _anything(_: Rule) -> Hashable:
 
 
 def _in_order(pairs: Sequence[tuple[int, int]]) -> set[int]:
-    """The wanted places of a longest run of rules in correct order."""
+    """The longest run of rules that keep their place."""
     ends: list[int] = []  # the smallest last index of a run of each length
     runs: list[int] = []  # how long the longest run is that ends with each pair
     for _, index in pairs:

@@ -40,7 +40,6 @@ def same_address(wanted: str | None, found: str | None) -> bool:
 
 
 def usage_path(path: str) -> str:
-    """As 3scale stores it."""
     return "/" + path.strip().strip("/")
 
 
@@ -54,7 +53,7 @@ def same_money(wanted: str | None, found: Json) -> bool:
 
 
 def bare_name(system_name: str, backend_id: int) -> str:
-    """The system name without the backend's id, as custom resources use it."""
+    """As custom resources use it."""
     return system_name.removesuffix(f".{backend_id}")
 
 

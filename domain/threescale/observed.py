@@ -135,7 +135,7 @@ def outcome_of(phase: str, actions: tuple[Action, ...]) -> Outcome:
 
 
 def acts(phase: Phase, why: str, *actions: Action, **more: Any) -> Decision:
-    """A decision whose actions run in this order."""
+    """The actions run in this order."""
     then = _LOOK if more.get("deadline") else ""
     return Decision(phase=phase, outcome=outcome_of(phase, actions), why=why, actions=actions, at_deadline=then, **more)
 
@@ -201,7 +201,6 @@ class Observed(World):
         return self
 
     def recall(self, before: World) -> Self:
-        """This new observation with earlier state."""
         world = super().recall(before)  # type: ignore[arg-type]
         if isinstance(before, Observed):
             return world.beside({name: getattr(before, name) for name in ("recalled", "mute", *self.learnt)})

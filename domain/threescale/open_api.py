@@ -8,8 +8,8 @@
 
 It makes no call to 3scale: the two objects have their own lifecycles. Changes of their specs are reverted. A document
 at an address is fetched every five minutes. Names never change, even with a new title: another Product would be another
-service without the applications. The finalizer deletes both objects even without a garbage collector.
-`--cascade=orphan` keeps them; `retain` is copied.
+service without the applications. The finalizer deletes both objects even without a garbage collector;
+`--cascade=orphan` keeps them. `retain` is copied.
 """
 
 from __future__ import annotations
@@ -92,9 +92,7 @@ class ObservedOpenApi(Observed):
 
 
 class WriteChild(ClusterWrite):
-    """A creation (`body`), merge patch (`patch`) or deletion (`delete`) of the Product or Backend in the OpenAPI's
-    namespace.
-    """
+    """A creation (`body`), merge patch (`patch`) or deletion (`delete`), in the OpenAPI's namespace."""
 
     kind: str
     name: str
@@ -233,7 +231,6 @@ def _sibling(name: str, there: Sequence[C]) -> C | None:
 
 
 def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model) -> tuple[WriteChild, ...]:
-    """Empty if nothing differs."""
     kind = PRODUCT if spec is generated.product else BACKEND
     annotations = _annotations(open_api.metadata, kind)
     if there is None:

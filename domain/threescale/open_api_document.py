@@ -121,11 +121,7 @@ class _Root(_Strict):
 
 
 def read_api(text: str) -> Api:
-    """Results are cached, because a long document takes seconds.
-
-    Raises:
-        Unreadable: with the problem.
-    """
+    """Cached, because a long document takes seconds. Raises Unreadable."""
     found = _read(text)
     if isinstance(found, str):
         raise Unreadable(found)
@@ -175,8 +171,6 @@ def _instead_of_object(text: str, whole: Json) -> str:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Refuses duplicate keys, and keeps dates as texts."""
-
     yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in listed if tag != "tag:yaml.org,2002:timestamp"]
         for first, listed in yaml.CSafeLoader.yaml_implicit_resolvers.items()
@@ -276,10 +270,7 @@ def _followed(document: JsonObject, item: JsonObject) -> JsonObject:
 
 
 def _refuse_circles(document: JsonObject) -> None:
-    """Refuse components that are only references in a cycle.
-
-    A schema that contains itself, such as a tree, is allowed.
-    """
+    """Refuse components that are only references in a cycle. A schema may contain itself, such as a tree."""
     components = document.get("components")
     for section, named in components.items() if isinstance(components, dict) else ():
         for name, item in named.items() if isinstance(named, dict) else ():

@@ -82,9 +82,7 @@ class _OperationExtension(KubeModel):
 
 
 def generate(spec: OpenApiSpec, api: Api, uid: str, system_name: str = "") -> Generated:
-    """Product and Backend with their defaults.
-
-    `uid` makes names unique; `system_name` is the existing objects', empty if there are none.
+    """`uid` makes names unique; `system_name` is the existing objects', empty if there are none.
 
     Raises:
         Unreadable: the document cannot be converted.
@@ -159,7 +157,7 @@ def _friendly_name(call: Call) -> str:
 
 
 def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
-    """The calls by name: methods' friendly names need not be unique, operationIds must be."""
+    """Methods' friendly names need not be unique, operationIds must be."""
     named = []
     said: dict[str, Call] = {}
     for call in calls:

@@ -42,6 +42,6 @@ def _nth(number: int, seed: str) -> timedelta:
 
 
 def _between(seed: str, number: int) -> float:
-    """A number from -1 to 1, deterministic for object and observation."""
+    """From -1 to 1, deterministic."""
     drawn = hashlib.sha256(f"{seed}/{number}".encode()).digest()[:4]
     return int.from_bytes(drawn) / 0xFFFFFFFF * 2 - 1

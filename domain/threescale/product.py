@@ -170,7 +170,6 @@ def _synced(
 
 
 def _is_renamed(product: Product, found: FoundProduct) -> bool:
-    """Whether the system name differs, which 3scale never changes."""
     service = found.service
     return service is not None and bool(service.system_name) and service.system_name != product.spec.system_name
 
@@ -183,7 +182,7 @@ def _renaming(product: Product, found: FoundProduct) -> Blocker:
 
 
 def _forgetting(observed: ObservedProduct, before: Digests, wished: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """Before a correction of the gateway part without a new spec, clear the digests."""
+    """Before a correction of the gateway part without a new spec."""
     if before.gateway != wished.gateway or not any(touches_gateway(each) for each in sync.writes):
         return ()
     product = observed.resource

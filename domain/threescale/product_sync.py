@@ -152,7 +152,7 @@ def _cleared(
 
 
 def _is_held(spec: ProductSpec, found: FoundProduct, refused: set[str]) -> bool:
-    """Whether a rule was refused: incomplete rules are not deployed."""
+    """Incomplete rules are not deployed."""
     assert found.service is not None  # noqa: S101 - it has been made
     owner = Owner.product(found.service.id)
     whole = order(owner, spec.mapping_rules, found.metrics or (), found.rules or ()) or ()

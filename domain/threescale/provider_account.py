@@ -2,8 +2,8 @@
 
     the Secret that the object names ─► `threescale-provider-account` ─► the APIManager, with `system-seed`
 
-The first Secret that is named or exists decides, even if it lacks a key. Without an account the object is an Orphan. In
-a new tenant an object is searched by name, because the same id may be another object's.
+The first Secret that is named or exists decides, even if it lacks a key. In a new tenant an object is searched by name,
+because the same id may be another object's.
 """
 
 from __future__ import annotations

@@ -61,8 +61,6 @@ _PHASES = (
 
 
 class InstallationSpec(KubeModel):
-    """The parts of an installation's tenant address."""
-
     tenant_name: str = ""
     wildcard_domain: str = ""
 
@@ -148,13 +146,13 @@ def _home(resource: CustomResource) -> str:
 
 
 def _same_use(application: Application) -> Iterable[Hashable]:
-    """The key of Applications that may adopt the same entry in 3scale."""
+    """Those with the same key may adopt the same entry in 3scale."""
     spec = application.spec
     return [(application.metadata.namespace, spec.account_cr.name, spec.product_cr.name, spec.name)]
 
 
 def _same_login(user: DeveloperUser) -> Iterable[Hashable]:
-    """The key of DeveloperUsers that may adopt the same entry in 3scale."""
+    """Those with the same key may adopt the same entry in 3scale."""
     return [(user.metadata.namespace, user.spec.developer_account_ref.name, user.spec.username)]
 
 
@@ -179,7 +177,6 @@ def _may_yield(moved: tuple[str, str, bool], other: tuple[str, str, bool]) -> bo
 
 
 def _wakes_duplicates(told: News[CustomResource]) -> Relation:
-    """Wakes objects of one kind with the same name in 3scale."""
     return Relation(of=MODELS, to=MODELS, by=_called, known_as=_called, told=told, trait=_rank)
 
 

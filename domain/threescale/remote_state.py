@@ -194,7 +194,7 @@ def answer_of(wrapper: str, answer: object) -> JsonObject:
 
 
 def answers_of(wrapper: str, answer: object) -> tuple[JsonObject, ...]:
-    """The entries of an answer; None means an absent list."""
+    """None means an absent list."""
     return tuple(answer_of(wrapper, each) for each in entries_of(answer))
 
 

@@ -17,10 +17,10 @@ def in_turn(
     aside: str = ASIDE,
     normalized: Callable[[str], str] = str,
 ) -> list[tuple[int, str]]:
-    """The changes, in an order without duplicates at any time.
+    """In an order without duplicates at any time.
 
-    Values are by id. One that another object keeps is left out. `aside` is a template for temporary values;
-    `normalized` is equal for values which 3scale treats as equal.
+    Values are by id; one that another object keeps is left out. `aside` is a template for temporary values;
+    `normalized` is equal for values that 3scale treats as equal.
     """
     held = dict(current)
     left = {id_: value for id_, value in wanted.items() if held.get(id_) != value}

@@ -189,7 +189,6 @@ def _blocker(observed: ObservedTenant, item: FoundTenant | None) -> Blocker | No
 
 
 def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Blocker:
-    """The state of a tenant without a token: a person must create one."""
     reference = tenant.spec.tenant_secret_ref
     why = f"has the address {other}, which belongs to another tenant" if other else f"has no {TOKEN_KEY}"
     where = f" at {address}" if address else ""
@@ -209,7 +208,6 @@ def _is_strange(observed: ObservedTenant, item: FoundTenant) -> bool:
 
 
 def _strange(observed: ObservedTenant, item: FoundTenant) -> Blocker:
-    """A person must decide which tenant is meant."""
     tenant = observed.resource
     reference = tenant.spec.tenant_secret_ref
     where = f"{reference.namespace or tenant.metadata.namespace}/{reference.name}"

@@ -46,16 +46,12 @@ class KnownTenant(Model):
 
 
 def tenant_in(answer: object) -> FoundTenant:
-    """`{"signup": {"account": {...}}}`, for creations, reads and changes.
-
-    Raises:
-        ValidationError: the response has another shape.
-    """
+    """`{"signup": {"account": {...}}}`, for creations, reads and changes. Raises ValidationError."""
     return FoundTenant.model_validate(answer_of("account", answer_of(Resource.TENANT.value, answer)))
 
 
 def is_tenant(found: FoundTenant, tenant: Tenant) -> bool:
-    """By the same organisation and our mark, if not scheduled for deletion."""
+    """By organisation and our mark, if not scheduled for deletion."""
     ours = MANAGED_BY.items() <= found.annotations.items()
     return ours and found.org_name == tenant.spec.organization_name and found.state != LEAVING
 

@@ -1,4 +1,4 @@
-"""Common parts: references, addresses, money, metrics, rules, authentication, conditions."""
+"""Common parts of the kinds."""
 
 from __future__ import annotations
 
