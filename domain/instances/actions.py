@@ -50,8 +50,8 @@ class Because(Model):
 class LookAtInstance(_InstanceAction):
     """Read the objects of the instance, and write the labels that follow from the record.
 
-    It is a local activity: the objects are in the worker's memory, and a normal activity would double the cost of an
-    event (measured).
+    A local activity: the objects are in the worker's memory, and a normal activity would double the cost of an event
+    (measured).
 
     Attributes:
         recall: whether to read the annotation, as this lifecycle has not seen it yet.
@@ -85,20 +85,18 @@ class LookAtInstance(_InstanceAction):
 
 
 class Answer(Model):
-    """What AWS answered; `timings` of the hooks of its group, if they were asked for."""
+    """`timings` of the hooks of its group, if they were asked for."""
 
     facts: Facts
     timings: dict[str, HookTiming] = {}
 
 
 class Done(Reported):
-    """When something was done."""
-
     at: datetime
 
 
 class AskInstance(_InstanceAction):
-    """Ask AWS how the instance stands. Questions that come together are sent as one call."""
+    """Questions that come together are sent as one call."""
 
     activity: ClassVar[str] = "instances.ask"
     queue: ClassVar[str] = Queue.INSTANCES_AWS
@@ -132,8 +130,6 @@ class _HookAction(_InstanceAction):
 
 
 class BeatHook(_HookAction):
-    """Keep Auto Scaling waiting."""
-
     activity: ClassVar[str] = "instances.heartbeat"
 
     @property
@@ -147,8 +143,6 @@ class BeatHook(_HookAction):
 
 
 class EndHook(_HookAction):
-    """Let Auto Scaling go on."""
-
     activity: ClassVar[str] = "instances.complete_hook"
 
     outcome: str
@@ -163,7 +157,7 @@ class EndHook(_HookAction):
 
 
 class _MachineAction(_InstanceAction):
-    """Something done to a Machine: that very one."""
+    """Bound to one Machine by its uid."""
 
     observed_after: ClassVar[bool] = True
 
@@ -177,7 +171,7 @@ class _MachineAction(_InstanceAction):
 
 
 class _Disrupting(_MachineAction):
-    """What disrupts a Machine, once its node group has room for it.
+    """Disrupts a Machine, once its node group has room for it.
 
     Attributes:
         taken: whether AWS takes the instance right now.
@@ -193,7 +187,7 @@ class _Disrupting(_MachineAction):
 
 
 class Asked(Reported):
-    """What came of asking for a replacement: its turn, and the replacement, or why there can be none."""
+    """Its turn, and the replacement, or why there can be none."""
 
     turn: Turn
     replacement: Replacement | None = None
@@ -201,7 +195,7 @@ class Asked(Reported):
 
 
 class AskReplacement(_Disrupting):
-    """Ask the MachineDeployment for a replacement of the Machine, which is deleted afterwards."""
+    """The Machine is deleted afterwards."""
 
     activity: ClassVar[str] = "instances.ask_replacement"
     result: ClassVar[type[Model] | None] = Asked
@@ -224,7 +218,7 @@ class AskReplacement(_Disrupting):
 
 
 class EndReplacement(_MachineAction):
-    """Want no replacement of the Machine any more: as it stays, or as it is gone.
+    """Withdraw the replacement of a Machine that stays, or that is gone.
 
     Attributes:
         deployment: the MachineDeployment that was asked for it, empty if only the Machine is marked.
@@ -247,13 +241,11 @@ class EndReplacement(_MachineAction):
 
 
 class Taking(Reported):
-    """What came of a machine's turn to be disrupted."""
-
     turn: Turn
 
 
 class DeleteOwner(_Disrupting):
-    """Have Cluster API replace the Machine; `deployment` was asked for a replacement of it, if any was."""
+    """Have Cluster API replace the Machine; `deployment` was asked for its replacement, if any was."""
 
     activity: ClassVar[str] = "instances.delete_machine"
     result: ClassVar[type[Model] | None] = Taking
@@ -273,7 +265,7 @@ class DeleteOwner(_Disrupting):
 
 
 class _NodeAction(_InstanceAction):
-    """Something done to a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace.
+    """Reaches a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace.
 
     Without a namespace it is a Node of Perdure's own cluster.
     """
@@ -292,9 +284,9 @@ class _NodeAction(_InstanceAction):
 
 
 class FindNode(_NodeAction):
-    """Look for the Node of an instance that no Machine names, by its provider id.
+    """Find the Node of an instance that no Machine names, by its provider id.
 
-    `node` is the name that it was found under before, empty if it was not: that one Node is read first.
+    `node` is its former name, read first; empty if it was not found before.
     """
 
     activity: ClassVar[str] = FIND_NODE
@@ -306,7 +298,7 @@ class FindNode(_NodeAction):
 
     @property
     def most_attempts(self) -> int:
-        """A workload cluster that does not answer is told of, and tried again by the loop."""
+        """If the workload cluster does not answer, that is reported, and the loop tries again."""
         return 3
 
     @property
@@ -318,15 +310,13 @@ class FindNode(_NodeAction):
 
 
 class CordonNode(_NodeAction):
-    """Have nothing new placed on the Node, or taint it.
-
-    Attributes:
-        machine: empty if there is none.
-        taken: whether AWS takes the instance right now.
-        reaction: a drain follows as an action of its own.
-        most: machines of the node group that may be disrupted at once; None for the setting.
-        policy: the InterruptionPolicy, empty for the settings.
-        about: the objects whose Events report it; none without a policy.
+    """Attributes:
+    machine: empty if there is none.
+    taken: whether AWS takes the instance right now.
+    reaction: a drain follows as an action of its own; the Node may also be tainted.
+    most: machines of the node group that may be disrupted at once; None for the setting.
+    policy: the InterruptionPolicy, empty for the settings.
+    about: the objects whose Events report it; none without a policy.
     """
 
     activity: ClassVar[str] = "instances.cordon"
@@ -358,13 +348,13 @@ class CordonNode(_NodeAction):
 
 
 class Emptied(Done):
-    """A drain at its end, or `delayed` by something that is to be reported before it goes on."""
+    """The end of a drain, or `delayed` by something that is reported before it goes on."""
 
     delayed: Emptying | None = None
 
 
 class EmptyNode(_NodeAction):
-    """Evict what runs on the Node until it is empty or the time is over.
+    """Evict Pods until the Node is empty or the time is over.
 
     Attributes:
         until: None for no limit.
@@ -426,8 +416,6 @@ class TerminateInstance(_NodeAction):
 
 
 class ReleaseNode(_NodeAction):
-    """Use the Node again."""
-
     activity: ClassVar[str] = "instances.uncordon"
 
     @property
@@ -495,12 +483,12 @@ class Notify(_InstanceAction):
         return world.with_record(notified(world.record, self.id))
 
     def refuse(self, world: InstanceWorld, refusal: Refusal) -> InstanceWorld:  # type: ignore[override]
-        """It is given up, and delays nothing."""
+        """Gives up, to delay nothing."""
         return world.with_record(notified(world.record, self.id))
 
 
 class CountRefuted(_InstanceAction):
-    """Count that AWS does not confirm a claim: it is a mistake, or a forged event.
+    """AWS does not confirm a claim: it is a mistake, or a forged event.
 
     Attributes:
         cause: the claim.
@@ -526,7 +514,7 @@ class CountRefuted(_InstanceAction):
 
 
 class TellImpossible(RecordEvents):
-    """Report a reaction that is not possible: no Machine can be deleted, or Cluster API has the instance.
+    """Report an impossible reaction: no Machine can be deleted, or Cluster API has the instance.
 
     Attributes:
         cause: the reason for the reaction.

@@ -1,6 +1,6 @@
 """The state of an Auto Scaling group in one word, the worst of its instances' states, as its pool's label.
 
-Auto Scaling's lifecycle states contain colons, which label values may not, so each has a word here. The group's
+Label values may not contain the colons of Auto Scaling's lifecycle states, so each has a word here. The group's
 workflow asks Auto Scaling when it is woken. A failed launch or termination is also reported by an event, sometimes
 before Auto Scaling lists it: the later report counts, until a later one of the same kind succeeds. A group is `warm`
 only if all its instances are.
@@ -25,7 +25,7 @@ from domain.writes import JsonPatch
 
 
 class GroupState(StrEnum):
-    """The values of the pool's label; the first that an instance has is the group's."""
+    """In order of precedence."""
 
     TERMINATE_FAILED = "terminate-failed"
     LAUNCH_FAILED = "launch-failed"
@@ -46,7 +46,7 @@ _RESULTS = {
 
 
 class LastResult(Model):
-    """The latest launch or termination of a group that came to an end."""
+    """The latest finished launch or termination of a group."""
 
     time: datetime
     failed: bool
@@ -60,7 +60,7 @@ class LastResult(Model):
 
 
 class GroupRecord(Model):
-    """How a group's last launch and last termination ended: by `launch` and `terminate`."""
+    """A group's last launch and last termination: by `launch` and `terminate`."""
 
     results: dict[str, LastResult] = {}
 
@@ -75,7 +75,6 @@ def fold_result(record: GroupRecord, event: InstanceEvent) -> GroupRecord:
 
 
 def merged(record: GroupRecord, other: GroupRecord) -> GroupRecord:
-    """What two say together of a group."""
     results = dict(record.results)
     for activity, told in other.results.items():
         known = results.get(activity)
@@ -85,7 +84,7 @@ def merged(record: GroupRecord, other: GroupRecord) -> GroupRecord:
 
 
 def word_of(lifecycle_state: str) -> GroupState | None:
-    """The word for one of Auto Scaling's lifecycle states; None for instances on standby or detached."""
+    """None for instances on standby or detached."""
     if lifecycle_state.startswith("Warmed:"):
         return GroupState.WARM
     state, _, step = lifecycle_state.partition(":")
@@ -97,7 +96,7 @@ def word_of(lifecycle_state: str) -> GroupState | None:
 
 
 def group_state(lifecycle_states: Iterable[str], record: GroupRecord) -> GroupState | None:
-    """The group's word, None while it has no instance and nothing failed."""
+    """None while it has no instance and nothing failed."""
     found = {word_of(each) for each in lifecycle_states}
     for activity, word in (("launch", GroupState.LAUNCH_FAILED), ("terminate", GroupState.TERMINATE_FAILED)):
         result = record.results.get(activity)
@@ -123,7 +122,7 @@ class GroupStory(Model):
 
     @property
     def kept(self) -> tuple[object, ...]:
-        """What of it is worth a write by itself."""
+        """The part that is worth a write by itself."""
         return self.instances, self.more, self.failed
 
 
@@ -155,7 +154,7 @@ def group_differs(pool: AWSMachinePool, instances: Mapping[str, str]) -> bool:
 
 
 def _told(pool: AWSMachinePool) -> GroupStory:
-    """What the annotation says; nothing if it is absent, or somebody else wrote it."""
+    """Empty if the annotation is absent or not Perdure's."""
     try:
         return GroupStory.model_validate_json(pool.metadata.annotations.get(EVENTS_ANNOTATION, "{}"))
     except ValidationError:

@@ -27,13 +27,12 @@ _MOST_NAMED = 3
 
 
 class Turn(Model):
-    """Whether a machine may be disrupted now; `why` it has to wait, empty if it need not."""
+    """`why` the machine has to wait, empty if it may be disrupted now."""
 
     at: datetime
     why: str = ""
 
     def waits(self, now: datetime) -> bool:
-        """True until it is time to ask again."""
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
 
 
@@ -50,13 +49,11 @@ class Limit(Model):
 
 
 class Disruption(Model):
-    """One machine that is being disrupted.
-
-    Attributes:
-        name: its Machine's, or its Node's if it has no Machine.
-        uid: of that.
-        at: when it began.
-        size: the number of healthy machines in the group once it is over.
+    """Attributes:
+    name: the Machine's, or the Node's if there is no Machine.
+    uid: of that.
+    at: when it began.
+    size: the number of healthy machines in the group once it is over.
     """
 
     instance: str
@@ -67,7 +64,7 @@ class Disruption(Model):
 
 
 class Ledger(Model):
-    """The disruptions under way, by node group."""
+    """By node group."""
 
     groups: dict[str, tuple[Disruption, ...]] = {}
 
@@ -75,7 +72,7 @@ class Ledger(Model):
         return self.groups.get(group, ())
 
     def begun(self, group: str, one: Disruption) -> Ledger:
-        """The ledger with one more; what has lasted too long is forgotten."""
+        """Drops what has lasted too long."""
         rest = [each for each in self.of(group) if each.instance != one.instance]
         kept = {name: tuple(each for each in found if _young(each, one.at)) for name, found in self.groups.items()}
         kept[group] = (*(each for each in rest if _young(each, one.at)), one)
@@ -87,7 +84,7 @@ class Ledger(Model):
 
 
 def node_group(machine: Machine | Node) -> str:
-    """The name of the machine's node group, within all of the management cluster; its own name if it is of none."""
+    """Unique in the management cluster; the machine's own name if it is in no group."""
     if isinstance(machine, Node):
         if machine.control_plane:
             return "control plane"
@@ -110,10 +107,10 @@ def waits_for(
     *,
     taken: bool,
 ) -> str:
-    """Why a machine may not be disrupted yet, empty if it may: its group, the machines waited for, and the limit.
+    """Names the group, the machines waited for, and the limit; empty if the machine may be disrupted.
 
     `members` are the machines of its node group, with or without itself; `under_way` the group's entries in the ledger;
-    `taken` says that AWS takes the instance right now.
+    `taken`: AWS takes the instance right now.
     """
     group, uid = node_group(machine), machine.metadata.uid
     others = [each for each in members if each.metadata.uid != uid]
@@ -138,12 +135,12 @@ def waits_for(
 
 
 def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:
-    """How many well machines end the machine's disruption: as many as there are now, of a control plane all."""
+    """How many healthy machines end the machine's disruption: as many as there are now, of a control plane all."""
     return sum(machine.control_plane or _well(each) for each in members)
 
 
 def lasts(disruption: Disruption, members: Sequence[Machine | Node], now: datetime) -> bool:
-    """True until the Machine or Node is gone and the group has as many well machines as before."""
+    """True until the Machine or Node is gone and the group has as many healthy machines as before."""
     if not _young(disruption, now):
         return False
     there = any(each.metadata.uid == disruption.uid for each in members)

@@ -1,9 +1,9 @@
-"""What the event consumer and an instance's workflow say to each other: events, and what came of them.
+"""Messages between the event consumer and an instance's workflow: events, and their outcomes.
 
 The consumer hands the events of one instance over together, by update-with-start: the update answers once the events
-are recorded in the workflow and the label that follows from them is written or proven needless. Then their messages may
-be deleted. An answer is kept by the server under the update's id, also a bad one: so a later delivery of the same
-events has another id, and what was folded already is told apart by the record's own memory of keys.
+are recorded in the workflow and the resulting label is written or proven needless. Then their messages may be deleted.
+The server keeps an answer, even a bad one, under the update's id: so a later delivery of the same events has another
+id, and the record's own memory of keys recognises what was folded already.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ __all__ = [
 
 
 class Outcome(StrEnum):
-    """What came of one event."""
-
     APPLIED = "applied"
     DUPLICATE = "duplicate"
     STALE = "stale"
@@ -46,7 +44,7 @@ class Outcome(StrEnum):
 
 
 class Handled(Model):
-    """An event, and what came of it. `may_appear`: an AWSMachine of its account and region has no instance yet."""
+    """`may_appear`: an AWSMachine of its account and region has no instance yet."""
 
     event: InstanceEvent
     outcome: Outcome
@@ -60,18 +58,16 @@ class HandOver(Model):
 
 
 class Taken(Model):
-    """What came of each event, by its key. `may_appear`: an AWSMachine of the place has no instance yet."""
+    """The outcome of each event, by its key. `may_appear`: an AWSMachine of the place has no instance yet."""
 
     outcomes: dict[str, Outcome] = {}
     may_appear: bool = False
 
 
 def update_id(events: Sequence[InstanceEvent], receives: int = 1) -> str:
-    """The update's id: the same for the same set of events at the same delivery.
+    """The same for the same set of events at the same delivery.
 
-    Args:
-        events: what is handed over together.
-        receives: how often the one that was received most often was, this time included.
+    `receives` is the highest receive count among them, this time included.
     """
     keys = sorted({event.key for event in events})
     name = keys[0] if len(keys) == 1 else f"{len(keys)} events {sha256('|'.join(keys).encode()).hexdigest()}"

@@ -1,7 +1,7 @@
-"""What every event's envelope has, and how its fields are read: strictly where they decide, else with a substitute.
+"""An event's envelope, whose fields are read strictly where they decide, else with a substitute.
 
-An id, a time, an account or a region that is missing is filled in from the transport, and named in `degraded`; one
-that is there and cannot be one makes the event invalid, but for ids and times, which anything may stand for.
+A missing id, time, account or region is filled in from the transport, and named in `degraded`. An invalid account or
+region makes the event invalid; an invalid id or time is replaced.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class InvalidError(ValueError):
 
 
 class Header:
-    """An envelope's own fields, with what the transport knows in place of what is missing."""
+    """An envelope's own fields, completed by the transport's."""
 
     def __init__(self, fields: Fields, part: Part, message: Message, *, bare: bool = False) -> None:
         self._message = message
@@ -42,7 +42,7 @@ class Header:
 
     @property
     def latest(self) -> datetime:
-        """What is told to have happened later comes from the future."""
+        """A later time is in the future, so it is wrong."""
         return max(self._message.taken_at, self._message.received_at) + CLOCKS_DIFFER
 
     def event(self, kind: EventKind, **facts: object) -> InstanceEvent:
@@ -77,7 +77,7 @@ class Header:
         return value
 
     def _time(self, text: object) -> datetime:
-        """The event's time, unless it is none or none that can be: one from the future would freeze the order."""
+        """A time in the future is replaced: it would freeze the order."""
         taken = self._message.taken_at
         time = _instant(text)
         if time is not None and taken - OLDEST_EVENT <= time <= self.latest:
@@ -112,7 +112,7 @@ def instance_id(fields: Fields, name: str) -> str:
 
 
 def name_of(fields: Fields, name: str, longest: int = _LONGEST_TEXT) -> str:
-    """A name that calls to AWS are made with: as it is, or the event is refused. A group's may be of any letters."""
+    """A name for calls to AWS, unchanged, or the event is refused. A group's may have any letters."""
     value = known_text(fields, name)
     if not value.isprintable() or len(value.encode()) > longest:
         raise InvalidError(f"{name} is not a name")
@@ -120,12 +120,12 @@ def name_of(fields: Fields, name: str, longest: int = _LONGEST_TEXT) -> str:
 
 
 def plain(text: str) -> bool:
-    """True for texts that keys can be made of."""
+    """Whether keys can be made of it."""
     return bool(text) and text.isascii() and text.isprintable() and not set(text) & set(" /")
 
 
 def clean(value: object, longest: int = _LONGEST_TEXT) -> str:
-    """A text for people, short and fit to be sent on; empty if it is none."""
+    """A short text for people; empty if it is no text."""
     if not isinstance(value, str):
         return ""
     if value.isascii() and value.isprintable():

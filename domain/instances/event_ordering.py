@@ -1,11 +1,11 @@
 """Which of two states is the later one, when events come late, twice and in any order.
 
 Events of non-final states compare by (time, rank): times are whole seconds, and within one second the higher rank came
-later, but for a start and a stop of the same second, which nobody can order. `shutting-down` and `terminated` are final
-(instance ids are never used again), so they count whenever they are said to have happened; a later event that says
-otherwise contradicts them. What cannot be ordered is asked of EC2, whose answer counts from the moment it was asked.
+later, except for a start and a stop, which cannot be ordered. `shutting-down` and `terminated` are final (instance ids
+are never reused), so they count whatever their time; a later event that says otherwise contradicts them. EC2 is asked
+for what cannot be ordered; its answer counts from the moment it was asked.
 
-The order of arrival plays no part: of a set of events the same state comes out, in whatever order they are folded.
+A set of events gives the same state in whatever order it is folded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ANSWERS_LAG = timedelta(seconds=10)
 
 
 class LastState(Model):
-    """How an instance stands: as of `time`, by an event or, if `asked`, by EC2's own answer."""
+    """The state as of `time`, by an event or, if `asked`, by EC2's own answer."""
 
     state: InstanceState
     time: datetime
@@ -29,15 +29,13 @@ class LastState(Model):
 
 
 class Ask(StrEnum):
-    """Whether EC2 is asked because of an event."""
-
     NO = "no"
     SOON = "soon"
     NOW = "now"
 
 
 class Placing(Model):
-    """Where an event belongs: whether its state is the present one, and whether EC2 is asked."""
+    """Whether the event's state is the present one, and whether EC2 is asked."""
 
     applies: bool
     ask: Ask

@@ -48,7 +48,7 @@ _RESULTS = {
 
 
 class Events(Model):
-    """A message that tells something. `ignored` and `invalid` are the reasons of its other parts."""
+    """`ignored` and `invalid` are the reasons of the message's other parts."""
 
     events: tuple[InstanceEvent, ...]
     ignored: tuple[str, ...] = ()
@@ -56,14 +56,14 @@ class Events(Model):
 
 
 class Ignored(Model):
-    """A message that is none of ours to read: deleted, counted by `reason`, one of a few words; `what` is for logs."""
+    """A message to delete, counted by `reason`, one of a few words; `what` is for logs."""
 
     reason: str
     what: str = ""
 
 
 class Invalid(Model):
-    """A message that cannot be read: goes to the dead letters with `reason`."""
+    """A message for the dead letters."""
 
     reason: str
 
@@ -126,14 +126,14 @@ def _envelope(part: Part, message: Message) -> Read:
 
 
 def _foreign(header: Header, message: Message) -> tuple[Ignored, ...]:
-    """Who may send to one account's queue has no say about another's, unless the settings say that they share it."""
+    """An account's queue may only carry its own events, unless the settings say that others share it."""
     if header.account == message.account or header.account in message.others:
         return ()
     return (Ignored(reason="foreign", what=f"account {header.account} is not the queue's account"),)
 
 
 def _unknown(source: str) -> str:
-    """The reason in one of two words: it becomes a metric's label, and the source is anybody's text."""
+    """One of two words: the reason becomes a metric's label, and the source is untrusted text."""
     return "unknown-type" if source in (c.EC2_SOURCE, c.AUTO_SCALING_SOURCE, c.HEALTH_SOURCE) else "unknown-source"
 
 
@@ -194,7 +194,7 @@ def _hook(detail: Fields, header: Header) -> tuple[InstanceEvent, ...]:
 
 
 def _direct_hook(fields: Fields, part: Part, message: Message) -> Read:
-    """A hook that Auto Scaling sent to the queue by itself, in its own envelope."""
+    """Auto Scaling sends hooks to a queue directly, in its own envelope."""
     request, token = fields.get("RequestId"), fields.get("LifecycleActionToken")
     id_ = f"{request}.{token}" if isinstance(request, str) and request and isinstance(token, str) else token
     # The group's region is not said: it is the queue's, since Auto Scaling sends to none of another.

@@ -1,9 +1,9 @@
-"""What is known of one instance from its events: the memory of its workflow, carried from run to run.
+"""An instance as its events show it: the memory of its workflow, carried from run to run.
 
-Events may arrive in any order and more than once: the record is the same for every order (states:
-`event_ordering.py`; of several notices, scheduled events or lifecycle actions with one identity, AWS's time decides).
+Events may arrive in any order and more than once: the record is the same for every order (states: `event_ordering.py`;
+of several notices, scheduled events or lifecycle actions with one identity, AWS's time decides).
 
-Nothing is lost with the workflow: states, tokens and scheduled events can be read from AWS again, notices stand in the
+Nothing is lost with the workflow: states, tokens and scheduled events can be read from AWS again, notices are in the
 AWSMachine's annotation. Every collection is bounded, since senders to the queue can send any number of events.
 """
 
@@ -38,17 +38,17 @@ class Interruption(Model):
 
     @property
     def deadline(self) -> datetime:
-        """Until when there is time to act; AWS says two minutes for Spot and nothing of the others."""
+        """AWS says two minutes for Spot and nothing of the others."""
         return self.time + SPOT_LEAD
 
     @property
     def outlived_at(self) -> datetime:
-        """From when on a running instance means that AWS does not take it after all."""
+        """From then on a running instance means that AWS does not take it after all."""
         return self.deadline + SPOT_OUTLIVED
 
 
 class Planned(Model):
-    """A scheduled event of Health, as told last."""
+    """The latest version of a scheduled event of Health."""
 
     key: str
     told_at: datetime
@@ -57,7 +57,7 @@ class Planned(Model):
 
 
 class HeldHook(Model):
-    """A lifecycle action that holds the instance, and what was done about it."""
+    """A lifecycle action that holds the instance, and its progress."""
 
     key: str
     group: str
@@ -69,7 +69,7 @@ class HeldHook(Model):
 
 
 class Drain(Model):
-    """What was done to the Node because of `cause`: complete once `done_at` is set.
+    """The reaction to `cause` on the Node: complete once `done_at` is set.
 
     `recalled` if only the machine's annotation says so, which proves nothing: people can edit it.
     """
@@ -94,24 +94,22 @@ class LastEvent(Model):
 
 
 class InstanceRecord(Model):
-    """Everything that is known of an instance.
-
-    Attributes:
-        opened_at: when the first event was received.
-        heard_at: when the last event was received.
-        ask_at: when EC2 is to be asked; None if there is no reason to.
-        only_to_check: whether EC2 is asked only to confirm a change that an event reported.
-        found: whether EC2 has known the instance in this account and region.
-        misses: how often in a row EC2 did not know the instance.
-        started_at: the latest reported start.
-        stopped_at: the latest reported stops, sorted.
-        planned: scheduled events by Health's ARN.
-        hooks: lifecycle actions by token.
-        refuted: the number of claims that EC2 did not confirm.
-        refuted_causes: those of them that would have caused a reaction.
-        impossible: causes whose reaction is not possible, reported already.
-        seen: the keys of the latest events.
-        notified: notifications that were sent or given up, as CHANNEL/CAUSE.
+    """Attributes:
+    opened_at: when the first event was received.
+    heard_at: when the last event was received.
+    ask_at: when EC2 is to be asked; None if there is no reason to.
+    only_to_check: whether EC2 is asked only to confirm a change that an event reported.
+    found: whether EC2 has known the instance in this account and region.
+    misses: how often in a row EC2 did not know the instance.
+    started_at: the latest reported start.
+    stopped_at: the latest reported stops, sorted.
+    planned: scheduled events by Health's ARN.
+    hooks: lifecycle actions by token.
+    refuted: the number of claims that EC2 did not confirm.
+    refuted_causes: those of them that would have caused a reaction.
+    impossible: causes whose reaction is not possible, reported already.
+    seen: the keys of the latest events.
+    notified: notifications that were sent or given up, as CHANNEL/CAUSE.
     """
 
     key: InstanceKey
@@ -140,7 +138,7 @@ class InstanceRecord(Model):
         return self.standing.state if self.standing else None
 
     def restarted_after(self, moment: datetime) -> bool:
-        """Whether the instance was stopped after a moment and started again: earlier notices are past then."""
+        """Whether the instance was stopped after a moment and started again, so that earlier notices are past."""
         started = self.started_at
         return started is not None and any(moment <= stopped < started for stopped in self.stopped_at)
 
@@ -150,7 +148,7 @@ class InstanceRecord(Model):
         return self.misses >= _MOST_MISSES
 
     def processed(self, key: str) -> bool:
-        """Whether an event was folded, among the latest ones: whether its message may be deleted."""
+        """Whether the event was folded, so that its message may be deleted. Knows only the latest events."""
         return key in self.seen
 
     @property
@@ -168,7 +166,7 @@ def fold(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
 
 
 def hear(record: InstanceRecord, event: InstanceEvent) -> tuple[InstanceRecord, Outcome]:
-    """The record with an event, and what came of it: applied, a duplicate, stale, or not of this instance at all."""
+    """The outcome: applied, a duplicate, stale, or not of this instance at all."""
     if instance_of(event) != record.key:
         return record, Outcome.FOREIGN
     if record.processed(event.key):
@@ -259,7 +257,7 @@ def _with_planned(record: InstanceRecord, event: InstanceEvent, notice: HealthNo
 
 
 def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
-    """Which of two notices of one event was given later; of the same update the one that withdraws it."""
+    """Orders two notices of one event; in the same update the one that withdraws it is later."""
     return planned.told_at, planned.notice.over, planned.received_at, planned.key
 
 
@@ -267,12 +265,10 @@ def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
 
 
 def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = True) -> InstanceRecord:
-    """The record with EC2's answer, which counts more than any event from before it was asked.
+    """EC2's answer counts more than any event from before it was asked.
 
-    Args:
-        record: what was known before.
-        facts: the answer.
-        absence_counts: whether an instance that EC2 does not know has ended: only in the instance's own account.
+    `absence_counts`: whether an instance that EC2 does not know has ended, which is so only in the instance's own
+    account.
     """
     standing = record.standing
     if not facts.found or facts.state is None:
@@ -308,7 +304,7 @@ def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> In
 
 
 def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:
-    """The record once EC2 does not confirm a claim: further copies of it cause no reaction."""
+    """EC2 does not confirm a claim: further copies of it cause no reaction."""
     if cause in record.refuted_causes:
         return record
     causes = _with_last(record.refuted_causes, cause, _MOST_NOTICES * 2)
@@ -316,12 +312,12 @@ def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:
 
 
 def impossible(record: InstanceRecord, cause: str) -> InstanceRecord:
-    """The record once it was reported that the reaction to `cause` is not possible."""
+    """It was reported that the reaction to `cause` is not possible."""
     return record.model_copy(update={"impossible": _with_last(record.impossible, cause, _MOST_NOTICES * 2)})
 
 
 def terminated(record: InstanceRecord, cause: str, node: str, at: datetime) -> InstanceRecord:
-    """The record once EC2 was told to terminate the instance because of `cause`: EC2 is asked how it stands."""
+    """EC2 was told to terminate the instance because of `cause`: EC2 is asked for its state."""
     done = cordoned(record, cause, node, at, Reaction.TERMINATE_INSTANCE)
     return done.model_copy(update={"ask_at": at, "only_to_check": False})
 
@@ -331,7 +327,7 @@ def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> Instance
 
 
 def hook_ended(record: InstanceRecord, token: str, at: datetime) -> InstanceRecord:
-    """The record once a lifecycle action is completed, or Auto Scaling knows of none that waits."""
+    """A lifecycle action is completed, or Auto Scaling knows of none that waits."""
     return _hook_changed(record, token, ended_at=at)
 
 
@@ -349,7 +345,7 @@ def cordoned(
     done_at: datetime | None = None,
     reaction: Reaction = Reaction.DRAIN,
 ) -> InstanceRecord:
-    """The record once its Node is tainted or cordoned because of `cause`; `done_at`: when the reaction is complete."""
+    """Its Node is tainted or cordoned because of `cause`; `done_at`: when the reaction is complete."""
     return record.model_copy(update={"drain": Drain(cause=cause, node=node, done_at=done_at, reaction=reaction)})
 
 

@@ -1,8 +1,8 @@
-"""Which workflows an event goes to, whether it is ours at all, and in which order a batch is worked.
+"""The workflows that an event goes to, and the order in which a batch is handled.
 
-An instance's workflow gets the events themselves. A group's gets wakes, as it asks Auto Scaling how its instances
-stand, and how launches and terminations ended. An event of an account or region that no queue is configured for is not
-ours, whatever instance it names.
+An instance's workflow gets the events themselves. A group's is only woken, because it asks Auto Scaling for its
+instances' states, and for the results of launches and terminations. An event of an account or region without a
+configured queue is ignored, whatever instance it names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from domain.instances.names import GroupKey, InstanceKey
 
 
 def instance_of(event: InstanceEvent) -> InstanceKey | None:
-    """The instance whose workflow the event is for; None for an event of a host or of a launch without instance."""
+    """None for an event of a host or of a launch without instance."""
     if not event.instance_id:
         return None
     return InstanceKey(account=event.account, region=event.region, instance_id=event.instance_id)
@@ -29,7 +29,7 @@ def ours(event: InstanceEvent, places: Collection[tuple[str, str]]) -> bool:
 
 
 def on_hosts(event: InstanceEvent, hosts: Mapping[str, Collection[str]]) -> tuple[InstanceEvent, ...]:
-    """An event of a dedicated host as events of the instances on it (by host id); others as they are."""
+    """An event of a dedicated host as events of the instances on it (by host id); others are unchanged."""
     if not event.host or event.instance_id:
         return (event,)
     return tuple(
@@ -38,7 +38,7 @@ def on_hosts(event: InstanceEvent, hosts: Mapping[str, Collection[str]]) -> tupl
 
 
 def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[InstanceEvent, ...]]:
-    """The events of each instance, each once, in the order that they happened; the most urgent instances first."""
+    """Each event once, in the order that they happened; the most urgent instances first."""
     gathered: dict[InstanceKey, dict[str, InstanceEvent]] = {}
     for event in events:
         key = instance_of(event)
@@ -49,7 +49,7 @@ def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[Inst
 
 
 def urgency(events: Sequence[InstanceEvent]) -> int:
-    """What is shed last under load has the lowest: Spot and hooks, then states, then what is weeks ahead."""
+    """The lowest is shed last under load: Spot and hooks, then states, then what is weeks ahead."""
     return min((_urgency(event) for event in events), default=2)
 
 

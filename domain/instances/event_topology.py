@@ -32,7 +32,7 @@ Attributes = dict[str, str]
 
 
 class Queue(Model):
-    """A queue: its name, and its attributes as SetQueueAttributes has them."""
+    """Its attributes are as in SetQueueAttributes."""
 
     name: str
     arn: str
@@ -40,7 +40,7 @@ class Queue(Model):
 
 
 class Target(Model):
-    """A rule's target. Undeliverable events go to `dead_letters`, empty for none."""
+    """Undeliverable events go to `dead_letters`, empty for none."""
 
     id: str
     arn: str
@@ -69,9 +69,7 @@ class Topology(Model):
 
 
 def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = "") -> Topology:
-    """What should stand in an account and region.
-
-    `name` is the queue's name and the prefix of the others, `group_prefix` that of the Auto Scaling groups' names.
+    """`name` is the queue's name and the prefix of the others, `group_prefix` that of the Auto Scaling groups' names.
 
     Raises:
         ValueError: the names would be longer than AWS allows.
@@ -117,7 +115,7 @@ def tags(cluster_names: Sequence[str] = ()) -> dict[str, str]:
 
 
 def ec2_pattern() -> Document:
-    """Changes of state, whichever, and every kind of notice."""
+    """Changes to any state, and every kind of notice."""
     return {
         "source": [c.EC2_SOURCE],
         "detail-type": [c.STATE_CHANGE, c.SPOT_WARNING, c.REBALANCE, c.CAPACITY_WARNING],
@@ -160,9 +158,9 @@ def queue_policy(queue_arn: str, rules: Sequence[Rule]) -> Document:
 
 
 def same_document(wanted: object, found_text: str | None) -> bool:
-    """True if a policy or pattern that AWS gave back says the same; spelling, order and one-element lists do not count.
+    """Whether a policy or pattern from AWS means the same; spelling, order and one-element lists do not count.
 
-    Statements of others make it another: whoever may send to the queue can speak in AWS's name.
+    Additional statements do: they could let others send to the queue in AWS's name.
     """
     try:
         found = json.loads(found_text or "null")
@@ -189,10 +187,8 @@ def rule_arn_of(account: str, region: str, name: str) -> str:
 
 
 def rule_name(name: str) -> str:
-    """The name, if AWS takes it.
-
-    Raises:
-        ValueError: it is too long; AWS's own refusal would not say which object it is for.
+    """Raises:
+    ValueError: it is too long; AWS's own refusal would not say which object it is for.
     """
     if len(name) > _LONGEST_RULE_NAME:
         raise ValueError(f"the rule's name {name!r} has {len(name)} characters, EventBridge takes {_LONGEST_RULE_NAME}")

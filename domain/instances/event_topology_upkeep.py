@@ -34,7 +34,7 @@ _MANAGED_KEY = "alias/aws/sqs"
 
 
 class Wanted(Model):
-    """What should stand in a place: queues in the order in which they can be made, and rules."""
+    """Queues in the order in which they can be made, and rules."""
 
     queues: tuple[EventQueue, ...]
     rules: tuple[Rule, ...]
@@ -45,7 +45,7 @@ class TopologyWorld(PassedWorld):
 
 
 class KeepTopology(Action):
-    """Look at a place's queues and rules, and mend what differs."""
+    """Look at a place's queues and rules, and correct what differs."""
 
     activity: ClassVar[str] = "instances.keep_topology"
     queue: ClassVar[str] = Queue.INSTANCES
@@ -61,7 +61,7 @@ class KeepTopology(Action):
 
 
 def key_of(place: Place, cluster: str = "") -> Key:
-    """The key of a place's lifecycle; it is never made anew under its name."""
+    """The key of a place's lifecycle, which is never started again under its name."""
     name = f"{place.region}.{place.queue}"
     return Key(kind=TOPOLOGY_WORKFLOW, namespace=place.account, name=name, uid="", cluster=cluster)
 
@@ -71,10 +71,7 @@ def place_of_key(key: Key, places: Iterable[Place]) -> Place | None:
 
 
 def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str = "") -> Wanted:
-    """What should stand in a place.
-
-    Args:
-        place: the place.
+    """Args:
         rules_of_queue: the names of the rules that deliver to its queue today.
         group_prefix: only events of Auto Scaling groups whose name begins so.
 
@@ -95,15 +92,15 @@ def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str =
 
 
 def provider_clusters(queue: str, rules: Iterable[str]) -> tuple[str, ...]:
-    """The clusters that the AWS provider made a queue for, by the names of the rules that deliver to it."""
+    """By the names of the rules that deliver to the queue."""
     named = (rule.removesuffix(_RULE_SUFFIX) for rule in rules if rule.endswith(_RULE_SUFFIX))
     return tuple(sorted({cluster for cluster in named if cluster_queue_name(cluster) == queue}))
 
 
 def differing_attributes(queue: EventQueue, found: Mapping[str, str]) -> Attributes:
-    """The attributes to be set. A key of the customer's own (KMS) is left in the place of SQS's encryption.
+    """The attributes to be set. A customer's own key (KMS) is kept instead of SQS's encryption.
 
-    That of AWS is not: EventBridge may not use it, so that nothing would be delivered.
+    AWS's own key is not: EventBridge may not use it, so nothing would be delivered.
     """
     key = found.get("KmsMasterKeyId", "")
     managed = key.endswith(_MANAGED_KEY)
@@ -122,13 +119,13 @@ def rule_differs(rule: Rule, found: Mapping[str, object]) -> bool:
 
 
 def missing_targets(rule: Rule, found: Sequence[Mapping[str, object]]) -> tuple[Target, ...]:
-    """The targets that are not there, or not so; others' targets are left alone."""
+    """Those missing or different; others' targets stay."""
     documents = {str(each.get("Id")): each for each in found}
     return tuple(target for target in rule.targets if not _stands(target.document, documents.get(target.id)))
 
 
 def _stands(target: Document, found: Mapping[str, object] | None) -> bool:
-    """True if a target is there as it should be; what AWS fills in by itself does not count."""
+    """Fields that AWS fills in do not count."""
     if found is None:
         return False
     for name, value in target.items():
@@ -148,7 +145,7 @@ def _same(name: str, value: str, found: str | None) -> bool:
 
 
 def _texts(document: str | None) -> dict[str, str]:
-    """A redrive policy's fields; AWS has its number as one or as a text."""
+    """A redrive policy's fields; AWS has its number as a number or as a text."""
     try:
         fields = json.loads(document or "{}")
     except ValueError:

@@ -42,7 +42,7 @@ _OVER = ("[Completed]", "[Canceled]")
 
 
 class Question(StrEnum):
-    """What AWS is asked: each is a call of its own, but for the tags."""
+    """Each is a call of its own, except the tags."""
 
     INSTANCE = "instance"  # DescribeInstances
     SPOT = "spot"  # DescribeSpotInstanceRequests
@@ -52,7 +52,7 @@ class Question(StrEnum):
 
 
 class ScheduledEvent(Model):
-    """An event of DescribeInstanceStatus; `id` is EC2's of it."""
+    """An event of DescribeInstanceStatus; `id` is EC2's."""
 
     id: str = ""
     code: str
@@ -61,16 +61,16 @@ class ScheduledEvent(Model):
 
     @property
     def open(self) -> bool:
-        """True until it has taken place or was withdrawn."""
+        """Neither completed nor withdrawn."""
         return not self.description.startswith(_OVER)
 
 
 class Facts(Model):
-    """What AWS answered.
+    """AWS's answers.
 
     Attributes:
         at: when it was asked.
-        asked: fields that belong to other questions say nothing.
+        asked: fields of other questions mean nothing.
         found: whether EC2 knows the instance.
         spot_code: the status code of its Spot request.
         group: its Auto Scaling group.
@@ -91,24 +91,24 @@ class Facts(Model):
 
     @property
     def gone(self) -> bool:
-        """True if the instance is no more, or on its way."""
+        """Terminated or terminating."""
         return not self.found or (self.state is not None and self.state.final)
 
 
 class HookTiming(Model):
-    """A hook's times, as DescribeLifecycleHooks has them."""
+    """A hook's times in DescribeLifecycleHooks."""
 
     heartbeat_timeout: timedelta = DEFAULT_HEARTBEAT_TIMEOUT
     global_timeout: timedelta | None = None
 
     @property
     def limit(self) -> timedelta:
-        """After how long Auto Scaling goes on, whatever is done."""
+        """Auto Scaling goes on after this long, in spite of heartbeats."""
         return min(self.global_timeout or LONGEST_HOOK, LONGEST_HOOK, self.heartbeat_timeout * HOOK_TIMEOUTS)
 
     @property
     def heartbeat(self) -> timedelta:
-        """How often a heartbeat is sent."""
+        """The interval of heartbeats."""
         return min(self.heartbeat_timeout / 2, LONGEST_HEARTBEAT)
 
 
@@ -116,7 +116,7 @@ DEFAULT_TIMING = HookTiming()
 
 
 class Verdict(StrEnum):
-    """Whether AWS confirms a claim. Only CONFIRMED allows an irreversible reaction."""
+    """Only CONFIRMED allows an irreversible reaction."""
 
     CONFIRMED = "confirmed"
     UNASKED = "unasked"  # AWS has not been asked since it came, or too long ago
@@ -125,7 +125,6 @@ class Verdict(StrEnum):
 
 
 def verify_end(facts: Facts | None, claimed_at: datetime, now: datetime, *, absence_counts: bool) -> Verdict:
-    """Whether the instance is really being terminated; that EC2 does not know it may prove nothing."""
     known = _answer(facts, claimed_at, now, Question.INSTANCE)
     if known is None:
         return Verdict.UNASKED
@@ -134,7 +133,6 @@ def verify_end(facts: Facts | None, claimed_at: datetime, now: datetime, *, abse
 
 
 def verify_stop(facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
-    """Whether the instance is really being stopped, or is."""
     known = _answer(facts, claimed_at, now, Question.INSTANCE)
     if known is None:
         return Verdict.UNASKED
@@ -142,7 +140,6 @@ def verify_stop(facts: Facts | None, claimed_at: datetime, now: datetime) -> Ver
 
 
 def verify_spot(facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
-    """Whether Spot really takes the instance."""
     known = _answer(facts, claimed_at, now, Question.INSTANCE, Question.SPOT)
     if known is None:
         return Verdict.UNASKED
@@ -154,7 +151,6 @@ def verify_spot(facts: Facts | None, claimed_at: datetime, now: datetime) -> Ver
 
 
 def verify_scheduled(effect: Effect, facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
-    """Whether EC2 has such an event planned for the instance."""
     known = _answer(facts, claimed_at, now, Question.STATUS)
     if known is None:
         return Verdict.UNASKED
@@ -177,17 +173,17 @@ def verify_hook(transition: str, group: str, facts: Facts | None, claimed_at: da
 
 
 def askable(facts: Facts | None, question: Question, claimed_at: datetime, now: datetime) -> bool:
-    """True if a question may be asked for a claim that came then: at once for a new one, then every ten seconds."""
+    """Whether to ask for a claim from that time: at once for a new one, then every ten seconds."""
     return facts is None or question not in facts.asked or facts.at < claimed_at or now - facts.at >= ASK_AGAIN
 
 
 def may_be_late(facts: Facts, claimed_at: datetime) -> bool:
-    """True if what an answer does not tell yet of a claim that came then may stand in the next one."""
+    """Whether the next answer may show what this one does not show yet of a claim from that time."""
     return facts.at - claimed_at < _APIS_LAG
 
 
 def _answer(facts: Facts | None, claimed_at: datetime, now: datetime, *questions: Question) -> Facts | None:
-    """The answer, if it may be relied on for a claim that came then."""
+    """None if it is not reliable for a claim from that time."""
     if facts is None or facts.at < claimed_at or now - facts.at > FACTS_LAST:
         return None
     return facts if set(questions) <= set(facts.asked) else None

@@ -2,8 +2,8 @@
 
 An SQS message may hold none, one or many. `key` is the update id by which an event is handed over, so a second delivery
 has no effect. It includes the instance, because one Health event names many. Pages and backup copies of a Health event
-share a communication id, which stands in the key in place of the event's id, together with dates and withdrawal, so
-that a moved date is a new event.
+share a communication id, which replaces the event's id in the key, together with dates and withdrawal, so that a moved
+date is a new event.
 
 Times are AWS's, in whole seconds. `degraded` names fields that were missing or wrong in the message: they were filled
 in from the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`, `updated`).
@@ -21,12 +21,12 @@ _YEARS = range(1970, 9001)
 
 
 def reckonable(moment: datetime) -> bool:
-    """True for a time that can be reckoned with: it has a zone, and its year may be one of AWS."""
+    """Whether it has a zone, and a year in which AWS may send events."""
     return moment.tzinfo is not None and moment.year in _YEARS
 
 
 class InstanceState(StrEnum):
-    """EC2's six states; their order is the one an instance passes them in between two starts."""
+    """In the order in which an instance passes them between two starts."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -37,17 +37,17 @@ class InstanceState(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Which of two states of one second came later."""
+        """The later of two states in one second has the higher one."""
         return list(InstanceState).index(self)
 
     @property
     def final(self) -> bool:
-        """True for states that no instance returns from."""
+        """No instance returns from it."""
         return self in (InstanceState.SHUTTING_DOWN, InstanceState.TERMINATED)
 
     @property
     def up(self) -> bool:
-        """True for an instance that has just been started."""
+        """Just started."""
         return self in (InstanceState.PENDING, InstanceState.RUNNING)
 
 
@@ -71,12 +71,12 @@ class EventKind(StrEnum):
 
     @property
     def hook(self) -> bool:
-        """True for lifecycle actions, which hold an instance until they are completed."""
+        """For lifecycle actions, which hold an instance until they are completed."""
         return self in (EventKind.LAUNCHING, EventKind.TERMINATING)
 
 
 class HookAction(Model):
-    """A lifecycle action that waits to be completed. `transition` is launching or terminating."""
+    """`transition` is launching or terminating."""
 
     name: str
     token: str
@@ -87,12 +87,12 @@ class HookAction(Model):
 
     @property
     def warms(self) -> bool:
-        """True when the instance goes back to the warm pool instead of being terminated."""
+        """Whether the instance returns to the warm pool instead of being terminated."""
         return self.destination == "WarmPool"
 
 
 class HealthNotice(Model):
-    """What AWS Health says of one instance. `code` is the event type's; times are UTC."""
+    """AWS Health's notice for one instance. `code` is the event type's; times are UTC."""
 
     code: str
     arn: str = ""
@@ -109,7 +109,7 @@ class HealthNotice(Model):
 
     @property
     def said(self) -> str:
-        """What it says of the instance, in a short text: the same in each copy of it."""
+        """A short text, the same in each copy."""
         start = f"{self.start:%Y%m%dT%H%M%S}" if self.start else "undated"
         end = f"-{self.end:%Y%m%dT%H%M%S}" if self.end else ""
         return f"{start}{end}{'-over' if self.over else ''}"
@@ -152,7 +152,7 @@ class InstanceEvent(Model):
 
     @property
     def key(self) -> str:
-        """What makes a second delivery of it recognisable."""
+        """Equal for a second delivery."""
         subject = self.instance_id or self.host or self.group
         if self.health is not None and self.health.communication:
             return f"health/{self.account}/{self.health.communication}/{subject}/{self.health.said}"
@@ -160,11 +160,11 @@ class InstanceEvent(Model):
 
     @property
     def timely(self) -> bool:
-        """True if `time` is AWS's own, so that it may order events."""
+        """Whether `time` is AWS's own, so that it may order events."""
         return "time" not in self.degraded
 
     @property
     def urgent(self) -> bool:
-        """True for events that soon lose their value: handled first, and kept while the AWSMachine is unknown."""
+        """Soon worthless, so handled first, and kept while the AWSMachine is unknown."""
         ending = self.state is not None and self.state.final
         return ending or self.kind.hook or self.kind in (EventKind.SPOT, EventKind.CAPACITY_RESERVATION)

@@ -2,7 +2,7 @@
 
 Dates come as RFC 1123 with a day of one or two digits and often the wrong weekday, or as ISO 8601; an absent one may be
 the empty text. An affected entity is an instance's id, its whole ARN, a dedicated host, or something else (a volume, a
-subnet) that no machine is concerned by.
+subnet) that affects no machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from domain.model import Model
 
 
 def moment(text: object) -> datetime | None:
-    """A date of Health's, UTC; None for what is none, or cannot be reckoned with."""
+    """A date of Health's in UTC; None for invalid or implausible ones."""
     if not isinstance(text, str) or not text.strip():
         return None
     for read in (parsedate_to_datetime, datetime.fromisoformat):
@@ -30,14 +30,14 @@ def moment(text: object) -> datetime | None:
 
 
 class Affected(Model):
-    """How one entity is affected; its account where the entity says that itself, as in an organization's view."""
+    """The account is set if the entity names it, as in an organization's view."""
 
     status: str = ""
     account: str = ""
 
 
 class Entities(Model):
-    """What an event affects: instances and dedicated hosts, and how many other things."""
+    """Instances and dedicated hosts, and the number of other things."""
 
     instances: dict[str, Affected] = {}
     hosts: dict[str, Affected] = {}
@@ -45,7 +45,7 @@ class Entities(Model):
 
 
 def affected(entities: object, resources: object) -> Entities:
-    """The affected entities; of an event without any, what its envelope names."""
+    """Without entities, those that the envelope names."""
     found = Entities()
     for entity in entities if isinstance(entities, list) else []:
         fields = entity if isinstance(entity, dict) else {}

@@ -1,4 +1,4 @@
-"""What the loop is told about an instance: its work as a decision of actions."""
+"""An instance's work as a decision for the engine."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> Lo
 
 
 def _find_at(world: InstanceWorld, now: datetime) -> datetime | None:
-    """When the Node is to be looked for: at once, and again while a launch waits for it to be ready."""
+    """When to search for the Node: at once, and again while a launch waits for it to be ready."""
     if not world.node_wanted:
         return None
     node = world.known.node

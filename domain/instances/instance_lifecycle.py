@@ -55,14 +55,12 @@ from domain.writes import JsonPatch
 
 
 class InstanceWork(Model):
-    """What to do now for an instance, and how it stands.
-
-    Attributes:
-        why: what is waited for, in words.
-        patch: the merge patch of its AWSMachine or Node, applied first.
-        steps: the actions, in this order.
-        deadline: the earliest moment at which the decision may change.
-        close: nothing is left to do: the workflow ends.
+    """Attributes:
+    why: what is waited for, in words.
+    patch: the merge patch of its AWSMachine or Node, applied first.
+    steps: the actions, in this order.
+    deadline: the earliest moment at which the decision may change.
+    close: nothing is left to do: the workflow ends.
     """
 
     phase: InstancePhase
@@ -125,7 +123,7 @@ def _interruption(world: InstanceWorld) -> tuple[Notice, ...]:
 
 
 def patch_for(world: InstanceWorld, now: datetime) -> JsonPatch:
-    """The labels; under Perdure's own pause nothing is written, under Cluster API's they stay truthful."""
+    """The labels. Perdure's own pause stops them, Cluster API's does not."""
     labelled = world.labelled
     held = world.observing or labelled is None or paused(labelled.metadata)
     return {} if held or labelled is None else label_patch(labelled, world.record, now)
@@ -140,7 +138,7 @@ def _hook_steps(hooks: Sequence[HookWork]) -> Iterator[Action]:
 
 
 def _closing(world: InstanceWorld) -> datetime | None:
-    """When nothing is left to look after, unless something is heard before."""
+    """When nothing is left to do, unless an event comes first."""
     record = world.record
     if not world.managed:
         return record.heard_at + UNMATCHED_AFTER
@@ -158,14 +156,14 @@ def _closing(world: InstanceWorld) -> datetime | None:
 
 
 def _asks_of_group(world: InstanceWorld, hook: HookWork) -> bool:
-    """Whether the hook rests on what AWS is to tell of its group."""
+    """Whether the hook waits for AWS's answer about its group."""
     return hook_unproven(world, hook) or hook_untimed(world, hook)
 
 
 def _questions(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Question, ...]:
-    """What to ask AWS now: how the instance stands, what a due reaction rests on, and its hooks' times."""
+    """What to ask AWS now: the instance's state, what a due reaction depends on, and its hooks' times."""
     record, facts = world.record, world.facts
     wanted = set[Question]()
     if world.ask_at is not None and world.ask_at <= now:
@@ -187,7 +185,7 @@ def _questions(
 
 
 def _ran_on(record: InstanceRecord, now: datetime) -> bool:
-    """True if the instance seems to have outlived a notice by so long that AWS does not take it: EC2 decides."""
+    """Whether the instance has probably outlived a notice, so that AWS does not take it: EC2 decides."""
     up = record.state is not None and record.state.up
     notices = open_interruptions(record)
     return up and any(kind is not EventKind.REBALANCE and notice.outlived_at <= now for kind, notice in notices)

@@ -55,16 +55,14 @@ _SEVERITY = (
 
 
 class Cause(Model):
-    """A reason to act.
-
-    Attributes:
-        claimed_at: when its event was received.
-        from_: when it is acted upon.
-        deadline: until when there is time to act; None for no limit.
-        ends: whether the instance does not come back from it by itself.
-        taken: whether AWS takes the instance right now, or has.
-        sort: a CauseSort.
-        replaces_for: how long a replacement is waited for before the Machine is deleted; None for not at all.
+    """Attributes:
+    claimed_at: when its event was received.
+    from_: when it is acted upon.
+    deadline: until when there is time to act; None for no limit.
+    ends: whether the instance does not come back from it by itself.
+    taken: whether AWS takes the instance right now, or has.
+    sort: a CauseSort.
+    replaces_for: how long a replacement is waited for before the Machine is deleted; None for not at all.
     """
 
     name: str
@@ -86,7 +84,7 @@ class Cause(Model):
 def causes(
     record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime, *, absence_counts: bool
 ) -> tuple[Cause, ...]:
-    """Every cause in force, the earliest first; `absence_counts`: an instance that EC2 does not know has ended."""
+    """The earliest first; `absence_counts`: an instance that EC2 does not know has ended."""
     found = [*_spot(record, policy, facts, now), *_scheduled(record, policy, facts, now)]
     if record.standing is not None and record.standing.state.final:
         verdict = verify_end(facts, record.standing.time, now, absence_counts=absence_counts)
@@ -99,35 +97,35 @@ def causes(
 
 
 def interruption_label(record: InstanceRecord, now: datetime) -> str:
-    """The value of the interruption label, empty for none."""
+    """The label's value, empty for none."""
     found = {_value(kind, notice) for kind, notice in open_interruptions(record)}
     effects = (effect_of(planned.notice.code) for planned in open_planned(record, now))
     return most_severe(found | {effect.value for effect in effects if effect is not None})
 
 
 def most_severe(values: Collection[str]) -> str:
-    """Of several values of the interruption label the one that is shown, empty for none."""
+    """The interruption label that is shown; empty without values."""
     return next((value for value in _SEVERITY if value in values), "")
 
 
 def nearest_end(record: InstanceRecord, now: datetime) -> datetime | None:
-    """When the instance is taken, as far as that is known."""
+    """When the instance is taken; None if unknown."""
     notices = (notice.deadline for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE)
     starts = (planned.notice.start for planned in open_planned(record, now))
     return earliest([*notices, *starts])
 
 
 def open_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, Interruption]]:
-    """The notices that are neither past nor refuted."""
+    """Neither past nor refuted."""
     for kind, notice in sorted(record.interruptions.items()):
         if notice.key not in record.refuted_causes and not _past(record, kind, notice):
             yield kind, notice
 
 
 def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
-    """The scheduled events that are neither over nor withdrawn nor refuted.
+    """Neither over nor withdrawn nor refuted.
 
-    A stop and a start move an instance to other hardware: what was told before is past, unless it is told again.
+    A stop and a start move an instance to other hardware: earlier notices are past, unless they are repeated.
     """
     for _, planned in sorted(record.planned.items()):
         end = end_of(planned)
@@ -137,7 +135,7 @@ def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
 
 
 def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -> tuple[str, ...]:
-    """The names of the scheduled events that EC2 does not list a quarter of an hour after they were told."""
+    """The names of the scheduled events that EC2 does not list a quarter of an hour after their notice."""
     found = ((planned, effect_of(planned.notice.code)) for planned in open_planned(record, now))
     return tuple(
         scheduled_cause(planned.key, planned.notice)

@@ -1,6 +1,6 @@
-"""What is wanted done about instances that are taken. By default nothing but labels.
+"""The reactions to instances that AWS takes. By default only labels.
 
-The settings say it for all instances, an InterruptionPolicy for those that it selects.
+The settings apply to all instances, an InterruptionPolicy to those that it selects.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from domain.model import Model
 
 
 class Reaction(StrEnum):
-    """What is done, from the weakest to the strongest.
+    """From the weakest to the strongest.
 
-    Deleting the Machine makes Cluster API cordon, drain and replace it, with no access to the workload cluster; what is
-    done to the Node goes through the workload cluster's kubeconfig, and replaces nothing. Terminating the instance is
-    for Nodes without Cluster API: it follows a drain, and Auto Scaling or Karpenter replaces the instance.
+    Deleting the Machine makes Cluster API cordon, drain and replace it, with no access to the workload cluster.
+    Reactions on the Node use the workload cluster's kubeconfig, and replace nothing. Terminating the instance is for
+    Nodes without Cluster API: it follows a drain, and Auto Scaling or Karpenter replaces the instance.
     """
 
     LABEL = "label"
@@ -33,7 +33,7 @@ class Reaction(StrEnum):
 
     @property
     def strength(self) -> int:
-        """The stronger of two reactions does what the weaker one is for."""
+        """A stronger reaction includes the purpose of a weaker one."""
         return tuple(Reaction).index(self)
 
     @property
@@ -42,8 +42,6 @@ class Reaction(StrEnum):
 
 
 class Budgets(StrEnum):
-    """How a drain treats PodDisruptionBudgets."""
-
     RESPECT = "Respect"
     FORCE = "Force"  # respected until the drain's time is over; then what is left is deleted
     IGNORE = "Ignore"  # Pods are deleted instead of evicted
@@ -56,13 +54,11 @@ class TaintEffect(StrEnum):
 
 
 class Draining(Model):
-    """How a Node is drained.
-
-    Attributes:
-        pod_grace: how long a Pod may take to end; None for its own time.
-        node_grace: how long the whole drain may take; None for as long as AWS gives.
-        budgets: what is done about PodDisruptionBudgets.
-        spares: whether Pods that say so (`perdure.dev/do-not-disrupt`) are left until the drain's time is over.
+    """Attributes:
+    pod_grace: how long a Pod may take to end; None for its own time.
+    node_grace: how long the whole drain may take; None for as long as AWS gives.
+    budgets: how PodDisruptionBudgets are treated.
+    spares: whether Pods that say so (`perdure.dev/do-not-disrupt`) are left until the drain's time is over.
     """
 
     pod_grace: timedelta | None = None
@@ -78,14 +74,10 @@ class Taint(Model):
 
 
 class Tainting(Model):
-    """Which taint a Node gets.
-
-    Attributes:
-        key: its key.
-        value: its value, empty for the cause's word.
-        effect: its effect.
-        nth_names: whether it has the key that the AWS Node Termination Handler gives for the cause, where it has one.
-        always: whether a Node that is cordoned or drained gets it as well.
+    """Attributes:
+    value: empty for the cause's word.
+    nth_names: whether it has the key that the AWS Node Termination Handler gives for the cause, where it has one.
+    always: whether a Node that is cordoned or drained gets it as well.
     """
 
     key: str = TAINT_KEY
@@ -113,8 +105,6 @@ _OF_POLICIES = frozenset(
 
 
 class CauseSort(StrEnum):
-    """What an instance is taken by."""
-
     SPOT = "spot"
     SCHEDULED = "scheduled"
     HOOK = "hook"
@@ -123,32 +113,30 @@ class CauseSort(StrEnum):
 
 
 class Channel(Model):
-    """A receiver of notifications by its name in the policy; its address and format stay there."""
+    """A receiver of notifications by its name in the policy, which keeps its address and format."""
 
     name: str
     causes: tuple[CauseSort, ...]
 
 
 class ReactionPolicy(Model):
-    """The reaction to each cause.
-
-    Attributes:
-        name: of the InterruptionPolicy, empty for the settings.
-        spot: hibernation leaves no time and is only labelled.
-        capacity_reservation: `label` only, as EC2 has no call that confirms it.
-        rebalance: `label` only, for the same reason.
-        ending: a scheduled event that the instance does not come back from by itself.
-        reboot: a drained Node is used again afterwards.
-        maintenance: a scheduled short loss of network or power.
-        terminating_hook: `label` leaves the hook to its owner.
-        launching_hook: complete the hook of a launch once the Node is ready.
-        abandon_failed_launch: terminate an instance whose Node is not ready within `launch_timeout`.
-        maintenance_lead: how long before its date a scheduled event is acted upon.
-        hook_margin: how long before Auto Scaling's limit a hook is completed, drained or not.
-        heartbeat: the longest interval of a hook's heartbeats; None for half of its timeout.
-        hook_limit: a hook is completed this long after its beginning at the latest; None for AWS's limit.
-        most: machines of a node group that are disrupted at the same time; None for the setting.
-        replace_first: by cause, how long a replacement is waited for before the Machine is deleted.
+    """Attributes:
+    name: of the InterruptionPolicy, empty for the settings.
+    spot: hibernation leaves no time and is only labelled.
+    capacity_reservation: `label` only, as EC2 has no call that confirms it.
+    rebalance: `label` only, for the same reason.
+    ending: a scheduled event that the instance does not come back from by itself.
+    reboot: a drained Node is used again afterwards.
+    maintenance: a scheduled short loss of network or power.
+    terminating_hook: `label` leaves the hook to its owner.
+    launching_hook: complete the hook of a launch once the Node is ready.
+    abandon_failed_launch: terminate an instance whose Node is not ready within `launch_timeout`.
+    maintenance_lead: how long before its date a scheduled event is acted upon.
+    hook_margin: how long before Auto Scaling's limit a hook is completed, drained or not.
+    heartbeat: the longest interval of a hook's heartbeats; None for half of its timeout.
+    hook_limit: a hook is completed this long after its beginning at the latest; None for AWS's limit.
+    most: machines of a node group that are disrupted at the same time; None for the setting.
+    replace_first: by cause, how long a replacement is waited for before the Machine is deleted.
     """
 
     name: str = ""
@@ -176,15 +164,14 @@ class ReactionPolicy(Model):
 
     @property
     def needs_node(self) -> bool:
-        """Whether any reaction is done to the Node, or waits for it."""
         return self.launching_hook or any(isinstance(value, Reaction) and value.of_node for _, value in self)
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> ReactionPolicy:
-        """The policy of settings: `CAUSE=REACTION`, as in `spot=delete-machine`, `launching_hook=true`.
+        """From settings `CAUSE=REACTION`, as in `spot=delete-machine`, `launching_hook=true`.
 
         Raises:
-            ValueError: a text is none; it says which.
+            ValueError: a text is invalid; it says which.
         """
         given = [text.partition("=") for text in texts]
         chosen = {cause.strip().replace("-", "_"): reaction.strip() for cause, _, reaction in given}
@@ -215,12 +202,12 @@ class ReactionPolicy(Model):
         return Reaction.LABEL if action == "hibernate" else self.spot
 
     def for_effect(self, effect: Effect | None) -> Reaction:
-        """The reaction to a scheduled event; none to one that nobody knows."""
+        """None for an unknown scheduled event."""
         reactions = {"ending": self.ending, "reboot": self.reboot, "maintenance": self.maintenance}
         return Reaction.LABEL if effect is None else reactions[_named(effect)]
 
     def replaces_for(self, effect: Effect) -> timedelta | None:
-        """How long the replacement of the Machine is waited for because of a scheduled event; None if it is not."""
+        """How long a scheduled event waits for the Machine's replacement; None for not at all."""
         return self.replace_first.get(_named(effect))
 
 

@@ -42,12 +42,12 @@ class Story(Model):
 
     @property
     def kept(self) -> tuple[object, ...]:
-        """What it is there to keep: a change of it is written even if no label changes."""
+        """A change of this part is written even if no label changes."""
         return self.deadline, self.interruptions, self.cordoned, self.hooks
 
 
 def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: datetime) -> JsonPatch:
-    """The merge patch that makes the labels and the annotation true; empty if they are."""
+    """A merge patch; empty if labels and annotation are true."""
     wanted = {STATE_LABEL: record.state.value if record.state else None}
     if record.state is None:
         # Not known is no reason to take away what was.
@@ -70,7 +70,7 @@ def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: dateti
 
 
 def story_of(meta: ObjectMeta) -> Story:
-    """What the annotation says; nothing if it is absent, or somebody else wrote it."""
+    """Empty if the annotation is absent or not Perdure's."""
     try:
         told = Story.model_validate_json(meta.annotations.get(EVENTS_ANNOTATION, "{}"))
     except ValidationError:
@@ -87,7 +87,7 @@ def _times(value: object) -> Iterator[datetime]:
 
 
 def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
-    """A new record with what labels and annotation kept of the one before."""
+    """Restores in a new record what labels and annotation kept."""
     story = story_of(meta)
     return record.model_copy(
         update={
@@ -100,7 +100,7 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
 
 
 def _kept_standing(story: Story, meta: ObjectMeta) -> LastState | None:
-    """The state that the label tells, as of the latest event before: EC2 is asked by every new record anyway."""
+    """The label's state, as of the latest earlier event: every new record asks EC2 anyway."""
     value = meta.labels.get(STATE_LABEL, "")
     if story.last is None or value not in set(InstanceState):
         return None
@@ -128,7 +128,7 @@ def _story(record: InstanceRecord, now: datetime) -> Story:
 
 
 def _waiting(record: InstanceRecord, now: datetime) -> dict[str, HeldHook]:
-    """The lifecycle actions that Auto Scaling may still wait for; heartbeats go on all the time, and are no news."""
+    """The lifecycle actions that Auto Scaling may still wait for, without heartbeats, which change all the time."""
     if record.state is not None and record.state.final:
         return {}
     waiting = (held for held in record.open_hooks if held.time + LONGEST_HOOK > now)
@@ -136,7 +136,7 @@ def _waiting(record: InstanceRecord, now: datetime) -> dict[str, HeldHook]:
 
 
 def _fitting(story: Story) -> Story:
-    """As much of it as there is room for: the oldest lifecycle actions are left out first, as they end first."""
+    """Drops the oldest lifecycle actions first, as they end first."""
     while len(_written(story).encode()) > LONGEST_ANNOTATION:
         if not story.hooks:
             return Story()  # bounded ids keep the rest far below; whatever happens, the API server is not to refuse it

@@ -23,16 +23,14 @@ from domain.model import Model
 
 
 class HookWork(Model):
-    """What a lifecycle action needs now.
-
-    Attributes:
-        drain: whether the Node is to be drained for it.
-        unproven: whether an irreversible reaction waits for AWS to confirm the action.
-        verdict: whether Auto Scaling confirms that the instance waits.
-        limit: when it is completed at the latest.
-        heartbeat: the heartbeat that is due.
-        complete: its completion, once it is due.
-        next_at: when to decide again.
+    """Attributes:
+    drain: whether the Node is to be drained for it.
+    unproven: whether an irreversible reaction waits for AWS to confirm the action.
+    verdict: whether Auto Scaling confirms that the instance waits.
+    limit: when it is completed at the latest.
+    heartbeat: the heartbeat that is due.
+    complete: its completion, once it is due.
+    next_at: when to decide again.
     """
 
     held: HeldHook
@@ -46,14 +44,14 @@ class HookWork(Model):
 
 
 def served(held: HeldHook, policy: ReactionPolicy) -> bool:
-    """True if policy has us complete actions of this kind."""
+    """Whether the policy completes actions of this kind."""
     if held.action.transition == "launching":
         return policy.launching_hook
     return policy.terminating_hook is not Reaction.LABEL
 
 
 def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: datetime) -> HookWork:
-    """What an open action that we serve needs; `emptied` if nothing is left to drain."""
+    """For an open action that is served; `emptied` if nothing is left to drain."""
     policy, free = world.policy, not world.blocker
     timing = world.timings.get(held.action.name, DEFAULT_TIMING)
     launching = held.action.transition == "launching"

@@ -33,7 +33,7 @@ class Verdict(StrEnum):
 
 
 class Acknowledgement(Model):
-    """A verdict; `delay` until a kept message is seen again, `reason` for the counter or the dead letter.
+    """`delay` until a kept message is seen again, `reason` for the counter or the dead letter.
 
     `counts` are the words to count this message by: each event's outcome, and the reasons of ignored parts.
     """
@@ -45,14 +45,7 @@ class Acknowledgement(Model):
 
 
 def acknowledge(parsed: Parsed, handled: Sequence[Handled], receives: int, now: datetime) -> Acknowledgement:
-    """The verdict on a message.
-
-    Args:
-        parsed: what the parser made of it.
-        handled: each of its events with what came of it; empty if there is none.
-        receives: how often it was received, this time included.
-        now: the present.
-    """
+    """`receives` includes this time."""
     if isinstance(parsed, Invalid):
         return _dead(parsed.reason, ("invalid",))
     if isinstance(parsed, Ignored):
@@ -73,12 +66,12 @@ def acknowledge(parsed: Parsed, handled: Sequence[Handled], receives: int, now: 
 
 
 def back_off(receives: int) -> timedelta:
-    """How long a message that could not be handled stays out of sight: doubled each time."""
+    """Doubled each time."""
     return min(timedelta(seconds=1 << min(max(receives, 1), 10)), _LONGEST_DELAY)
 
 
 def dead_letter_attributes(reason: str, message_id: str, queue: str) -> dict[str, dict[str, str]]:
-    """The message attributes that say why a message is dead and whence it came, as SendMessage has them."""
+    """Message attributes for SendMessage that say why a message is dead and where it came from."""
     texts = {"PERDURE_REASON": reason[:256], "PERDURE_MESSAGE_ID": message_id[:128], "PERDURE_QUEUE": queue}
     return {name: {"DataType": "String", "StringValue": text} for name, text in texts.items() if text}
 

@@ -28,18 +28,16 @@ _CONFIRMATIONS = ("SubscriptionConfirmation", "UnsubscribeConfirmation")
 
 
 class Message(Model):
-    """A message as SQS handed it out.
-
-    Attributes:
-        body: untrusted.
-        message_id: empty only if the transport has none.
-        sent_at: when SQS took it.
-        received_at: when it was received this time.
-        receives: how often it was received, this time included.
-        attributes: its string attributes; EventBridge's dead letters give their reason there.
-        account: the queue's.
-        region: the queue's.
-        others: other accounts whose events the queue carries, from the settings.
+    """Attributes:
+    body: untrusted.
+    message_id: empty only if the transport has none.
+    sent_at: when SQS took it.
+    received_at: when it was received this time.
+    receives: how often it was received, this time included.
+    attributes: its string attributes; EventBridge's dead letters give their reason there.
+    account: the queue's.
+    region: the queue's.
+    others: other accounts whose events the queue carries, from the settings.
     """
 
     body: Annotated[str, SkipValidation]
@@ -85,7 +83,7 @@ def message_of(
 
 
 class Part(Model):
-    """One object that was sent. `place` tells it from others of its message: `` for a message's only one."""
+    """One object of a message. `place` is unique in the message, empty for its only one."""
 
     content: Annotated[dict[str, object], SkipValidation]
     place: str = ""
@@ -93,13 +91,13 @@ class Part(Model):
 
 
 class Notice(Model):
-    """What came with the transport and is no event: `reason` names it."""
+    """A message of the transport itself, no event; `reason` names it."""
 
     reason: str
 
 
 class Fault(Model):
-    """What cannot be read: `reason` says why, without the content."""
+    """An unreadable part: `reason` says why, without the content."""
 
     reason: str
 
@@ -112,10 +110,8 @@ class NotJsonError(ValueError):
 
 
 def decoded(text: str) -> object:
-    """A text's JSON value.
-
-    Raises:
-        NotJsonError: with the reason; nothing else is raised, whatever the text.
+    """Raises:
+    NotJsonError: with the reason; nothing else is raised, whatever the text.
     """
     try:
         return json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)

@@ -35,7 +35,7 @@ class _RegionalKey(Model):
 
     @property
     def lifecycle(self) -> Key:
-        """It as the engine knows it, whichever cluster's workers run its lifecycle."""
+        """Its key for the engine, independent of the cluster whose workers run its lifecycle."""
         return self.lifecycle_in("")
 
     def lifecycle_in(self, cluster: str) -> Key:
@@ -67,10 +67,7 @@ class GroupKey(_RegionalKey):
 
 
 def usable_id(text: object) -> bool:
-    """True for what can be an id of an instance: no shape is asked for, emulators have their own.
-
-    A slash is refused, because ids of workflows and of updates are put together with it.
-    """
+    """Any shape is accepted, as emulators have their own, but no slash: workflow and update ids are joined by it."""
     return (
         isinstance(text, str)
         and 0 < len(text) <= LONGEST_ID
@@ -81,12 +78,12 @@ def usable_id(text: object) -> bool:
 
 
 def instance_of_provider_id(provider_id: str) -> str:
-    """The instance of an AWSMachine's or Node's `spec.providerID`: `aws:///eu-central-1a/i-0abc`; empty if none."""
+    """From `spec.providerID`, as in `aws:///eu-central-1a/i-0abc`; empty if none."""
     return provider_id.rsplit("/", 1)[-1] if _PROVIDER_ID.fullmatch(provider_id) else ""
 
 
 def instance_of_node(provider_id: str) -> str:
-    """The EC2 instance that a Node with this provider id runs on; empty for other clouds and unusable ids."""
+    """Empty for other clouds and unusable ids."""
     return instance_of_provider_id(provider_id) if provider_id.startswith("aws://") else ""
 
 
@@ -97,7 +94,7 @@ def region_of_provider_id(provider_id: str) -> str:
 
 
 class Arn(Model):
-    """An ARN's pieces; Spot's events leave the account empty and have a zone for the region."""
+    """Spot's events leave the account empty and have a zone for the region."""
 
     partition: str
     service: str
@@ -107,12 +104,12 @@ class Arn(Model):
 
     @property
     def resource_type(self) -> str:
-        """What stands before the resource's first slash or colon: `instance`, `dedicated-host`, `autoScalingGroup`."""
+        """The part before the resource's first slash or colon: `instance`, `dedicated-host`, `autoScalingGroup`."""
         return re.split(r"[/:]", self.resource, maxsplit=1)[0]
 
     @property
     def resource_id(self) -> str:
-        """What stands after the resource's last slash."""
+        """The part after the resource's last slash."""
         return self.resource.rsplit("/", 1)[-1]
 
 
@@ -125,7 +122,7 @@ def parse_arn(text: str) -> Arn | None:
 
 
 def group_of_arn(text: str) -> GroupKey | None:
-    """The Auto Scaling group whose ARN an AWSMachinePool has as its `spec.providerID`."""
+    """From the ARN in an AWSMachinePool's `spec.providerID`."""
     arn = parse_arn(text)
     if arn is None or arn.service != "autoscaling" or "autoScalingGroupName/" not in arn.resource:
         return None
@@ -134,7 +131,7 @@ def group_of_arn(text: str) -> GroupKey | None:
 
 
 def partition_of(region: str) -> str:
-    """The partition that a region belongs to; `*` for any region, as IAM takes it in a policy's ARN."""
+    """`*` for any region, as in an IAM policy's ARN."""
     if region == "*":
         return "*"
     for prefix, partition in _PARTITIONS.items():

@@ -1,7 +1,7 @@
 """Values of the AWS Node Termination Handler's chart as an InterruptionPolicy, and what has no counterpart.
 
-Its queue mode drains for every event that its rules deliver; its other mode reads the metadata of the instance that it
-runs on, and hears of Spot and scheduled events alone. A value that the chart leaves empty has the handler's default.
+Its queue mode drains for every event that its rules deliver; its other mode reads the metadata of its own instance,
+which show only Spot and scheduled events. A value that the chart leaves empty has the handler's default.
 """
 
 from __future__ import annotations
@@ -67,17 +67,15 @@ _WEBHOOK_KEY = "webhookurl"
 
 
 class Migrated(Model):
-    """A policy as a document, and what has to be said about the rest."""
+    """A policy as a document, and remarks on the rest."""
 
     policy: Document
     notes: tuple[str, ...]
 
 
 def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
-    """The policy that does what the handler does with these values of its chart.
-
-    Raises:
-        ValueError: a value is not of its kind; it says which.
+    """Raises:
+    ValueError: a value has the wrong type; it says which.
     """
     chart = _Values(values)
     queued = chart.flag("enableSqsTerminationDraining", default=False)
@@ -114,7 +112,7 @@ def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
 
 
 def _webhook(chart: _Values) -> Document:
-    """The channel that does what the handler's webhook does; empty if it has none."""
+    """The handler's webhook as a channel; empty if it has none."""
     url, secret = chart.text("webhookURL", ""), chart.text("webhookURLSecretName", "")
     proxy, template = chart.text("webhookProxy", ""), _template(chart.text("webhookTemplate", ""))
     headers = chart.headers("webhookHeaders")
@@ -175,7 +173,7 @@ def _notes(chart: _Values, *, queued: bool) -> Iterator[str]:
 
 
 class _Values:
-    """The values of a chart; what is empty is as if it were not there."""
+    """An empty value counts as absent."""
 
     def __init__(self, values: Mapping[str, object]) -> None:
         self.given = {str(name): value for name, value in values.items() if value is not None and value != ""}
@@ -200,7 +198,7 @@ class _Values:
         raise ValueError(f"{name}: {value!r} is no text")
 
     def headers(self, name: str) -> dict[str, str]:
-        """Headers of a request, as an object or as JSON of one; the content type that is sent anyway is left out."""
+        """From an object or its JSON, without the content type, which is sent anyway."""
         value = self._value(name, {})
         try:
             found = json.loads(value) if isinstance(value, str) else value

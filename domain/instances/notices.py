@@ -1,4 +1,4 @@
-"""What is reported about instances as Kubernetes Events: on their objects, and on Nodes in the clusters of these."""
+"""Kubernetes Events about instances: on their objects, and on Nodes in the clusters of these."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def about(found: Reportable) -> Key:
 
 
 def about_node(name: str) -> Key:
-    """A Node: the kubelet's Events use its name as its uid, and `kubectl describe` searches for that."""
+    """The kubelet's Events use a Node's name as its uid, and `kubectl describe` searches for that."""
     return Key(kind=NODE.name, namespace="", name=name, uid=name)
 
 
 def on_each(
     objects: Iterable[Key], make: Callable[..., Notice], reason: str, message: str, *, cluster: str = ""
 ) -> tuple[Notice, ...]:
-    """The notice on each object; `cluster` is the one that its Node is in, as `namespace/name`."""
+    """`cluster` is that of its Node, as `namespace/name`."""
     return tuple(
         make(reason, message, about=each, cluster=cluster if each.kind == NODE.name else "") for each in objects
     )

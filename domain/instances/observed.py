@@ -1,4 +1,4 @@
-"""The world of one instance's decisions: its memory, what it observes, and what events add.
+"""The input of one instance's decisions: its memory, its observed objects, and its events.
 
 Events are folded into the record when they are handed over; observing adds the objects of Kubernetes, AWS's answers the
 facts.
@@ -31,7 +31,7 @@ FIND_NODE = "instances.find_node"
 
 
 class KnownNode(Model):
-    """The Node of an instance without a Machine, as the workload cluster had it; no name if it had none."""
+    """The Node of an instance without a Machine in the workload cluster; no name if there was none."""
 
     at: datetime
     name: str = ""
@@ -39,11 +39,9 @@ class KnownNode(Model):
 
 
 class Emptying(Model):
-    """A drain under way, as it was reported last.
+    """A drain under way, as last reported.
 
     Attributes:
-        node: the Node.
-        cause: why it is drained.
         since: when the drain began.
         reported: what delays it, as far as that is reported.
         forced: whether its time is over, and it is reported that the Pods left are deleted.
@@ -57,20 +55,18 @@ class Emptying(Model):
 
 
 class InstanceMemory(Model):
-    """What cannot be observed in the cluster.
-
-    Attributes:
-        record: None before the first event.
-        facts: AWS's last answer.
-        timings: the hooks of its group, by name.
-        recalled: whether an AWSMachine's or Node's annotation was read.
-        tags: its tags in EC2 that policies name; None until EC2 was asked.
-        turn: the last answer of the disruption budget.
-        node: its Node, if no Machine names it and it was searched for.
-        left_with: the policy of its deleted Node in Perdure's own cluster, while lifecycle actions wait.
-        asked: the requested replacement of its Machine: the cache may not show the mark yet.
-        unreplaced: its Machine, if that cannot be replaced before it is deleted.
-        emptying: the drain of its Node, once something delays it.
+    """Attributes:
+    record: None before the first event.
+    facts: AWS's last answer.
+    timings: the hooks of its group, by name.
+    recalled: whether an AWSMachine's or Node's annotation was read.
+    tags: its tags in EC2 that policies name; None until EC2 was asked.
+    turn: the last answer of the disruption budget.
+    node: its Node, if no Machine names it and it was searched for.
+    left_with: the policy of its deleted Node in Perdure's own cluster, while lifecycle actions wait.
+    asked: the requested replacement of its Machine: the cache may not show the mark yet.
+    unreplaced: its Machine, if that cannot be replaced before it is deleted.
+    emptying: the drain of its Node, once something delays it.
     """
 
     record: InstanceRecord | None = None
@@ -87,17 +83,15 @@ class InstanceMemory(Model):
 
 
 class InstanceWorld(World):
-    """Everything that one decision about an instance sees.
-
-    Attributes:
-        owner: its Machine.
-        own_node: its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names it.
-        replacement: the requested replacement of its Machine, from the MachineDeployment's mark.
-        tag_keys: the tags that the policy's selection depends on.
-        chosen_by: the tags by which the policy was selected, as `known.tags`.
-        observing: whether nothing may be written.
-        may_appear: whether there are AWSMachines without an instance yet.
-        account_known: whether the machine's cluster confirms the account.
+    """Attributes:
+    owner: its Machine.
+    own_node: its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names it.
+    replacement: the requested replacement of its Machine, from the MachineDeployment's mark.
+    tag_keys: the tags that the policy's selection depends on.
+    chosen_by: the tags by which the policy was selected, as `known.tags`.
+    observing: whether nothing may be written.
+    may_appear: whether there are AWSMachines without an instance yet.
+    account_known: whether the machine's cluster confirms the account.
     """
 
     known: InstanceMemory = InstanceMemory()
@@ -138,7 +132,7 @@ class InstanceWorld(World):
 
     @property
     def lacks_tags(self) -> bool:
-        """Whether EC2 has not told yet of all tags that policies name."""
+        """Whether EC2 has not yet returned all tags that policies name."""
         return not set(self.tag_keys) <= set(self.tags or ())
 
     @property
@@ -170,7 +164,7 @@ class InstanceWorld(World):
 
     @property
     def node_name(self) -> str:
-        """Its Node in its own cluster, empty until it has joined."""
+        """Empty until it has joined its cluster."""
         if self.own_node is not None:
             return self.own_node.metadata.name
         named = self.owner.node if self.owner else ""
@@ -210,13 +204,12 @@ class InstanceWorld(World):
 
     @property
     def _left(self) -> bool:
-        """Whether its Node was deleted, and Auto Scaling still waits."""
         record, alone = self.known.record, self.labelled is None and self.pool is None
         return alone and self.known.left_with is not None and record is not None and bool(record.open_hooks)
 
     @property
     def node_wanted(self) -> bool:
-        """Whether a reaction or a hook rests on a Node that no Machine names: instances of a group may have none."""
+        """Whether a reaction or a hook needs a Node that no Machine names, as in a group without Machines."""
         record, policy = self.record, self.policy
         stops = policy.stopped.of_node and record.state in STOPPED_STATES
         reasons = record.open_hooks or record.interruptions or record.planned or stops
@@ -225,7 +218,7 @@ class InstanceWorld(World):
 
     @property
     def node_sought(self) -> bool:
-        """Whether that Node may yet be found: an outage passes, what the workload cluster refuses does not."""
+        """Whether that Node may yet be found: an outage passes, a refusal by the workload cluster does not."""
         lasting = self.refused(FIND_NODE, ErrorType.INVALID, ErrorType.DENIED)
         return self.node_wanted and self.known.node is None and lasting is None
 
@@ -242,7 +235,7 @@ class InstanceWorld(World):
         return owner.key.path if owner else ""
 
     def recall(self, before: Self) -> Self:
-        """Add the memory to what was observed; the annotation is read only when it is first seen."""
+        """Adds the memory to the observation; the annotation is read only when it is first seen."""
         known = before.known
         if self.labelled is not None and not known.recalled and known.record is not None:
             record = recalled(known.record, self.labelled.metadata)
@@ -255,14 +248,14 @@ class InstanceWorld(World):
         return world.model_copy(update={"policy": known.left_with}) if world._left else world
 
     def begun(self, now: datetime) -> Self:
-        """This world with a record, a new one if the run before has left none."""
+        """With a record, a new one if the run before has left none."""
         return self if self.known.record else self.with_record(opened(InstanceKey.of(self.key), now))
 
     def with_record(self, record: InstanceRecord) -> Self:
         return self.learn(record=record)
 
     def told(self, facts: Facts, timings: Mapping[str, HookTiming]) -> Self:
-        """This world after an answer of AWS, with the events that never came."""
+        """With AWS's answer, and the events that never came."""
         record = answered(self.record, facts, absence_counts=self.absence_counts)
         for event in missed_events(record, facts):
             record = fold(record, event)

@@ -1,9 +1,9 @@
-"""The lifecycles beside the instances': an Auto Scaling group's, and the one that looks at all places.
+"""The lifecycles beside the instances': an Auto Scaling group's, and the sweep over all places.
 
-Both are made of passes (`domain.passes`): one activity observes, decides and acts. A group's label rests on what Auto
-Scaling says when its workflow is woken, and on what events have told of launches and terminations, which Auto Scaling
-may list later: that is remembered here. Instances whose state EC2 tells otherwise than their label are found by one
-look at a place for all that live there, and told to their workflows; so are groups.
+Both are made of passes (`domain.passes`): one activity observes, decides and acts. A group's label depends on Auto
+Scaling's answer when its workflow is woken, and on events of launches and terminations, which Auto Scaling may list
+later and which are remembered here. One sweep over a place finds the instances and groups whose state differs from
+their label, and wakes their workflows.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from domain.passes import PassedWorld, Sweep
 
 
 class GroupWorld(PassedWorld):
-    """What a pass over a group came to, and what events have told of it."""
-
     known: GroupRecord = GroupRecord()
 
     def recall(self, before: Self) -> Self:
@@ -31,7 +29,7 @@ class GroupWorld(PassedWorld):
 
 
 class LookAtGroup(Action):
-    """Ask Auto Scaling how a group stands, and label its AWSMachinePool; `memory` is what events have told."""
+    """Ask Auto Scaling for a group's state, and label its AWSMachinePool; `memory` comes from events."""
 
     activity: ClassVar[str] = "instances.look_at_group"
     queue: ClassVar[str] = Queue.INSTANCES

@@ -3,7 +3,7 @@
 States need no event: an answer of EC2 is folded directly (`event_record.answered`). EC2's scheduled events become the
 events that Health would have sent, so that a workflow without memory knows of them. A scheduled event that EC2 no
 longer lists, or lists as completed or cancelled, is withdrawn, whether Health reported that or not. One that Health
-reported and EC2 never lists is refuted (`reactions.py`), because everyone who may send to the queue can forge a notice.
+reported and EC2 never lists is refuted (`reactions.py`), because anyone who may send to the queue can forge a notice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TYPES = {
 
 
 def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
-    """True if EC2 says otherwise than the labels, or a lifecycle action is open: is there a workflow that knows it?"""
+    """Whether EC2 contradicts the labels, or a lifecycle action is open, whose workflow may be lost."""
     labels = labelled.metadata.labels
     state = facts.state if facts.found and facts.state else InstanceState.TERMINATED
     told = labels.get(INTERRUPTION_LABEL, "")
@@ -44,7 +44,7 @@ def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
 
 
 def _plan_differs(told: str, deadline: datetime | None, facts: Facts) -> bool:
-    """True if EC2 plans what the label would tell of, on another day than is told, or nothing that is told."""
+    """Whether EC2 plans what the label would show, on another day, or nothing that the label shows."""
     planned = [event for event in facts.scheduled if event.open and event.code in _TYPES]
     scheduled = told in set(Effect)
     shown = Effect(told).codes if scheduled else frozenset[str]()
@@ -104,7 +104,7 @@ def _withdrawn(record: InstanceRecord, facts: Facts) -> Iterator[InstanceEvent]:
 
 
 def _over_by_ec2(notice: HealthNotice, listed: Iterable[ScheduledEvent]) -> bool:
-    """Whether EC2 lists what Health told of as over, or what is still to come of its kind as moved to other days."""
+    """Whether EC2 lists Health's event as over, or the remaining ones of its kind as moved to other days."""
     effect = effect_of(notice.code)
     fitting = [event for event in listed if effect is not None and event.code in effect.codes]
     if to_come := [event for event in fitting if event.open]:

@@ -1,6 +1,6 @@
-"""The IAM documents: what the consumer, the activities and whoever sets up the queues may do, and no more.
+"""The IAM documents with the least permissions of the consumer, the activities, and the setup of queues.
 
-EC2's and Auto Scaling's Describe calls take no resources, so they stand with `*`.
+EC2's and Auto Scaling's Describe calls take no resources, so they have `*`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _PROVIDER_QUEUE, _PROVIDER_RULE = "*-queue", "*-ec2-rule"
 
 
 def topologies(place: Place) -> tuple[Topology, ...]:
-    """What a place may hold: its own queue and rules, and of a queue that the AWS provider may have made its rule.
+    """A place's own queue and rules, and the rule of a queue that the AWS provider may have made.
 
     A cluster's dots are dashes in the name of its queue, but not of its rule.
     """
@@ -68,9 +68,7 @@ def topologies(place: Place) -> tuple[Topology, ...]:
 
 
 def running_document(places: Sequence[Topology], roles: Sequence[str] = (), sharing: Sequence[Place] = ()) -> Document:
-    """What worker and consumer need while they run.
-
-    The dead letters can be read as well as written: a re-drive takes them out and sends them again.
+    """For worker and consumer while they run. A re-drive reads the dead letters and sends them again.
 
     Args:
         places: those that are entered with these credentials.
@@ -81,7 +79,6 @@ def running_document(places: Sequence[Topology], roles: Sequence[str] = (), shar
 
 
 def setup_document(places: Sequence[Topology]) -> Document:
-    """What setting up queues and rules needs."""
     return _document(*_setting_up(places))
 
 

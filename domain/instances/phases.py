@@ -1,4 +1,4 @@
-"""In which phase an instance stands."""
+"""The phase of an instance's lifecycle."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from domain.instances.observed import InstanceWorld
 
 
 class InstancePhase(StrEnum):
-    """Where an instance stands."""
-
     UNKNOWN = "Unknown"
     LIVE = "Live"
     LAUNCHING = "Launching"
@@ -26,7 +24,7 @@ class InstancePhase(StrEnum):
 
 
 def phase_of(world: InstanceWorld, now: datetime) -> InstancePhase:
-    """Where the instance stands: what is going to happen to it counts more than how it is."""
+    """Its expected end counts more than its state."""
     record = world.record
     if record.state is InstanceState.TERMINATED:
         return InstancePhase.GONE

@@ -1,7 +1,7 @@
-"""Which InterruptionPolicy applies to an instance: the most specific one that fits it.
+"""The InterruptionPolicy of an instance: the most specific one that fits it.
 
-What an instance is selected by stands in its Kubernetes objects, but for its tags, which EC2 tells. They are asked for
-only where a policy that would otherwise come first names some; until EC2 has answered nothing is done but labels.
+Policies select by its Kubernetes objects, and by its tags in EC2. EC2 is asked only if the first policy would otherwise
+depend on tags; until it has answered, only labels are written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ANY = "*"
 
 
 class Selected(Model):
-    """What an instance is selected by; of `tags` those of which EC2 was asked, None for one that it does not have."""
+    """What policies select by; `tags` are those that EC2 was asked for, None for one that the instance lacks."""
 
     clusters: tuple[str, ...] = ()
     namespace: str = ""
@@ -28,7 +28,7 @@ class Selected(Model):
 
 
 class Choice(Model):
-    """The policy of an instance, and the keys of the tags that it was or is to be chosen by."""
+    """The policy, and the keys of the tags that the choice depends on."""
 
     policy: ReactionPolicy
     tag_keys: tuple[str, ...] = ()
@@ -55,13 +55,7 @@ def selected(
 
 
 def choose(policies: Iterable[InterruptionPolicy], whom: Selected, default: ReactionPolicy) -> Choice:
-    """The policy that applies; `default` if none fits, and labels alone while EC2's answer is needed to tell.
-
-    Args:
-        policies: all that there are.
-        whom: the instance.
-        default: what the settings say.
-    """
+    """`default` (from the settings) if none fits; only labels while EC2's answer is needed."""
     fitting = sorted((each for each in policies if fits(each, whom)), key=specificity)
     keys = tuple(sorted({key for each in fitting for key in each.spec.selector.tags}))
     for each in fitting:
@@ -78,7 +72,7 @@ def _has(tag: str | None, value: str) -> bool:
 
 
 def fits(policy: InterruptionPolicy, whom: Selected) -> bool:
-    """Whether a policy selects an instance, its tags aside."""
+    """Without regard to tags."""
     selector = policy.spec.selector
     return (
         (not selector.clusters or bool(set(selector.clusters) & set(whom.clusters)))

@@ -35,13 +35,13 @@ def cluster_rule_name(cluster: str) -> str:
 
 
 def cluster_of_queue(queue: str) -> str:
-    """The Cluster by whose name a queue may have been made (of `a.b` and `a-b` the latter); empty if by none."""
+    """The Cluster that may have a queue of this name (of `a.b` and `a-b` the latter); empty if none."""
     cluster = queue.removesuffix(_QUEUE_SUFFIX)
     return cluster if cluster_queue_name(cluster) == queue else ""
 
 
 def rules_of_policy(queue: str, policy: str) -> tuple[str, ...]:
-    """The provider's rules that a queue's policy lets deliver to it."""
+    """The provider's rules that a queue's policy allows."""
     try:
         statements = json.loads(policy)["Statement"]
         named = [str(each.get("Sid", "")) for each in statements]
@@ -56,10 +56,8 @@ def _sid(rule: str, queue: str) -> str:
 
 
 def cluster_topology(account: str, region: str, cluster: str) -> ClusterTopology:
-    """What should stand for a Cluster.
-
-    Raises:
-        ValueError: its name makes names longer than AWS allows: 55 characters are the most.
+    """Raises:
+    ValueError: the Cluster's name is longer than 55 characters, which makes names longer than AWS allows.
     """
     queue_name, name = cluster_queue_name(cluster), rule_name(cluster_rule_name(cluster))
     if len(queue_name) > _LONGEST_QUEUE_NAME:
@@ -81,7 +79,7 @@ def state_pattern() -> Document:
 
 
 def cluster_queue_policy(queue_name: str, queue_arn: str, name: str, rule_arn: str) -> Document:
-    """The queue's policy, key by key in the provider's order."""
+    """Key by key in the provider's order."""
     return {
         "Version": "2012-10-17",
         "Statement": [
@@ -99,7 +97,7 @@ def cluster_queue_policy(queue_name: str, queue_arn: str, name: str, rule_arn: s
 
 
 def shared_queues(clusters: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The queues that several Clusters have in common, with their names: messages of one reach the others' too."""
+    """The queues of several Clusters, with their names: messages of one reach the others' too."""
     by_queue: dict[str, list[str]] = {}
     for cluster in sorted(set(clusters)):
         by_queue.setdefault(cluster_queue_name(cluster), []).append(cluster)

@@ -29,20 +29,18 @@ _ROLE_NAME = re.compile(r"[A-Za-z0-9+=,.@_/-]{1,512}", re.ASCII)
 
 
 class ClusterEntry(Model):
-    """An entry for the places of all clusters; `role` is the name of a role in each account, with its path."""
+    """`role` is the name of a role in each account, with its path."""
 
     queue: str = PREFIX
     role: str = ""
 
 
 class ProviderCluster(Model):
-    """Where a cluster of the AWS provider lives.
-
-    Attributes:
-        name: of the Cluster.
-        region: where its machines are.
-        role: the ARN of its identity's role; empty if it has the provider's own credentials.
-        account: the role's, or the one of the process's own credentials.
+    """Attributes:
+    name: of the Cluster.
+    region: where its machines are.
+    role: the ARN of its identity's role; empty if it has the provider's own credentials.
+    account: the role's, or the one of the process's own credentials.
     """
 
     name: str
@@ -52,7 +50,7 @@ class ProviderCluster(Model):
 
 
 def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[ClusterEntry, ...]]:
-    """The other entries, as they are, and those for clusters.
+    """The other entries unchanged, and those for clusters.
 
     Raises:
         ValueError: an entry is wrong; it says which.
@@ -74,7 +72,7 @@ def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[Cluste
 
 
 def check_entries(texts: Iterable[str]) -> None:
-    """Check what can be checked before the clusters are known.
+    """Checks that need no clusters.
 
     Raises:
         ValueError: an entry is wrong; it says which.
@@ -88,7 +86,7 @@ def check_entries(texts: Iterable[str]) -> None:
 
 
 def places_of_clusters(entries: Iterable[ClusterEntry], clusters: Sequence[ProviderCluster]) -> tuple[str, ...]:
-    """The entries that stand for the clusters' places, sorted, each once."""
+    """The entries of the clusters' places, sorted, each once."""
     found = {_place(entry, cluster).entry for entry in entries for cluster in clusters}
     return tuple(sorted(found))
 

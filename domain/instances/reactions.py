@@ -52,7 +52,7 @@ def hooks_of(world: InstanceWorld, now: datetime) -> tuple[HookWork, ...]:
 def reactions(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Action, ...]:
-    """The steps for the causes that are due, and for draining before a lifecycle action is completed."""
+    """For the due causes, and for draining before a lifecycle action is completed."""
     # Not only what would be reacted to: a made-up notice would stand in the label until its date.
     unlisted = unlisted_plans(world.record, world.facts, now)
     if world.blocker:
@@ -70,7 +70,7 @@ def reactions(
 
 
 def end_replacement(world: InstanceWorld, wanted: Sequence[Cause]) -> tuple[Action, ...]:
-    """The end of a replacement that is wanted no more: its Machine goes, or no cause would have it deleted."""
+    """For a replacement that is no longer wanted: its Machine goes, or no cause would delete it."""
     stays, asked = _stays(world), world.asked
     if not _left_over(world, wanted) or (stays and not _plans_known(world)):
         return ()
@@ -90,7 +90,7 @@ def replacement_in_doubt(
 
 
 def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
-    """Whether a replacement stands that nothing wants, or a Machine is marked for one."""
+    """Whether there is an unwanted replacement, or a Machine marked for one."""
     stays = _stays(world)
     # A paused object is left as it is, and so is a Machine whose AWSMachine goes before it.
     deletes = any(each.reaction is Reaction.DELETE_MACHINE for each in wanted)
@@ -100,7 +100,7 @@ def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
 
 
 def _stays(world: InstanceWorld) -> Machine | None:
-    """The Machine, unless it goes, or is another than the one that is replaced."""
+    """The Machine, unless it is being deleted or is not the one that is replaced."""
     asked, owner = world.asked, world.owner
     if owner is None or owner.metadata.deleting:
         return None
@@ -133,7 +133,7 @@ def awaits_replacement(world: InstanceWorld, cause: Cause, now: datetime) -> dat
 def notifications(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Action, ...]:
-    """What is to be sent about the causes that are due and confirmed, to each channel once."""
+    """For the causes that are due and confirmed, once to each channel."""
     if world.paused:
         return ()
     due = (*(cause for cause in found if cause.from_ <= now), *(_cause_of(hook, world) for hook in hooks if hook.drain))
@@ -142,7 +142,7 @@ def notifications(
 
 
 def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
-    """Whether something would be done or sent because of the cause if AWS confirmed it."""
+    """Whether a confirmation of the cause by AWS would cause a step or a notification."""
     due = cause.from_ <= now and not world.paused
     if not due or cause.verdict not in _OPEN_VERDICTS or _begun(world, cause.name, cause.reaction):
         return False
@@ -151,18 +151,18 @@ def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
 
 
 def _forged(world: InstanceWorld, cause: Cause) -> bool:
-    """Whether AWS refutes a cause that something would be done or sent for."""
+    """Whether AWS refutes a cause that has a reaction or a notification."""
     refuted = cause.verdict is Verdict.REFUTED and cause.name not in OF_STATES
     return refuted and (cause.wanted or bool(_notices(world, cause)))
 
 
 def hook_unproven(world: InstanceWorld, hook: HookWork) -> bool:
-    """True if something would be done for the lifecycle action, did AWS but bear it out."""
+    """Whether a confirmation of the lifecycle action by AWS would cause a step."""
     return hook.unproven and hook.verdict in _OPEN_VERDICTS and not _begun(world, hook.held.key)
 
 
 def hook_untimed(world: InstanceWorld, hook: HookWork) -> bool:
-    """True while the times of a hook that is waited for are not known, and AWS may yet tell them."""
+    """Whether a needed hook's times are unknown, and AWS may still tell them."""
     facts, held = world.facts, hook.held
     known = hook.complete is not None or held.action.name in world.timings
     return not known and (facts is None or Question.GROUP not in facts.asked or may_be_late(facts, held.received_at))
@@ -193,7 +193,7 @@ def _cause_of(hook: HookWork, world: InstanceWorld) -> Cause:
 
 
 def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
-    """The step, None if there is nothing that it could be done to, it is done, or its replacement is waited for."""
+    """None if there is no object for it, it is done, or its replacement is waited for."""
     owner, record, policy = world.owner, world.record, world.policy
     if owner is not None and owner.metadata.deleting:
         # Cluster API has it in hand.
@@ -242,7 +242,7 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
 
 
 def _replaces(world: InstanceWorld, owner: Machine, cause: Cause, now: datetime) -> bool:
-    """Whether the MachineDeployment is asked for a replacement now: not yet, and there is time for it."""
+    """Whether to ask the MachineDeployment for a replacement now: not yet asked, and in time."""
     tried = world.known.unreplaced is not None and world.known.unreplaced.uid == owner.metadata.uid
     late = cause.deadline is not None and cause.deadline <= now
     begun = world.asked is not None or is_replaced(owner)
@@ -277,7 +277,7 @@ def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:
 
 
 def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImpossible | None:
-    """The report that the reaction is not possible, once for each cause; none if the Machine it had is gone already."""
+    """Once for each cause; none if its Machine is already gone."""
     record, held, reaction, policy = world.record, world.labelled or world.pool, cause.reaction, world.policy.name
     gone = (world.machine is not None and world.machine.machine) or (world.turn is not None and not world.turn.why)
     gone = gone and reaction is Reaction.DELETE_MACHINE
@@ -297,7 +297,7 @@ def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImposs
 
 
 def _about(world: InstanceWorld, *others: Key) -> tuple[Key, ...]:
-    """The objects whose Events report what a policy has done, each once."""
+    """The objects whose Events report a policy's actions, each once."""
     if not (world.labelled and world.policy.name):
         return ()
     return tuple(dict.fromkeys((about(world.labelled), *others)))
@@ -313,7 +313,9 @@ def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:
 
 
 def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN) -> bool:
-    """True if the Node is being drained for this cause, which AWS has borne out then; a termination needs it anew."""
+    """Whether the Node is being drained for this cause, so AWS has confirmed it; a termination needs a new
+    confirmation.
+    """
     drain = world.record.drain
     if drain is None or drain.recalled or drain.cause != cause:
         return False
@@ -321,7 +323,7 @@ def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN
 
 
 def _emptied(world: InstanceWorld) -> bool:
-    """True if nothing is left on the instance that would have to be drained before it is terminated."""
+    """Whether nothing is left to drain before the instance is terminated."""
     record = world.record
     if record.state is not None and record.state.final:
         return True
@@ -332,7 +334,7 @@ def _emptied(world: InstanceWorld) -> bool:
 
 
 def _over(world: InstanceWorld, due: Sequence[Cause]) -> bool:
-    """True if the Node that we cordoned may be used again."""
+    """Whether the Node that Perdure cordoned may be used again."""
     record = world.record
     if record.drain is None or record.state is not InstanceState.RUNNING:
         return False

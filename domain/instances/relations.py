@@ -45,14 +45,14 @@ _HOLDS = (PAUSED_ANNOTATION, PAUSED)
 
 
 class WatchedNode(Node):
-    """A Node in the watcher: its index has another name than that of load balancers' Nodes, of whatever cluster."""
+    """Named differently in the watcher's index from the Nodes of load balancers, of whatever cluster."""
 
     kind_of: ClassVar[Kind] = NODE.model_copy(update={"name": "Node of an instance"})
 
 
 @cache
 def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> tuple[Relation, ...]:
-    """The relations where instances of these accounts and regions are served; `nodes`: also Nodes by themselves."""
+    """For these served accounts and regions; `nodes`: also Nodes by themselves."""
     accounts: defaultdict[str, set[str]] = defaultdict(set)
     for account, region in served:
         accounts[region].add(account)
@@ -122,7 +122,7 @@ def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> 
 
 
 def _scopes(found: AWSMachine | AWSMachinePool | Node) -> Iterable[Hashable]:
-    """By what of it policies may select an object; `_selects` is the other side."""
+    """What policies may select an object by; `_selects` is the other side."""
     if isinstance(found, Node):
         return (_ALL,)
     return _ALL, ("cluster", found.cluster), ("namespace", found.metadata.namespace)

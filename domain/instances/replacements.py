@@ -54,8 +54,6 @@ class Replaced(Model):
     """A Machine for which a replacement was requested.
 
     Attributes:
-        name: the Machine's.
-        uid: the Machine's.
         at: when it was requested.
         raised: whether the replicas include one for it; no more once others have set them.
     """
@@ -87,14 +85,14 @@ class Mark(Model):
 
     @property
     def expected(self) -> int:
-        """How many replicas there are while nobody else changes them."""
+        """How many replicas there are unless others change them."""
         return self.replicas + sum(each.raised for each in self.machines)
 
     def of(self, uid: str) -> Replaced | None:
         return next((each for each in self.machines if each.uid == uid), None)
 
     def seen(self, replicas: int) -> Self:
-        """The mark beside this number of replicas: one that somebody else has set is theirs."""
+        """With this number of replicas: a different one was set by others and stays."""
         if replicas == self.expected:
             return self
         machines = tuple(each.model_copy(update={"raised": False}) for each in self.machines)
@@ -104,7 +102,7 @@ class Mark(Model):
         return self.model_copy(update={"machines": (*self.machines, one)})
 
     def ended(self, uid: str, replacement: str = "") -> Self:
-        """The mark without a Machine, which was replaced by one with this uid, if by any."""
+        """Without a Machine, which was replaced by the one with this uid, if any."""
         used = (*self.used, replacement) if replacement else self.used
         return self.model_copy(
             update={"machines": tuple(each for each in self.machines if each.uid != uid), "used": used}
@@ -112,13 +110,13 @@ class Mark(Model):
 
     @property
     def patch(self) -> dict[str, object]:
-        """The merge patch that makes a MachineDeployment as the mark says."""
+        """The merge patch of the MachineDeployment."""
         text = self.model_dump_json() if self.machines else None
         return {"metadata": {"annotations": {REPLACING_ANNOTATION: text}}, "spec": {"replicas": self.expected}}
 
 
 class Replacement(Model):
-    """The progress of an instance's Machine's replacement.
+    """The progress of replacing an instance's Machine.
 
     Attributes:
         namespace: of Machine and MachineDeployment.
@@ -145,10 +143,8 @@ class Unreplaced(Model):
 
 
 def mark_of(annotations: Mapping[str, str]) -> Mark | None:
-    """The mark of a MachineDeployment, None if it has none.
-
-    Raises:
-        UnreplaceableError: somebody has edited it.
+    """Raises:
+    UnreplaceableError: somebody has edited it.
     """
     written = annotations.get(REPLACING_ANNOTATION)
     if written is None:
@@ -160,7 +156,7 @@ def mark_of(annotations: Mapping[str, str]) -> Mark | None:
 
 
 def marked(annotations: Mapping[str, str]) -> tuple[Replaced, ...]:
-    """What is being replaced, nothing where the mark cannot be read."""
+    """Empty if the mark cannot be read."""
     try:
         mark = mark_of(annotations)
     except UnreplaceableError:
@@ -204,7 +200,7 @@ def check_replaceable(machine: Machine, machine_set: MachineSet | None, deployme
 
 
 def replaced_by(mark: Mark, members: Iterable[Machine]) -> dict[str, Machine]:
-    """By the uid of a Machine the one that replaces it: of the same MachineDeployment, younger, and its Node ready."""
+    """By a Machine's uid its replacement: of the same MachineDeployment, younger, and its Node ready."""
     free = [each for each in newcomers(mark, members) if each.node_ready]
     found: dict[str, Machine] = {}
     for one in sorted(mark.machines, key=lambda each: (each.at, each.uid)):
@@ -216,7 +212,7 @@ def replaced_by(mark: Mark, members: Iterable[Machine]) -> dict[str, Machine]:
 
 
 def newcomers(mark: Mark, members: Iterable[Machine]) -> list[Machine]:
-    """The Machines that may replace one, the oldest first."""
+    """The Machines that may be replacements, the oldest first."""
     known = {*mark.used, *(each.uid for each in mark.machines)}
     first = min(each.at for each in mark.machines)
     stays = (
@@ -227,7 +223,7 @@ def newcomers(mark: Mark, members: Iterable[Machine]) -> list[Machine]:
 
 
 def replacement_of(key: InstanceKey, deployment: MachineDeployment, members: Iterable[Machine]) -> Replacement | None:
-    """How the replacement of an instance's Machine stands, None if none was asked for."""
+    """None if no replacement was requested."""
     meta = deployment.metadata
     one = next((each for each in marked(meta.annotations) if each.key == key), None)
     mark = mark_of(meta.annotations) if one else None
@@ -251,7 +247,7 @@ def is_replaced(machine: Machine) -> bool:
 
 
 def surplus_of(uid: str) -> str:
-    """The annotation's value on a replacement that is not needed any more, by the uid of the Machine that stays."""
+    """The annotation's value on an unneeded replacement, by the uid of the Machine that stays."""
     return f"perdure: surplus of {uid}"
 
 

@@ -16,7 +16,7 @@ _SCHEDULES = ("scheduledChange", "plannedChange")
 
 
 class Effect(StrEnum):
-    """What happens to the instance at the start of a scheduled event, by the value of its label."""
+    """By the value of its label."""
 
     RETIREMENT = "scheduled-retirement"
     STOP = "scheduled-stop"
@@ -26,12 +26,12 @@ class Effect(StrEnum):
 
     @property
     def ends(self) -> bool:
-        """True if the instance does not come back by itself."""
+        """Whether the instance does not come back by itself."""
         return self in (Effect.RETIREMENT, Effect.STOP, Effect.TERMINATION)
 
     @property
     def codes(self) -> frozenset[str]:
-        """The codes of DescribeInstanceStatus's events that bear it out."""
+        """The codes of DescribeInstanceStatus's events that confirm it."""
         return _CODES[self]
 
 
@@ -58,7 +58,7 @@ _EFFECTS = (
 
 
 def effect_of(code: str) -> Effect | None:
-    """What a scheduled event of this type does; None for unknown types."""
+    """None for unknown types."""
     if not code.startswith("AWS_EC2_") or not schedules(code):
         return None
     return next((effect for piece, effect in _EFFECTS if piece in code), None)
@@ -69,23 +69,23 @@ def schedules(code: str) -> bool:
 
 
 def expedited(code: str) -> bool:
-    """True for event types whose date is too near to wait for."""
+    """Whether the date is too near to wait for."""
     return code.endswith("_EXPEDITED")
 
 
 def scheduled(category: str, code: str) -> bool:
-    """True for events that are acted upon, given their category and type."""
+    """Whether an event of this category and type is acted upon."""
     return category in _SCHEDULES and schedules(code)
 
 
 def begins_at(notice: HealthNotice, lead: timedelta, received_at: datetime) -> datetime:
-    """When the reaction begins: `lead` before the date, never before the event was received."""
+    """`lead` before the date, never before the event was received."""
     if expedited(notice.code) or notice.start is None:
         return received_at
     return max(notice.start - lead, received_at)
 
 
 def scheduled_cause(key: str, notice: HealthNotice) -> str:
-    """The name of a scheduled event as a cause: another date makes another cause."""
+    """The cause's name, which differs for another date."""
     start = notice.start
     return f"{notice.arn or key}@{int(start.timestamp()) if start else 'now'}"

@@ -8,8 +8,8 @@ People write one of these:
 | `ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE]` | the queue of another place, which has an entry of its own |
 | `clusters[/QUEUE][@ROLE]` | the queues of the clusters of the AWS provider (`queues_from_clusters.py`) |
 
-A queue is named by its name, as SQS finds its URL by that (GetQueueUrl), and a role by its ARN, where the process's own
-credentials are of another account. It is the role for the first account.
+QUEUE is a name, by which SQS finds its URL (GetQueueUrl). ROLE is an ARN, needed if the process's own credentials are
+of another account; it is for the first account.
 """
 
 from __future__ import annotations
@@ -30,15 +30,12 @@ REGION_DEAD = f"{PREFIX}{DEAD}"
 
 
 class Place(Model):
-    """An account and region with the queue of its events.
-
-    Attributes:
-        account: 12 digits.
-        region: its name.
-        queue: the name of its own queue.
-        role: the ARN of the role by which it is entered; empty where the process's own credentials are of the account.
-        shares: the place whose queue its events come by, as a text; empty if it has its own.
-        senders: other accounts whose events come by its queue.
+    """Attributes:
+    account: 12 digits.
+    queue: the name of its own queue.
+    role: the ARN of the role by which it is entered; empty where the process's own credentials are of the account.
+    shares: the place whose queue its events come by, as a text; empty if it has its own.
+    senders: other accounts whose events come by its queue.
     """
 
     account: str
@@ -65,10 +62,10 @@ class Place(Model):
 
 
 def places(texts: Iterable[str]) -> tuple[Place, ...]:
-    """The places that the settings name, each once.
+    """Each place once.
 
     Raises:
-        ValueError: a text is none, or shares a queue that no other names; it says which.
+        ValueError: a text is invalid, or shares a queue that no other names; it says which.
     """
     found = {str(place): place for place in map(place_of, texts)}
     senders: dict[str, set[str]] = {}
@@ -91,11 +88,7 @@ def served(found: Sequence[Place]) -> frozenset[tuple[str, str]]:
 
 
 def place_of(text: str) -> Place:
-    """The place of one text.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Raises ValueError."""
     path, at, role = text.partition("@")
     own, equals, shared = path.partition("=")
     account, region, queue = _parts(text, own)

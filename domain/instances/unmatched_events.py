@@ -1,4 +1,4 @@
-"""How long events of an unknown instance are kept: events come before the AWSMachine has the instance's id."""
+"""How long events of an unknown instance are kept: they may precede its id in the AWSMachine."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def waits_for_machine(handled: Handled, now: datetime) -> bool:
 
 
 def unmatched_delay(waiting: Sequence[Handled], receives: int, now: datetime) -> timedelta:
-    """How long their message stays out of sight; `receives` includes this time."""
+    """How long the message is invisible; `receives` includes this time."""
     return _FIRST_DELAY if receives <= 1 else max(_LATER_DELAY, *(_by_age(each, now) for each in waiting))
 
 
 def _by_age(handled: Handled, now: datetime) -> timedelta:
-    """A quarter of its age for what is older than ten minutes: SQS counts each receipt, and 50 make a dead letter."""
+    """A quarter of its age after ten minutes: SQS counts each receipt, and 50 make a dead letter."""
     age = now - handled.event.received_at
     return age / 4 if age >= UNMATCHED_AFTER else timedelta(0)

@@ -51,7 +51,7 @@ def slack_body(fields: Mapping[str, str]) -> str:
 
 
 def teams_body(fields: Mapping[str, str]) -> str:
-    """The message of a workflow of Microsoft Teams that posts an Adaptive Card."""
+    """For a workflow of Microsoft Teams that posts an Adaptive Card."""
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
@@ -63,5 +63,5 @@ def teams_body(fields: Mapping[str, str]) -> str:
 
 
 def templated_body(template: str, fields: Mapping[str, str]) -> str:
-    """The template with the fields, which are escaped as inside a JSON string."""
+    """The fields are escaped as inside a JSON string."""
     return Template(template).safe_substitute({name: json.dumps(value)[1:-1] for name, value in fields.items()})

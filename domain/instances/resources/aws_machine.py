@@ -33,6 +33,6 @@ class AWSMachine(HeldObject):
 
     @property
     def machine(self) -> str:
-        """The name of the Machine that it belongs to, empty if it has none yet."""
+        """Empty if it has none yet."""
         owners = self.metadata.owner_references
         return next((each.name for each in owners if each.kind == MACHINE.name), "")

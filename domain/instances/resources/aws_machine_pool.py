@@ -29,7 +29,6 @@ class AWSMachinePool(HeldObject):
 
     @property
     def group(self) -> GroupKey | None:
-        """Its group, None until there is one."""
         return group_of_arn(self.spec.provider_id)
 
     @property

@@ -52,7 +52,7 @@ class HeldObject(CustomResource):
 
     @property
     def paused(self) -> bool:
-        """True while Cluster API holds it, by the annotation's presence or with its whole Cluster."""
+        """By the annotation's presence, or with its whole Cluster."""
         paused = condition_of(self.status.conditions, PAUSED_CONDITION)
         return PAUSED_ANNOTATION in self.metadata.annotations or (paused is not None and paused.status == "True")
 
@@ -76,7 +76,6 @@ class Machine(HeldObject):
 
     @property
     def cluster(self) -> str:
-        """The name of the Cluster it belongs to."""
         return self.metadata.labels.get(CLUSTER_LABEL, self.spec.cluster_name)
 
     @property
@@ -85,7 +84,7 @@ class Machine(HeldObject):
 
     @property
     def node_ready(self) -> bool:
-        """True while its Node is ready: `NodeHealthy` in v1beta1, `NodeReady` later."""
+        """`NodeHealthy` in v1beta1, `NodeReady` later."""
         ready = (condition_of(self.status.conditions, name) for name in ("NodeReady", "NodeHealthy"))
         return any(each is not None and each.status == "True" for each in ready)
 
@@ -97,5 +96,5 @@ class Machine(HeldObject):
 
     @property
     def node(self) -> str:
-        """The name of its Node, empty until it has joined."""
+        """Empty until it has joined."""
         return self.status.node_ref.name if self.status.node_ref else ""

@@ -34,7 +34,6 @@ class MachineDeployment(HeldObject):
 
     @property
     def paused(self) -> bool:
-        """True while Cluster API holds it."""
         return self.spec.paused or super().paused
 
 

@@ -46,7 +46,7 @@ class Node(CustomResource):
 
     @property
     def instance_id(self) -> str:
-        """The EC2 instance; empty if there is none yet, or it is another cloud's."""
+        """Empty if there is none yet, or it is another cloud's."""
         return instance_of_node(self.spec.provider_id)
 
     @property
@@ -56,7 +56,7 @@ class Node(CustomResource):
 
     @property
     def pool(self) -> str:
-        """The name of its node group, node pool or instance group; empty if no label tells."""
+        """Its node group, node pool or instance group; empty if no label tells."""
         return next((self.metadata.labels[name] for name in NODE_GROUP_LABELS if name in self.metadata.labels), "")
 
     @property
