@@ -45,6 +45,18 @@ _METADATA_OBJECT = _METADATA.format("PartialObjectMetadata")
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 
 
+class Request(NamedTuple):
+    """`attempt` says in errors what was tried; `accept` is JSON if empty."""
+
+    method: str
+    attempt: str
+    path: str
+    parameters: Mapping[str, str] | None = None
+    body: Mapping[str, object] | Sequence[object] | None = None
+    content_type: str = _JSON
+    accept: str = ""
+
+
 class Listing(NamedTuple):
     """Objects of one kind, and the resource version from which a watch continues."""
 
@@ -155,7 +167,7 @@ class KubeApi:
         """Ask the API server whether it can serve; `Unavailable` if not."""
         attempt = "get /readyz of the API server"
         try:
-            async with await self._answered("GET", attempt, "/readyz"):
+            async with await self._answered(Request("GET", attempt, "/readyz")):
                 pass
         except _NO_ANSWER as error:
             raise no_answer(attempt, error, self._timeout) from error
@@ -183,7 +195,9 @@ class KubeApi:
 
     async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
         """`Absent` if it does not exist. Namespace is empty for cluster-scoped kinds."""
-        return await self._send("GET", _attempt("get", kind, namespace, name), self.path(kind, namespace, name))
+        return await self._send(
+            Request("GET", _attempt("get", kind, namespace, name), self.path(kind, namespace, name))
+        )
 
     async def list(
         self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
@@ -219,7 +233,13 @@ class KubeApi:
                 **{"continue": following},
             )
             answer = await self._send(
-                "GET", attempt, self.path(kind, namespace), parameters, accept=_METADATA_LIST if metadata_only else ""
+                Request(
+                    "GET",
+                    attempt,
+                    self.path(kind, namespace),
+                    parameters,
+                    accept=_METADATA_LIST if metadata_only else "",
+                )
             )
             items = [item for item in sequence(answer, "items") if isinstance(item, dict)]
             yield Listing(items, text(answer, "metadata", "resourceVersion"))
@@ -263,7 +283,7 @@ class KubeApi:
         try:
             accept = _METADATA_OBJECT if metadata_only else ""
             response = await self._answered(
-                "GET", attempt, self.path(kind, namespace), parameters, accept=accept, stream=timeout
+                Request("GET", attempt, self.path(kind, namespace), parameters, accept=accept), timeout
             )
             async with response:
                 if opened is not None:
@@ -293,14 +313,16 @@ class KubeApi:
                 "namespace": namespace,
             }
             answer = await self._send(
-                "POST",
-                attempt,
-                "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-                body={
-                    "apiVersion": "authorization.k8s.io/v1",
-                    "kind": "SelfSubjectAccessReview",
-                    "spec": {"resourceAttributes": asked},
-                },
+                Request(
+                    "POST",
+                    attempt,
+                    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                    body={
+                        "apiVersion": "authorization.k8s.io/v1",
+                        "kind": "SelfSubjectAccessReview",
+                        "spec": {"resourceAttributes": asked},
+                    },
+                )
             )
             if at(answer, "status", "allowed") is not True:
                 return False
@@ -315,7 +337,7 @@ class KubeApi:
         parameters = {"fieldManager": field_manager, "dryRun": "All", "force": "true"}
         attempt = _attempt("apply, as a trial,", kind, namespace, name)
         return await self._send(
-            "PATCH", attempt, self.path(kind, namespace, name), parameters, body, content_type=_APPLY
+            Request("PATCH", attempt, self.path(kind, namespace, name), parameters, body, content_type=_APPLY)
         )
 
     # Writing.
@@ -329,14 +351,14 @@ class KubeApi:
         name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("create", kind, namespace, name))
-        return await self._send("POST", attempt, self.path(kind, namespace), _written_by(field_manager), body)
+        return await self._send(Request("POST", attempt, self.path(kind, namespace), _written_by(field_manager), body))
 
     async def create_under(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Mapping[str, object]
     ) -> JsonObject:
         """Create on a subresource, such as the eviction of a Pod."""
         attempt = self._mutation(_attempt("create", kind, namespace, name, subresource))
-        return await self._send("POST", attempt, self.path(kind, namespace, name, subresource), body=obj)
+        return await self._send(Request("POST", attempt, self.path(kind, namespace, name, subresource), body=obj))
 
     async def patch(
         self,
@@ -368,7 +390,9 @@ class KubeApi:
             body["metadata"] = {**mapping(patch, "metadata"), "resourceVersion": resource_version}
         attempt = self._mutation(_attempt("patch", kind, namespace, name, subresource))
         path = self.path(kind, namespace, name, subresource)
-        return await self._send("PATCH", attempt, path, _written_by(field_manager), body, content_type=_MERGE_PATCH)
+        return await self._send(
+            Request("PATCH", attempt, path, _written_by(field_manager), body, content_type=_MERGE_PATCH)
+        )
 
     async def json_patch(
         self,
@@ -385,7 +409,9 @@ class KubeApi:
         body = [*operations, expected] if resource_version else [*operations]
         attempt = self._mutation(_attempt("patch", kind, namespace, name))
         path = self.path(kind, namespace, name)
-        return await self._send("PATCH", attempt, path, _written_by(field_manager), body, content_type=_JSON_PATCH)
+        return await self._send(
+            Request("PATCH", attempt, path, _written_by(field_manager), body, content_type=_JSON_PATCH)
+        )
 
     async def replace(
         self, kind: Kind, namespace: str, name: str, obj: Mapping[str, object], *, subresource: str = ""
@@ -394,7 +420,7 @@ class KubeApi:
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("replace", kind, namespace, name, subresource))
         return await self._send(
-            "PUT", attempt, self.path(kind, namespace, name, subresource), _written_by(FIELD_MANAGER), body
+            Request("PUT", attempt, self.path(kind, namespace, name, subresource), _written_by(FIELD_MANAGER), body)
         )
 
     async def delete(
@@ -421,7 +447,7 @@ class KubeApi:
         if grace_period is not None:
             body["gracePeriodSeconds"] = grace_period
         attempt = self._mutation(_attempt("delete", kind, namespace, name))
-        return await self._send("DELETE", attempt, self.path(kind, namespace, name), body=body)
+        return await self._send(Request("DELETE", attempt, self.path(kind, namespace, name), body=body))
 
     # The wire.
 
@@ -443,58 +469,35 @@ class KubeApi:
             resource_version = page.resource_version
         return Listing(items, resource_version)
 
-    async def _send(
-        self,
-        method: str,
-        attempt: str,
-        path: str,
-        parameters: Mapping[str, str] | None = None,
-        body: Mapping[str, object] | Sequence[object] | None = None,
-        *,
-        content_type: str = _JSON,
-        accept: str = "",
-    ) -> JsonObject:
+    async def _send(self, request: Request) -> JsonObject:
         try:
-            response = await self._answered(
-                method, attempt, path, parameters, body, content_type=content_type, accept=accept
-            )
-            async with response:
+            async with await self._answered(request) as response:
                 answer = parsed(await response.read())
         except _NO_ANSWER as error:
-            raise no_answer(attempt, error, self._timeout) from error
+            raise no_answer(request.attempt, error, self._timeout) from error
         return answer if isinstance(answer, dict) else {}
 
-    async def _answered(
-        self,
-        method: str,
-        attempt: str,
-        path: str,
-        parameters: Mapping[str, str] | None = None,
-        body: Mapping[str, object] | Sequence[object] | None = None,
-        *,
-        content_type: str = _JSON,
-        accept: str = "",
-        stream: aiohttp.ClientTimeout | None = None,
-    ) -> aiohttp.ClientResponse:
+    async def _answered(self, request: Request, stream: aiohttp.ClientTimeout | None = None) -> aiohttp.ClientResponse:
         """A successful answer, its body still to be read; refused credentials are loaded again once.
 
         `stream` has the time limits of an answer that does not end by itself.
         """
-        encoded = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": content_type} if body is not None else {}
-        if accept:
-            headers["Accept"] = accept
+        encoded = None if request.body is None else json.dumps(request.body).encode()
+        headers = {"Content-Type": request.content_type} if encoded is not None else {}
+        if request.accept:
+            headers["Accept"] = request.accept
+        sent = request.method, request.path, request.parameters, encoded, headers, stream
         seen = self._connection.generation
-        response = await self._request(method, path, parameters, encoded, headers, stream)
+        response = await self._request(*sent)
         if response.status == 401:
             response.release()
             await self._connection.load(seen)
-            response = await self._request(method, path, parameters, encoded, headers, stream)
+            response = await self._request(*sent)
         if response.status < 400:
             return response
         async with response:
             said = await response.text(errors="replace")
-        raise api_error(attempt, response.status, said, response.headers.get("Retry-After", ""))
+        raise api_error(request.attempt, response.status, said, response.headers.get("Retry-After", ""))
 
     async def _request(
         self,

@@ -11,7 +11,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from domain.instances.constants import STATE_LABEL
 from domain.loadbalancers import LOAD_BALANCER
 from domain.threescale import CUSTOM_KINDS, PRODUCT
 from engine.errors import Absent, ApiError, Conflict, Invalid
-from engine.kube.api import KubeApi
+from engine.kube.api import KubeApi, Request
 from engine.kube.json import JsonObject, at, sequence, text
 from localcloud import environment
 from localcloud.bench import accounts, claims_things, instances_things, loadbalancers_things, threescale_things
@@ -49,25 +49,18 @@ _REACTIONS = {"PERDURE_INSTANCES_REACTIONS": "terminated=delete-machine"}
 class PatientKubeApi(KubeApi):
     """Repeats a request until the API server has answered it; what an earlier attempt has done counts as done."""
 
-    async def _send(
-        self,
-        method: str,
-        attempt: str,
-        path: str,
-        parameters: Mapping[str, str] | None = None,
-        body: Mapping[str, object] | Sequence[object] | None = None,
-        **more: str,
-    ) -> JsonObject:
+    async def _send(self, request: Request) -> JsonObject:
         repeated = False
         while True:
             try:
-                return await super()._send(method, attempt, path, parameters, body, **more)
+                return await super()._send(request)
             except Conflict as error:
-                if method == "POST" and repeated and error.code == "AlreadyExists":
-                    return await super()._send("GET", attempt, f"{path}/{text(body, 'metadata', 'name')}")
+                if request.method == "POST" and repeated and error.code == "AlreadyExists":
+                    name = text(request.body, "metadata", "name")
+                    return await super()._send(Request("GET", request.attempt, f"{request.path}/{name}"))
                 raise
             except Absent as error:
-                if method == "DELETE" and repeated:
+                if request.method == "DELETE" and repeated:
                     return {}
                 if error.code == "NotFound":
                     raise
