@@ -64,7 +64,7 @@ def has_begun(world: ClaimWorld, account: Account) -> bool:
 
 
 def why_freed(world: ClaimWorld) -> str:
-    """Why the account is reused instead of closed; empty if closing is off."""
+    """Empty if closing is off."""
     config = world.config
     if not config.features.close_on_release or config.fedramp:
         return ""

@@ -2,8 +2,8 @@
 
     ""  --the organization's permit--> CreateAccount --> waits for AWS --> id recorded --> Creating
 
-Without an AWS account after 25 minutes the Account is deleted, and its pool makes another. One that is in Creating for
-25 minutes fails with CreationTimeout.
+Without an AWS account after 25 minutes the Account is deleted, and its pool creates another. After 25 minutes in
+Creating it fails with CreationTimeout.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def creation_timed_out(world: AccountWorld, entered: datetime, now: datetime) ->
 
 
 def discard(world: AccountWorld, why: str) -> Decision:
-    """A failed Account without an AWS account is deleted, so that the pool creates another."""
+    """So that the pool creates another."""
     return world.working(f"delete: {why}", Delete(key=world.key, dependent=_pool(world)))
 
 

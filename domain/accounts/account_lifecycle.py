@@ -235,7 +235,7 @@ def _failed(world: AccountWorld) -> Decision:
 
 
 def _retry(world: AccountWorld) -> Decision:
-    """A failed account starts again with its AWS account; in other states only the token is recorded."""
+    """Starts a failed account again with its AWS account; in other states only records the token."""
     account = world.account
     if account.failed:
         blank = account.status.model_copy(update={"state": AccountState.NEW})

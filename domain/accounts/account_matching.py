@@ -1,6 +1,6 @@
 """Matching of a pool's accounts and claims, with the reasons for failures.
 
-The accounts are indexed once for all claims of a pass, because bursts of claims meet large pools.
+The accounts are indexed once per pass, because bursts of claims meet large pools.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from domain.resource import timestamp
 
 
 class Candidates:
-    """Accounts that a claim can get; each is taken at most once."""
+    """Each account is taken at most once."""
 
     def __init__(self, accounts: Sequence[Account]) -> None:
         self._by_holder: dict[tuple[str, str, str], Account] = {}
@@ -49,8 +49,6 @@ class Candidates:
 
 
 class Rejections:
-    """Why none of the pool's accounts fits a claim."""
-
     def __init__(self, accounts: Sequence[Account]) -> None:
         self._empty = not accounts
         self._kept = Counter(a.spec.legal_entity.id for a in accounts if is_free(a) and a.spec.legal_entity.id)

@@ -51,7 +51,7 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _unlinked(world: ClaimWorld, now: datetime) -> Decision:
-    """Create an Account once the spec is valid and the Secret exists."""
+    """Needs a valid spec and the Secret."""
     claim, known = world.claim, world.known
     if fault := invalid(world, now):
         return fault
@@ -132,7 +132,7 @@ def _hold(world: ClaimWorld) -> HoldInputSecret:
 
 
 def _mended(status: AccountClaimStatus, state: str, now: datetime) -> AccountClaimStatus:
-    """The status without the condition about missing access."""
+    """Without the condition about missing access."""
     return status.model_copy(update={"state": state, "conditions": lifted(status.conditions, SHUT_OUT, now)})
 
 

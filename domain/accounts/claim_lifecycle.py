@@ -79,7 +79,7 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:
-    """Until when the pool's workflow may serve the claim; None if the claim serves itself."""
+    """None if the claim serves itself."""
     claim = world.claim
     if world.by_pool or claim.status.state != ClaimState.NEW or spec_fault(claim):
         return None

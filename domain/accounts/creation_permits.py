@@ -102,7 +102,7 @@ def judge(
     strangers: Collection[str] = (),
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> Verdicts:
-    """The verdict for every Account without an AWS account; `strangers` are AWS accounts that are not adopted."""
+    """For every Account without an AWS account; `strangers` are AWS accounts that are not adopted."""
     wanting = ordered(account for account in accounts if wants_account(account))
     attempts = census.attempts
     since = budget_since(pools, budget.window, now)
@@ -223,13 +223,13 @@ def swept(
 
 
 def _outstanding(granted: Mapping[str, datetime], accounts: Iterable[Account], now: datetime) -> dict[str, datetime]:
-    """The permits that may still lead to an AWS account, until they expire: a request may be in flight in any case."""
+    """Until they expire: a request may be in flight in any case."""
     landed = {account.metadata.name for account in accounts if account.spec.aws_account_id}
     return {name: until for name, until in granted.items() if until > now and name not in landed}
 
 
 def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool:
-    """Whether the permit was used. AWS's time has whole seconds, so one second is tolerated."""
+    """AWS's time has whole seconds, so one second is tolerated."""
     given = until - PERMIT_LIFETIME - timedelta(seconds=1)
     return any(attempt.name == name and attempt.requested_at >= given for attempt in attempts)
 

@@ -26,7 +26,7 @@ def release_reason(*objects: Account | AccountClaim | None) -> str:
 
 
 def released_at(meta: ObjectMeta) -> datetime | None:
-    """When the release of a customer's account in deletion stops waiting; None if it is not being deleted."""
+    """When the release of a customer's account stops waiting; None if it is not being deleted."""
     return meta.deletion_timestamp + PATIENCE if meta.deletion_timestamp else None
 
 

@@ -29,8 +29,6 @@ from domain.writes import JsonPatch, Patch, difference
 
 
 class Verdict(StrEnum):
-    """The organization's answer to an Account that needs an AWS account."""
-
     GRANTED = "Granted"
     LIMIT_REACHED = "LimitReached"  # or the limit is unreadable
     BUDGET_SPENT = "BudgetSpent"
@@ -96,7 +94,7 @@ class AreaWorld(ObjectWorld):
         return self.waiting(why, waits_for)
 
     def lacking(self, *keys: str, deadline: datetime | None = None, at: str = "") -> Decision | None:
-        """A wait for missing ConfigMap keys; None if all are usable."""
+        """None if all keys are usable."""
         fault = self.config.fault(*keys)
         return self.waiting(fault, "ConfigMap", deadline=deadline, at=at) if fault else None
 
@@ -178,7 +176,7 @@ class AccountWorld(AreaWorld):
     def entering(
         self, state: str, message: str, now: datetime, why: str = "", status: AccountStatus | None = None
     ) -> Decision:
-        """Write the state with its condition, based on `status` if that changes, too."""
+        """`status` is the basis, if that changes, too."""
         entered = with_account_state(status or self.account.status, state, message, now)
         return self.working(why or message, self.write_status(entered))
 
@@ -192,12 +190,12 @@ class AccountWorld(AreaWorld):
         why: str = "",
         status: AccountStatus | None = None,
     ) -> Decision:
-        """Write the state Failed with its condition, based on `status` if that changes, too."""
+        """`status` is the basis, if that changes, too."""
         failed = with_failure(status or self.account.status, type_, reason, message, now)
         return self.working(why or message, self.write_status(failed), *more)
 
     def noted(self, type_: str, reason: str, message: str, now: datetime) -> tuple[Action, ...]:
-        """The write of a condition; empty if it already exists."""
+        """Empty if the condition already exists."""
         status = self.account.status
         if condition_of(status.conditions, type_) is not None:
             return ()

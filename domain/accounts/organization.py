@@ -6,8 +6,6 @@
 | queries of open support cases (`support_case_polling.py`) | for all at once, with growing pauses |
 | organizational units | one per legal entity |
 | permits to opt in to regions | `opt_in_permits.py` |
-
-These modules decide; the input and the memory of the workflow are here.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class CreateAccount(Action):
     search: bool
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """After an expired permit or a reached limit, request a new permit."""
+        """After an expired permit or a reached limit, a new permit is needed."""
         if refusal.code == PERMIT_EXPIRED:
             return world.learn(permit=None)
         if refusal.code in LIMIT_CODES:
@@ -79,8 +79,8 @@ class AwaitAccount(Action):
     request_id: str
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """An ended request's failure is kept for the decision about another one. A request unknown to AWS requires
-        a search first.
+        """Keeps an ended request's failure for the decision about another one. An unknown request requires a search
+        first.
         """
         if refusal.type in (ErrorType.INVALID, ErrorType.CONFLICT):
             return world.learn(request_id="", permit=None, failure=refusal.code, failed_at=refusal.at)

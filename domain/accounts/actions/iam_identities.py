@@ -27,7 +27,7 @@ class EnsureSupportRole(MemberAction):
 
 
 class AdminSecret(Facts):
-    """Identifies the Secret with the key; the key itself never leaves the activity."""
+    """The Secret's identity; the key itself never leaves the activity."""
 
     admin_secret: str
 

@@ -1,4 +1,4 @@
-"""Raising service quotas: one action for all quotas of a region."""
+"""All quotas of a region are raised by one action."""
 
 from __future__ import annotations
 

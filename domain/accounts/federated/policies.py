@@ -53,7 +53,7 @@ def _compact(value: Mapping[str, object]) -> str:
 
 
 def uid_of(access: AWSFederatedAccountAccess) -> str:
-    """The six-character suffix of names: the recorded one, otherwise derived from the object's uid."""
+    """Six characters: recorded, otherwise derived from the object's uid."""
     return access.place.uid or suffix_of(access.metadata.uid)
 
 

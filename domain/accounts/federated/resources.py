@@ -130,7 +130,7 @@ class FederatedAccessStatus(KubeModel):
 
 
 class Place(Model):
-    """The location of an access's role: account, suffix of names, and the role's recorded name."""
+    """An access's role: account, suffix of names, and the role's recorded name."""
 
     account_id: str
     uid: str
@@ -153,7 +153,7 @@ class AWSFederatedAccountAccess(CustomResource):
 
     @property
     def place(self) -> Place:
-        """The recorded location: from the status, which tenants cannot write, otherwise from labels."""
+        """From the status, which tenants cannot write, otherwise from labels."""
         query = parse_qs(urlsplit(self.status.console_url).query)
         account_id, role = (query.get(name, [""])[0] for name in ("account", "roleName"))
         if account_id and "-" in role:
