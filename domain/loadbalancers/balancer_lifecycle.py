@@ -126,7 +126,6 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
 
 
 def _observations(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalancer, ...]:
-    """Observes first, because everything else depends on it."""
     if not needs_look(world, steps):
         return ()
     return (

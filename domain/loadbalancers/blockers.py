@@ -1,7 +1,7 @@
 """Blockers in the cloud, and the pauses before the next attempt.
 
-Every blocker that may pass is waited for, with a first pause for its kind; pauses grow with its duration up to a
-maximum. A wake causes an attempt at once.
+Every blocker that may pass is waited for. The first pause depends on its kind, later ones grow with its duration up to
+a maximum. A wake causes an attempt at once.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def notices_of(problem: str, blocker: Blocker | None) -> tuple[Notice, ...]:
 
 
 def overdue(blocker: Blocker | None, since: datetime | None, now: datetime) -> tuple[Notice, ...]:
-    """A warning about a temporary blocker that lasts more than ten minutes."""
+    """Warns about a temporary blocker that lasts more than ten minutes."""
     if blocker is None or since is None or blocker.nature is not Nature.UNDER_WAY or now - since < OVERDUE_AFTER:
         return ()
     return (warning("Failed", f"{blocker.why}; this has lasted for more than ten minutes"),)

@@ -195,7 +195,6 @@ def _socket(protocol: str, address: str, number: int) -> Document:
 
 
 def _tells_client(port: Port, options: LoadBalancerOptions) -> bool:
-    """Whether backends receive the client address by PROXY protocol."""
     chosen = options.tcp_proxy_protocol_port_filter
     return options.tcp_proxy_protocol and (not chosen or port.port in chosen)
 

@@ -8,7 +8,6 @@ from domain.writes import JsonPatch, merge
 
 
 def spec_migration(balancer: LoadBalancer) -> JsonPatch:
-    """Replaces the former flavor and image fields; empty if there are none."""
     infrastructure = balancer.spec.infrastructure
     moved = {
         **_part("flavor", infrastructure.flavor),
@@ -18,7 +17,6 @@ def spec_migration(balancer: LoadBalancer) -> JsonPatch:
 
 
 def status_migration(balancer: LoadBalancer) -> JsonPatch:
-    """Replaces the former security group fields; empty if there are none."""
     status = balancer.status
     moved = {
         **_moved("security_group_id", status.former_group_id, "securityGroupID", status.group_id),
@@ -28,10 +26,7 @@ def status_migration(balancer: LoadBalancer) -> JsonPatch:
 
 
 def machine_migration(machine: LoadBalancerMachine) -> JsonPatch:
-    """Its former port id; empty if there is none.
-
-    Two different ids are two ports: both stay recorded until both are deleted.
-    """
+    """Two different ids are two ports: both stay recorded until both are deleted."""
     status = machine.status
     if status.default_port_id not in (None, status.port_id):
         return {}

@@ -4,5 +4,5 @@ from domain.notices import Notice, warning
 
 
 def bad_source_range(text: str) -> Notice:
-    """Reports a source range that cannot be parsed; the others are used."""
+    """The other source ranges are used."""
     return warning("Error", f"Could not parse LoadBalancerSourceRange: {text}")

@@ -6,7 +6,7 @@ from domain.writes import JsonPatch
 
 
 def combined(*patches: JsonPatch) -> JsonPatch:
-    """The effect of all in sequence; nulls, which remove fields, are kept."""
+    """In sequence; nulls, which remove fields, are kept."""
     result: JsonPatch = {}
     for patch in patches:
         result = _over(result, patch)

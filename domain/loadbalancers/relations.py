@@ -19,7 +19,7 @@ from domain.resource import ObjectMeta
 
 
 def _shown_to_service(balancer: LoadBalancer) -> Hashable:
-    """The parts that a Service depends on: the address, and whether a machine answers there."""
+    """The address, and whether a machine answers there."""
     answers = balancer.spec.replicas == 0 or bool(balancer.status.ready_replicas)
     return balancer.status.external_ip or "", answers
 
@@ -60,7 +60,7 @@ def _rolled_out(machine_set: LoadBalancerSet) -> Hashable:
 
 
 def _health(machine: LoadBalancerMachine) -> Hashable:
-    """The parts that its set depends on; repeated identical reports are excluded."""
+    """Without repeated identical reports."""
     meta = machine.metadata
     conditions = sorted((each.type, each.status, str(each.last_transition_time)) for each in machine.status.conditions)
     annotations, labels = (tuple(sorted(each.items())) for each in (meta.annotations, meta.labels))

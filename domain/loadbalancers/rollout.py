@@ -215,7 +215,6 @@ def _top(sets: Sequence[LoadBalancerSet]) -> int:
 
 
 def _revision(balancer: LoadBalancer, current: LoadBalancerSet, sets: Sequence[LoadBalancerSet]) -> int:
-    """Higher than the revision of any other set."""
     own, others = _number(current.revision) or 0, _top([each for each in sets if each is not current])
     mine = _number(balancer.revision) or 0
     if own > others:

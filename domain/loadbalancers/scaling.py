@@ -104,11 +104,8 @@ def plan_set(
     """For a set that is not being deleted.
 
     Args:
-        machine_set: the set.
-        machines: its machines, oldest first.
+        machines: oldest first.
         fleet: all machines of the installation.
-        now: the present.
-        timings: timeouts.
         quota_refused: quota prevented the set's last machine.
         taken: names of machines that are not, or no longer, the set's.
         noted: the time of readiness was just recorded.
@@ -269,7 +266,7 @@ def _age(machine: LoadBalancerMachine) -> tuple[str, str]:
 
 
 def _with(machine_set: LoadBalancerSet, annotate: JsonPatch) -> LoadBalancerSet:
-    """The set as it is after the write of its annotations."""
+    """After the write of its annotations."""
     metadata = annotate.get("metadata")
     changed = metadata.get("annotations") if isinstance(metadata, dict) else None
     if not isinstance(changed, dict):

@@ -19,7 +19,6 @@ _USER_MANAGED = " (user managed)"
 
 
 def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Part:
-    """Attaches, creates or removes the floating IP, as the LoadBalancer requires."""
     if balancer.internal:
         return _none(balancer, cloud, port)
     if balancer.spec.existing_floating_ip:

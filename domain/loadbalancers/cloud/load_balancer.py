@@ -190,6 +190,5 @@ def _server_group(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Part:
 
 
 def released_status(status: LoadBalancerStatus) -> JsonPatch:
-    """Clears all cloud identifiers, after their deletion."""
     change = difference(status, status.model_copy(update=dict.fromkeys(_IDENTIFIERS)))
     return {"status": change} if change else {}

@@ -27,8 +27,6 @@ F = TypeVar("F", bound=_Identified)
 
 
 class RuleChange(Model):
-    """Added rules, and the ids of removed ones."""
-
     security_group_id: str
     made: tuple[SecurityGroupRule, ...] = ()
     gone: tuple[str, ...] = ()
@@ -74,7 +72,6 @@ def machine_changed(cloud: MachineCloud, brought: Brought) -> MachineCloud:
 
 
 def _put(found: Iterable[F], new: F | None, gone: str) -> tuple[F, ...]:
-    """The list with the object replaced or appended, and the deleted one removed."""
     kept = {each.id: each for each in found if each.id != gone}
     if new is not None:
         kept[new.id] = new
@@ -97,5 +94,5 @@ def _unless_user(cloud: LoadBalancerCloud, port: CloudPort | None) -> CloudPort 
 
 
 def _led_away(floating: FloatingIp, gone: str) -> FloatingIp:
-    """Detaches a floating IP whose port was deleted."""
+    """For a port that was deleted."""
     return floating.model_copy(update={"port_id": ""}) if gone and floating.port_id == gone else floating

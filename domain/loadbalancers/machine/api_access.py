@@ -34,7 +34,7 @@ class Credentials(Model):
 
 
 def access_objects(machine: LoadBalancerMachine) -> tuple[Document, ...]:
-    """The objects in the order of creation."""
+    """In the order of creation."""
     name, namespace = machine.metadata.name, machine.metadata.namespace
     meta: Document = {"name": name, "namespace": namespace}
     subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
@@ -98,7 +98,7 @@ def access_status(machine: LoadBalancerMachine) -> JsonPatch:
 
 
 def has_access(machine: LoadBalancerMachine) -> bool:
-    """Whether the status names its access objects, which means that all were created."""
+    """Named in the status only after all were created."""
     return not access_status(machine)
 
 

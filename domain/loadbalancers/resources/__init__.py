@@ -1,7 +1,7 @@
 """The area's custom resources with all of yawol's fields, including deprecated names.
 
-One file per kind; `infrastructure.py` and `shared.py` have common parts. Reading is tolerant: durations and times are
-kept as text. A field is None if absent where yawol distinguishes absent from empty.
+Reading is tolerant: durations and times are kept as text. A field is None if absent where yawol distinguishes absent
+from empty.
 """
 
 from domain.loadbalancers.resources.infrastructure import (

@@ -82,16 +82,16 @@ class Infrastructure(KubeModel):
 
     @property
     def network(self) -> str:
-        """The network of all ports, from the current or the former field."""
+        """From the current or the former field."""
         return self.default_network.network_id or self.network_id
 
     @property
     def floating_net(self) -> str:
-        """The external network, from the current or the former field."""
+        """From the current or the former field."""
         present = self.default_network.floating_net_id
         return (present if present is not None else self.floating_net_id) or ""
 
     @property
     def subnet(self) -> str:
-        """The subnet of all ports; empty for any."""
+        """Empty for any."""
         return self.default_network.subnet_id or ""

@@ -158,7 +158,7 @@ class LoadBalancer(CustomResource):
 
     @property
     def revision(self) -> str:
-        """The revision as text; empty if it has none yet."""
+        """Empty if it has none yet."""
         return self.metadata.annotations.get(REVISION_ANNOTATION, "")
 
     @property

@@ -107,5 +107,5 @@ class LoadBalancerMachine(CustomResource):
 
     @property
     def revision(self) -> str:
-        """The revision as text; the agent compares it with the LoadBalancer's."""
+        """The agent compares it with the LoadBalancer's."""
         return self.metadata.annotations.get(REVISION_ANNOTATION, "")

@@ -85,10 +85,9 @@ class LoadBalancerSet(CustomResource):
 
     @property
     def template_hash(self) -> str:
-        """The hash of its template, from its label."""
+        """From its label."""
         return self.metadata.labels.get(TEMPLATE_HASH_LABEL, "")
 
     @property
     def revision(self) -> str:
-        """The revision as text; empty if it has none."""
         return self.metadata.annotations.get(REVISION_ANNOTATION, "")

@@ -32,11 +32,10 @@ class Selector(KubeModel):
 
 
 def owner_path(meta: ObjectMeta, kind: Kind) -> str:
-    """The owner of this kind, as `Kind/namespace/name`; empty if there is none. Owners are in the same namespace."""
+    """`Kind/namespace/name`; empty if there is none. Owners are in the same namespace."""
     names = (each.name for each in meta.owner_references if each.kind == kind.name)
     return next((f"{kind.name}/{meta.namespace}/{name}" for name in names), "")
 
 
 def condition_column(name: str) -> PrinterColumn:
-    """A column with the status of this condition."""
     return PrinterColumn(name=name, type="string", json_path=f'.status.conditions[?(@.type=="{name}")].status')

@@ -1,1 +1,1 @@
-"""The Service's side: requests of a Service of type LoadBalancer, and its status and Events."""
+"""A Service of type LoadBalancer: its requests, status and Events."""

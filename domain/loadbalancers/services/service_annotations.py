@@ -67,8 +67,6 @@ def parse_annotations(service: Service, installation: Installation) -> ServiceAn
 
 
 class _Reader:
-    """Reads annotations, and collects the unreadable ones."""
-
     def __init__(self, service: Service) -> None:
         self.service = service
         self.annotations = service.metadata.annotations

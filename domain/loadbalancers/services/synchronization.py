@@ -203,7 +203,7 @@ def _synchronization(
 
 
 def _infrastructure(stored: Infrastructure, asked: Infrastructure) -> tuple[Infrastructure, tuple[Notice, ...]]:
-    """The wanted infrastructure with the original project, and networks in their stored order."""
+    """With the original project, and networks in their stored order."""
     notices: tuple[Notice, ...] = ()
     if (asked.project_id or "") != (stored.project_id or ""):
         notices = (warning("Failed", "project id is immutable, cant be changed after initial creation"),)
@@ -218,7 +218,7 @@ def _network_ids(infrastructure: Infrastructure) -> set[str]:
 
 
 def _options(stored: LoadBalancerOptions, asked: LoadBalancerOptions) -> LoadBalancerOptions:
-    """The wanted options; an equal timeout keeps its stored spelling."""
+    """An equal timeout keeps its stored spelling."""
     keep: dict[str, object] = {
         name: getattr(stored, name)
         for name in ("tcp_idle_timeout", "udp_idle_timeout")
