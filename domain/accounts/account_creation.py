@@ -98,7 +98,7 @@ def creation_timed_out(world: AccountWorld, entered: datetime, now: datetime) ->
 
 
 def discard(world: AccountWorld, why: str) -> Decision:
-    """So that the pool creates another."""
+    """Deletes the failed Account, so that the pool creates another."""
     return world.working(f"delete: {why}", Delete(key=world.key, dependent=_pool(world)))
 
 

@@ -223,7 +223,7 @@ def swept(
 
 
 def _outstanding(granted: Mapping[str, datetime], accounts: Iterable[Account], now: datetime) -> dict[str, datetime]:
-    """Until they expire: a request may be in flight in any case."""
+    """The permits that may still lead to an AWS account, until they expire: a request may be in flight in any case."""
     landed = {account.metadata.name for account in accounts if account.spec.aws_account_id}
     return {name: until for name, until in granted.items() if until > now and name not in landed}
 

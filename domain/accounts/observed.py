@@ -176,7 +176,7 @@ class AccountWorld(AreaWorld):
     def entering(
         self, state: str, message: str, now: datetime, why: str = "", status: AccountStatus | None = None
     ) -> Decision:
-        """`status` is the basis, if that changes, too."""
+        """`status` replaces the observed status as the basis, if that changes, too."""
         entered = with_account_state(status or self.account.status, state, message, now)
         return self.working(why or message, self.write_status(entered))
 
@@ -190,7 +190,7 @@ class AccountWorld(AreaWorld):
         why: str = "",
         status: AccountStatus | None = None,
     ) -> Decision:
-        """`status` is the basis, if that changes, too."""
+        """`status` replaces the observed status as the basis, if that changes, too."""
         failed = with_failure(status or self.account.status, type_, reason, message, now)
         return self.working(why or message, self.write_status(failed), *more)
 

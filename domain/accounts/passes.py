@@ -125,7 +125,7 @@ class TellPools(Action):
 
 
 def decide(world: OrganizationWorld, now: datetime) -> Decision:
-    """The decision of the pass, plus the action that tells the pools of changed room."""
+    """Also tells the pools of changed room."""
     actions = (TellPools(room=world.known.room),) if world.known.news else ()
     return passed(world, now).model_copy(update={"actions": actions})
 
@@ -174,6 +174,4 @@ class CaseResolved(Model):
 
 
 class OptInPermit(Model):
-    """Permission to opt in to regions until the given time."""
-
     until: datetime

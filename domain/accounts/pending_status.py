@@ -1,7 +1,7 @@
 """News of an Account's regions and quotas that are not in its status yet.
 
-The lifecycle's memory keeps what actions bring, merged with the observed status, until that shows it. So the status,
-which people and tools may change, stays authoritative.
+The lifecycle's memory keeps what actions bring until the observed status shows it. So the status, which people and
+tools may change, stays authoritative.
 """
 
 from __future__ import annotations

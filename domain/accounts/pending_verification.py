@@ -55,8 +55,8 @@ def support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase:
 
 
 def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
-    """The open case of an Account that ends before AWS Support has answered; None if there is none. After a few
-    refusals the case is left to `perdure audit`.
+    """For an Account that ends before AWS Support has answered. After a few refusals the case is left to `perdure
+    audit`.
     """
     account, known = world.account, world.known
     case_id = account.status.support_case_id or known.case_id
@@ -119,10 +119,7 @@ def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> De
 
 
 def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """None if there is no step, or validation is off.
-
-    A denial is shown, but does not fail an account that may be in use.
-    """
+    """A denial is shown, but does not fail an account that may be in use. None if validation is off."""
     account = world.account
     if account.customers or world.dev_mode or not account.spec.aws_account_id:
         return None

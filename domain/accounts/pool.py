@@ -173,7 +173,6 @@ def shows(pool: AccountPool, counts: AccountPoolStatus) -> bool:
 
 
 def _with_created(counts: AccountPoolStatus, number: int) -> AccountPoolStatus:
-    """Adds the Accounts created in this pass."""
     made = {
         "unclaimed_accounts": counts.unclaimed_accounts + number,
         "accounts_pending": counts.accounts_pending + number,
@@ -273,7 +272,7 @@ def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datet
 
 
 def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
-    """Bindings, the oldest claim first, and the reasons for claims that get no account."""
+    """The oldest claim first; with the reasons for claims that get no account."""
     if not view.claims:
         return (), {}
     bindings: list[Binding] = []

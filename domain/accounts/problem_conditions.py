@@ -1,4 +1,4 @@
-"""Perdure's own conditions of Accounts and claims, which describe the present and are removed afterwards.
+"""Perdure's own conditions of Accounts and claims, removed once they no longer apply.
 
 `InvalidConfigMap`: it waits for a key of the ConfigMap (for a pool `Stalled` shows it). `SecretUnusable`: the claim's
 Secret belongs to another owner.

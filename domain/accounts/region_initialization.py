@@ -33,7 +33,7 @@ def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
 
 
 def initializing(world: AccountWorld, now: datetime, done: Done) -> Decision:
-    """Initialises the regions; `done` decides once each has its outcome."""
+    """`done` decides once each region has its outcome."""
     known = world.known
     entered = entered_at(world.account, AccountState.INITIALIZING_REGIONS)
     if entered is None:
@@ -96,7 +96,7 @@ def regions_done(world: AccountWorld) -> str:
 
 
 def none_initialized(world: AccountWorld, now: datetime) -> Decision | None:
-    """The failure if every region was refused; None while one is usable.
+    """The failure if every region was refused.
 
     A region that was given up may work once AWS Support has verified the account.
     """

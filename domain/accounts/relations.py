@@ -91,7 +91,7 @@ def _key_awaited(claim: AccountClaim) -> Iterable[Hashable]:
 
 
 def _counted_as(account: Account) -> Hashable:
-    """How a pool counts the Account. Progress of its initialisation is left out, so that it wakes no pool."""
+    """Without the progress of its initialisation, so that this wakes no pool."""
     spec, status, meta = account.spec, account.status, account.metadata
     at_limit = not spec.aws_account_id and any(each.type == AT_LIMIT_CONDITION for each in status.conditions)
     held = account.paused or pause_and_retry.paused(meta)
@@ -115,7 +115,6 @@ def _as_made_by_pool(account: Account) -> bool:
 
 
 def _shown_to_claim(account: Account) -> Hashable:
-    """The parts of an Account that its claim reacts to."""
     meta, conditions = account.metadata, account.status.conditions
     trouble = [each for each in conditions if each.type in (TROUBLE, "AccountClientError")]
     return (
@@ -141,7 +140,6 @@ def _given_back(account: Account) -> frozenset[Hashable]:
 
 
 def _validated(account: Account) -> frozenset[Hashable]:
-    """The parts of an Account that the pool's validation reacts to."""
     spec, status = account.spec, account.status
     if account.metadata.deleting or status.state not in {AccountState.READY, AccountState.FAILED}:
         return frozenset()
@@ -149,7 +147,7 @@ def _validated(account: Account) -> frozenset[Hashable]:
 
 
 def _asked_of_pool(claim: AccountClaim) -> frozenset[Hashable]:
-    """The parts of a claim without an account that its pool reacts to."""
+    """What a pool reacts to in a claim without an account."""
     meta = claim.metadata
     if claim.spec.account_link or meta.deleting:
         return frozenset()

@@ -86,7 +86,7 @@ def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], c
 
 
 def denied_again(status: AccountStatus) -> AccountStatus:
-    """The status with denied quotas set to TODO, for an account that starts again."""
+    """Sets denied quotas to TODO, for an account that starts again."""
     quotas = quotas_of(status)
     if not _named(quotas, {DENIED}):
         return status

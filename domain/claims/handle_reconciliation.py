@@ -399,7 +399,7 @@ def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
 
 
 def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
-    """The handle's status before the claim's; the claim's spec if its end moves."""
+    """The handle's status is written before the claim's; the claim's spec if its end moves."""
     handle, claim, now = world.handle, world.claim, world.question.now
     if _HANDLES_STATUS not in world.wrote:
         status = with_stalled(plan.handle_status, summed(world.faults), now)

@@ -36,7 +36,7 @@ def is_looked_after(names: DomainNames, claim: JsonObject) -> bool:
 
 
 def is_unbound(names: DomainNames, claim: JsonObject) -> bool:
-    """The binder's workflow handles these."""
+    """The binder's workflow handles unbound claims."""
     return is_looked_after(names, claim) and not handle_name(claim)
 
 

@@ -132,7 +132,7 @@ class DeleteHandle(OfPool):
 
 
 class WriteScalings(OfPool):
-    """After the creation of the handles that they count."""
+    """Runs after the handles that they count are created."""
 
     activity: ClassVar[str] = "claims.write_scalings"
     last: ClassVar[bool] = True
@@ -149,7 +149,7 @@ class WriteScalings(OfPool):
 
 
 class OpenHandles(OfPool):
-    """Last, because nothing depends on them."""
+    """Runs last, because nothing depends on it."""
 
     activity: ClassVar[str] = "claims.open_pool_handles"
     title: ClassVar[str] = "open the lifecycles of the new handles"

@@ -4,5 +4,5 @@ from domain.notices import Notice, warning
 
 
 def bad_source_range(text: str) -> Notice:
-    """The other source ranges are used."""
+    """Reports an unreadable source range; the others are used."""
     return warning("Error", f"Could not parse LoadBalancerSourceRange: {text}")

@@ -103,12 +103,9 @@ def plan_set(
 ) -> SetPlan:
     """For a set that is not being deleted.
 
-    Args:
-        machines: oldest first.
-        fleet: all machines of the installation.
-        quota_refused: quota prevented the set's last machine.
-        taken: names of machines that are not, or no longer, the set's.
-        noted: the time of readiness was just recorded.
+    `machines` are oldest first; `fleet` has all of the installation; `quota_refused`: quota prevented the set's last
+    machine; `taken`: names of machines that are not, or no longer, the set's; `noted`: the time of readiness was just
+    recorded.
     """
     alive = [
         MachineReadiness(machine=each, health=health_of(each, now, timings))
@@ -266,7 +263,7 @@ def _age(machine: LoadBalancerMachine) -> tuple[str, str]:
 
 
 def _with(machine_set: LoadBalancerSet, annotate: JsonPatch) -> LoadBalancerSet:
-    """After the write of its annotations."""
+    """The set after the write of its annotations."""
     metadata = annotate.get("metadata")
     changed = metadata.get("annotations") if isinstance(metadata, dict) else None
     if not isinstance(changed, dict):

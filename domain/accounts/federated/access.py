@@ -128,7 +128,7 @@ def _begun(world: FederatedAccessWorld) -> bool:
 
 
 def _steps(world: FederatedAccessWorld, role: AWSFederatedRole, digest: str) -> tuple[Action, ...]:
-    """Those not known to be done for the current digest, in order."""
+    """The steps not known to be done for the current digest, in order."""
     access, known, spec = world.access, world.known, role.spec
     custom, uid, name = spec.aws_custom_policy, uid_of(access), role_name(world, role)
     common = {

@@ -27,7 +27,7 @@ _TAGS = ("{{", "{%")
 
 
 def depends_on_time(texts: Iterable[str]) -> bool:
-    """By time or chance. A condition is given as `condition_template`."""
+    """Whether a result may change by time or chance. A condition is given as `condition_template`."""
     return any(_CLOCK_OR_CHANCE.search(text) or _BY_COMPUTED_NAME.search(text) for text in _templates(texts))
 
 

@@ -50,7 +50,7 @@ def blocked_step(world: CloudWorld, wanted: Iterable[Action]) -> BlockedStep:
 
 
 def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
-    """For a problem that is not a refused call."""
+    """Observes again later, for a problem that is not a refused call."""
     if not (world.known.blocked_since and world.seen_at):
         return []
     again = Blocker(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)

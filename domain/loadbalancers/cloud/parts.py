@@ -19,7 +19,7 @@ def owner_of(balancer: LoadBalancer, recorded: str | None, name: str | None) -> 
 
 
 def contested(what: str, name: str) -> Part:
-    """For an object of another owner that has our name."""
+    """The problem that an object of another owner has our name."""
     return Part(
         problem=f"a {what} named {name} exists that is not ours: rename or delete it, or record its id in the status"
     )

@@ -152,7 +152,7 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
 
 
 def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None, now: datetime) -> JsonPatch:
-    """After changes and the first time."""
+    """Records a complete observation, after changes and the first time."""
     news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
     if world.cloud is None or blocker or not (plan.settled and news):
         return {}
@@ -248,7 +248,7 @@ def _grant(world: MachineWorld) -> GrantAccess:
 
 
 def _judged(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], list[Moment]]:
-    """And when the health may change next.
+    """Actions for the machine's health, and when it may change next.
 
     A set marks and condemns its machines. The watcher reports missed heartbeats to sets only, so a machine without a
     set tracks the expiry itself.
@@ -301,7 +301,7 @@ def _ending(world: MachineWorld, now: datetime) -> Decision:
 
 
 def _removal(world: MachineWorld) -> tuple[Action, ...]:
-    """The recorded server first, before anything is observed."""
+    """Deletes the recorded server first, before anything is observed."""
     server = world.machine.status.server_id
     if server and world.known.server_gone != server:
         return in_project((DeleteServer(id=server),), world.project)
