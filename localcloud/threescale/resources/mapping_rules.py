@@ -7,24 +7,22 @@ is accepted and moves none. Products list their rules by position, backends by i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from localcloud.threescale import answers, refusals, tables
 from localcloud.threescale.answers import Answer
-from localcloud.threescale.call import Call, Routes, shown
+from localcloud.threescale.call import Call, shown
 from localcloud.threescale.contract import JsonObject
 from localcloud.threescale.parameters import Parameters, as_decimal
 from localcloud.threescale.refusals import Complaints
-from localcloud.threescale.resources.metrics import owned_by, owner_of, path_of
+from localcloud.threescale.resources.owners import OwnedRoutes, listed, owned_by, path_of
 from localcloud.threescale.store import Record, Store
 
-ROUTES = Routes()
+OWNED = OwnedRoutes("proxy/mapping_rules", "mapping_rules")
+ROUTES = OWNED.routes
 
 # The operator's custom resource also allows TRACE and CONNECT, which 3scale refuses.
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS")
 
-_OF_SERVICE = "/admin/api/services/{service}/proxy/mapping_rules"
-_OF_BACKEND = "/admin/api/backend_apis/{backend}/mapping_rules"
 # A path with at most one `$`, at its end, and an optional query with plain keys, whose values may be variables.
 _PATTERN = re.compile(r"\A/[^?$\s]*\$?(\?[^={}&?\s]+=[^&=?\s]*(&[^={}&?\s]+=[^&=?\s]*)*)?\Z")
 _BRACES = re.compile(r"[{}]")
@@ -61,27 +59,19 @@ def show(call: Call, rule: Record, owner: Record) -> JsonObject:
     return shown(call, rule, own, fields)
 
 
-@ROUTES.add("GET", _OF_SERVICE)
-def index_of_service(call: Call) -> Answer:
-    owner = owner_of(call)
-    found = call.all(tables.MAPPING_RULES, "position, id", **owned_by(owner))
-    return answers.collection("mapping_rules", "mapping_rule", [show(call, each, owner) for each in found])
-
-
-@ROUTES.add("GET", _OF_BACKEND, json_only=True)
-def index_of_backend(call: Call) -> Answer:
-    owner = owner_of(call)
-    found, page = call.page(tables.MAPPING_RULES, **owned_by(owner))
+@OWNED.add("GET")
+def index(call: Call, owner: Record) -> Answer:
+    found, page = listed(call, owner, tables.MAPPING_RULES, "position, id")
     return answers.collection("mapping_rules", "mapping_rule", [show(call, each, owner) for each in found], page)
 
 
-def read(call: Call) -> Answer:
-    owner = owner_of(call)
+@OWNED.add("GET", "/{rule}")
+def read(call: Call, owner: Record) -> Answer:
     return answers.item("mapping_rule", show(call, _of(call, owner), owner))
 
 
-def create(call: Call) -> Answer:
-    owner = owner_of(call)
+@OWNED.add("POST")
+def create(call: Call, owner: Record) -> Answer:
     sent = call.parameters.within("mapping_rule", "proxy_rule")
     values = _values(sent)
     complaints = Complaints()
@@ -97,8 +87,8 @@ def create(call: Call) -> Answer:
     return answers.item("mapping_rule", show(call, rule, owner), created=True)
 
 
-def change(call: Call) -> Answer:
-    owner = owner_of(call)
+@OWNED.add("PUT PATCH", "/{rule}")
+def change(call: Call, owner: Record) -> Answer:
     rule = _of(call, owner)
     sent = call.parameters.within("mapping_rule", "proxy_rule")
     values = _values(sent)
@@ -112,23 +102,12 @@ def change(call: Call) -> Answer:
     return answers.item("mapping_rule", show(call, call.store.update(rule, **values), owner))
 
 
-def delete(call: Call) -> Answer:
-    owner = owner_of(call)
+@OWNED.add("DELETE", "/{rule}")
+def delete(call: Call, owner: Record) -> Answer:
     rule = _of(call, owner)
     call.store.delete(rule)
     call.store.shift(tables.MAPPING_RULES, owned_by(owner), rule.number("position") + 1, None, -1)
     return answers.done()
-
-
-def _enter(methods: str, path: str, handler: Callable[[Call], Answer]) -> None:
-    ROUTES.add(methods, f"{_OF_SERVICE}{path}")(handler)
-    ROUTES.add(methods, f"{_OF_BACKEND}{path}", json_only=True)(handler)
-
-
-_enter("POST", "", create)
-_enter("GET", "/{rule}", read)
-_enter("PUT PATCH", "/{rule}", change)
-_enter("DELETE", "/{rule}", delete)
 
 
 def _of(call: Call, owner: Record) -> Record:

@@ -7,37 +7,19 @@ the gateway's latest configuration.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from localcloud.threescale import answers, names, refusals, tables
 from localcloud.threescale.answers import Answer
-from localcloud.threescale.call import Call, Routes, shown
+from localcloud.threescale.call import Call, shown
 from localcloud.threescale.contract import JsonObject
 from localcloud.threescale.parameters import Parameters
 from localcloud.threescale.refusals import Complaints
+from localcloud.threescale.resources.owners import OwnedRoutes, listed, owned_by, path_of
 from localcloud.threescale.store import Record, Store
 
-ROUTES = Routes()
+OWNED = OwnedRoutes("metrics", "metrics")
+ROUTES = OWNED.routes
 
 HITS = "hits"
-
-_OF_SERVICE = "/admin/api/services/{service}/metrics"
-_OF_BACKEND = "/admin/api/backend_apis/{backend}/metrics"
-
-
-def owner_of(call: Call) -> Record:
-    table, name = (tables.SERVICES, "service") if "service" in call.path else (tables.BACKENDS, "backend")
-    return call.find(table, id=call.id(name), tenant_id=call.tenant.id, deleted=None)
-
-
-def owned_by(owner: Record) -> dict[str, int | None]:
-    if owner.table == tables.SERVICES:
-        return {"service_id": owner.id, "backend_id": None}
-    return {"service_id": None, "backend_id": owner.id}
-
-
-def path_of(owner: Record) -> str:
-    return f"/admin/api/{'services' if owner.table == tables.SERVICES else 'backend_apis'}/{owner.id}"
 
 
 def hits_of(store: Store, owner: Record) -> Record:
@@ -87,55 +69,44 @@ def show_method(call: Call, method: Record, owner: Record) -> JsonObject:
     return shown(call, method, f"{path_of(owner)}/metrics/{method['parent_id']}/methods/{method.id}", fields)
 
 
-@ROUTES.add("GET", _OF_SERVICE)
-def index_of_service(call: Call) -> Answer:
-    owner = owner_of(call)
-    found = call.all(tables.METRICS, **owned_by(owner))
-    return answers.collection("metrics", "metric", [show(call, each, owner) for each in found])
-
-
-@ROUTES.add("GET", _OF_BACKEND, json_only=True)
-def index_of_backend(call: Call) -> Answer:
-    owner = owner_of(call)
-    found, page = call.page(tables.METRICS, **owned_by(owner))
+@OWNED.add("GET")
+def index(call: Call, owner: Record) -> Answer:
+    found, page = listed(call, owner, tables.METRICS)
     return answers.collection("metrics", "metric", [show(call, each, owner) for each in found], page)
 
 
-def create(call: Call) -> Answer:
-    owner = owner_of(call)
+@OWNED.add("POST")
+def create(call: Call, owner: Record) -> Answer:
     sent = call.parameters.within("metric")
     return answers.item("metric", show(call, _insert(call, owner, sent, None), owner), created=True)
 
 
-def read(call: Call) -> Answer:
-    owner = owner_of(call)
+@OWNED.add("GET", "/{metric}")
+def read(call: Call, owner: Record) -> Answer:
     return answers.item("metric", show(call, _of(call, owner), owner))
 
 
-def change(call: Call) -> Answer:
-    owner = owner_of(call)
+@OWNED.add("PUT PATCH", "/{metric}")
+def change(call: Call, owner: Record) -> Answer:
     return answers.item("metric", show(call, _update(call, owner, _of(call, owner), "metric"), owner))
 
 
-def delete(call: Call) -> Answer:
+@OWNED.add("DELETE", "/{metric}")
+def delete(call: Call, owner: Record) -> Answer:
     """Deletes its rules, limits and prices, too."""
-    owner = owner_of(call)
     return _delete(call, owner, _of(call, owner))
 
 
-def index_methods(call: Call) -> Answer:
-    owner = owner_of(call)
+@OWNED.add("GET", "/{metric}/methods")
+def index_methods(call: Call, owner: Record) -> Answer:
     parent = _of(call, owner)
-    if owner.table == tables.SERVICES:
-        found, page = call.all(tables.METRICS, **owned_by(owner), parent_id=parent.id), None
-    else:
-        found, page = call.page(tables.METRICS, **owned_by(owner), parent_id=parent.id)
+    found, page = listed(call, owner, tables.METRICS, parent_id=parent.id)
     return answers.collection("methods", "method", [show_method(call, each, owner) for each in found], page)
 
 
-def create_method(call: Call) -> Answer:
+@OWNED.add("POST", "/{metric}/methods")
+def create_method(call: Call, owner: Record) -> Answer:
     """Works under `hits` only."""
-    owner = owner_of(call)
     parent = _of(call, owner)
     if parent.id != hits_of(call.store, owner).id:
         raise refusals.invalid({"parent_id": [refusals.INVALID]})
@@ -143,36 +114,20 @@ def create_method(call: Call) -> Answer:
     return answers.item("method", show_method(call, _insert(call, owner, sent, parent), owner), created=True)
 
 
-def read_method(call: Call) -> Answer:
-    owner = owner_of(call)
+@OWNED.add("GET", "/{metric}/methods/{method}")
+def read_method(call: Call, owner: Record) -> Answer:
     return answers.item("method", show_method(call, _method_of(call, owner), owner))
 
 
-def change_method(call: Call) -> Answer:
-    owner = owner_of(call)
+@OWNED.add("PUT PATCH", "/{metric}/methods/{method}")
+def change_method(call: Call, owner: Record) -> Answer:
     return answers.item("method", show_method(call, _update(call, owner, _method_of(call, owner), "method"), owner))
 
 
-def delete_method(call: Call) -> Answer:
+@OWNED.add("DELETE", "/{metric}/methods/{method}")
+def delete_method(call: Call, owner: Record) -> Answer:
     """Deletes its rules, limits and prices, too."""
-    owner = owner_of(call)
     return _delete(call, owner, _method_of(call, owner))
-
-
-def _enter(methods: str, path: str, handler: Callable[[Call], Answer]) -> None:
-    ROUTES.add(methods, f"{_OF_SERVICE}{path}")(handler)
-    ROUTES.add(methods, f"{_OF_BACKEND}{path}", json_only=True)(handler)
-
-
-_enter("POST", "", create)
-_enter("GET", "/{metric}", read)
-_enter("PUT PATCH", "/{metric}", change)
-_enter("DELETE", "/{metric}", delete)
-_enter("GET", "/{metric}/methods", index_methods)
-_enter("POST", "/{metric}/methods", create_method)
-_enter("GET", "/{metric}/methods/{method}", read_method)
-_enter("PUT PATCH", "/{metric}/methods/{method}", change_method)
-_enter("DELETE", "/{metric}/methods/{method}", delete_method)
 
 
 def _of(call: Call, owner: Record) -> Record:
