@@ -1,7 +1,7 @@
 """The report of a scheduled audit: the ConfigMap `perdure-audit`, with one key for each area.
 
-Each area's audit writes only its own key, so that areas may be audited by different jobs. A failed audit keeps the
-results of the last successful one.
+Each area's audit writes only its own key, so that different jobs may audit areas. A failed audit keeps the results of
+the last successful one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ def reported(at: datetime, found: tuple[Found, ...]) -> AreaReport:
 
 
 def failed(before: AreaReport, trouble: str) -> AreaReport:
-    """Keeps the previous findings."""
     return before.model_copy(update={"trouble": trouble[:1000]})
 
 

@@ -39,7 +39,7 @@ def custom_resources() -> tuple[type[CustomResource], ...]:
 
 
 class Belonging(NamedTuple):
-    """The objects (`Kind/namespace/name`) that an object depends on; both are empty if it cannot be read.
+    """References (`Kind/namespace/name`); both are empty if the object cannot be read.
 
     `delegate` is the object whose workflow does the work for this one; empty if it has its own. `owner` is the object
     that this one exists for.

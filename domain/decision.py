@@ -3,7 +3,7 @@
 A lifecycle is one function `decide(world, now) -> Decision`. The loop (`domain/runner.py`) starts actions that are
 wanted and not running, cancels running ones that are no longer wanted, folds each result into the world and decides
 again. When nothing is left to do, it waits for a wake or the deadline. Sequential steps come from successive decisions;
-actions that may run in parallel are in one decision. Writing the status is an action like any other, so `plan` lists
+one decision has the actions that may run in parallel. Writing the status is an action like any other, so `plan` lists
 it, and a decision that changes nothing writes nothing.
 """
 
@@ -26,7 +26,7 @@ W = TypeVar("W", bound="World")
 class Queue(StrEnum):
     """Task queues of activities by their plain names.
 
-    Areas have separate queues because their activities rely on resources that only their own workers hold: informer
+    Areas have separate queues because their activities need resources that only their own workers hold: informer
     caches, template evaluators, batched queries, and RBAC permissions.
     """
 
@@ -203,7 +203,7 @@ class Decision(Model):
 
     @property
     def summaries(self) -> tuple[str, ...]:
-        """What would be changed: a line for each action, and `planned`."""
+        """A line for each action, and `planned`."""
         lines = Counter(action.summary for action in self.actions if not action.reads)
         return (*(line if times == 1 else f"{line} ({times} times)" for line, times in lines.items()), *self.planned)
 

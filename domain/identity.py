@@ -1,9 +1,9 @@
 """The identity of an object: its kind, and the key of its one workflow.
 
-The key contains the uid, so that an object which is deleted and recreated under the same name gets a second workflow:
-the old one finishes its clean-up while the new one starts. The workflow id is `<Kind>/<namespace>/<name>/<uid>`, with
-`-` for no namespace, prefixed with the cluster's name where several clusters share a Temporal namespace. Lifecycles
-without a custom resource have no uid.
+The key contains the uid, so that an object which is deleted and recreated under the same name gets a second workflow
+while the old one finishes its clean-up. The workflow id is `<Kind>/<namespace>/<name>/<uid>`, with `-` for no
+namespace, prefixed with the cluster's name where several clusters share a Temporal namespace. Lifecycles without a
+custom resource have no uid.
 
 A worker sees only its own cluster and would report objects of other clusters as absent. Therefore task queue names
 begin with the cluster (`task_queue`), and a key always names the cluster whose workers run the lifecycle.
@@ -134,7 +134,7 @@ def id_prefix(kind: str, cluster: str) -> str:
 
 
 def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: str) -> Key | None:
-    """The key of a lifecycle that Temporal has listed; None if it belongs to another cluster than the caller's."""
+    """From Temporal's list; None if it belongs to another cluster than the caller's."""
     key = Key(kind=kind, namespace=namespace, name=name, uid="", cluster=cluster)
     before, found, uid = workflow_id.partition(key.workflow_id)
     if before or not found or (uid and not uid.startswith("/")):

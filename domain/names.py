@@ -1,6 +1,5 @@
-"""Suffixes like those of the API server's generated names, but derived from a seed.
-
-So a create request that is sent twice makes one object.
+"""Suffixes like those of the API server's generated names, derived from a seed: a create request that is sent twice
+makes one object.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pauses of areas, or of everything, which people request in one ConfigMap.
+"""Pauses of areas, or of everything (`all`), which people request in one ConfigMap.
 
 `perdure-pause` is in Perdure's own namespace (with the watcher's Lease). A key of its `data` is the name of an area, or
 `all`; the value is JSON with the person, the reason and the time. Any other text is taken as the reason, so that
@@ -25,7 +25,7 @@ RESUMED = "perdure.dev/resumed-"  # followed by the area: when it was resumed
 
 
 class Pause(Model):
-    """A pause of an area. Fields may be missing, because people write pauses by hand."""
+    """Fields may be missing, because people write pauses by hand."""
 
     by: str = ""
     reason: str = ""
@@ -58,7 +58,7 @@ def why_paused(pauses: Pauses, area: str) -> str:
 
 
 def areas_changed(before: Pauses, after: Pauses, areas: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The areas that became paused between the two states, and those that were resumed."""
+    """The areas that became paused, and those that were resumed."""
     was = {area for area in areas if why_paused(before, area)}
     are = {area for area in areas if why_paused(after, area)}
     return tuple(sorted(are - was)), tuple(sorted(was - are))

@@ -1,7 +1,6 @@
 """Parsing of Kubernetes objects by their models; an unreadable object does not affect the others.
 
-The API server enforces the schemas, so an unreadable object is older than its schema. The caller must report it to
-people.
+The API server enforces the schemas, so an unreadable object is older than its schema. The caller must report it.
 """
 
 from __future__ import annotations

@@ -88,5 +88,5 @@ def doubled(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
 
 
 def without_request(message: str) -> str:
-    """Removes the request id, which differs in each attempt."""
+    """The request id differs in each attempt."""
     return _REQUEST.sub("", message)

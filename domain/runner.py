@@ -217,7 +217,7 @@ class State(Generic[W]):
         return state, state._waits(decision, now, start, cancel)
 
     def pauses_until(self, decision: Decision, now: datetime) -> datetime | None:
-        """Until when to wait within a pass, as the other side has asked for a short pause; None to end the pass."""
+        """The other side has asked for a short pause; None to end the pass."""
         asked = [
             refusal
             for slot, refusal in blocked_by(self.world, decision).items()
@@ -288,7 +288,6 @@ class State(Generic[W]):
         start: tuple[Action, ...] = (),
         cancel: tuple[str, ...] = (),
     ) -> Step:
-        """The step, with the texts and times of its wait."""
         deadline, retries = self._deadline(decision), self._waiting(decision)
         until = earliest([moment for moment in (deadline, *retries.values()) if moment and moment > now])
         summary = wait_summary(decision, until, retries) if until else ""
@@ -320,7 +319,6 @@ def blocked_by(world: World, decision: Decision) -> dict[str, Refusal]:
 
 
 def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, datetime]) -> str:
-    """The timeline's text for the wait."""
     then = decision.at_deadline or "decide again"
     if decision.deadline and decision.patience and until == decision.deadline + decision.patience:
         seconds = decision.patience.total_seconds()
