@@ -23,7 +23,7 @@ async def read_config_map(session: ClusterSession, name: str) -> JsonObject | No
 async def write_config_map(
     session: ClusterSession, name: str, data: Mapping[str, str | None], annotations: Mapping[str, str] | None = None
 ) -> None:
-    """Merge these entries into it; None removes one.
+    """Creates it if missing; None removes an entry.
 
     Raises:
         CommandError: it was deleted again after each creation.

@@ -104,7 +104,7 @@ def iam(
 
 
 def iam_files(places: Sequence[Place] = ()) -> dict[str, str]:
-    """Returns texts by name; those for EC2 instances are for these places (default: all)."""
+    """Texts by name; those for EC2 instances are for these places (default: all)."""
     from activities.aws.permissions import PERMISSIONS, Role
 
     rows = [f"| {item.role.value} | `{item.action}` | {item.why} |\n" for item in _in_order(PERMISSIONS)]

@@ -101,7 +101,7 @@ async def find_key(session: Session, target: Target) -> Key:
 
 
 async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The key of the object's own lifecycle, or its instance's; raises CommandError."""
+    """For its own lifecycle, or its instance's; raises CommandError."""
     if machines.others(target):
         return await machines.lifecycle_behind(session, target, obj)
     return key_of(session, target, text(obj, "metadata", "uid"))
@@ -210,7 +210,7 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
 
 
 def _why_failed(error: WorkflowUpdateFailedError) -> tuple[str, str]:
-    """Returns the cause, and advice; an activity's refusal is the cause of its failure."""
+    """The cause, and advice; an activity's refusal is the cause of its failure."""
     cause: BaseException = error.cause
     while not isinstance(cause, ApplicationError) and cause.__cause__ is not None:
         cause = cause.__cause__

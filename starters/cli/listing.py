@@ -56,7 +56,7 @@ class Row(Model):
     workflow_id: str = ""
 
     def key(self, cluster: str) -> Key | None:
-        """Returns None for another cluster's lifecycle."""
+        """None for another cluster's lifecycle."""
         return key_found(self.workflow_id, self.kind, self.namespace, self.name, cluster)
 
 
@@ -187,7 +187,7 @@ def row_of(execution: WorkflowExecution) -> Row:
 
 
 async def object_rows(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
-    """Rows without a lifecycle, and the readable kinds: none if the cluster cannot be read."""
+    """With the readable kinds: none if the cluster cannot be read."""
     from engine.errors import Absent, ApiError, Denied
     from starters.cli.wake_lifecycles import kinds_with_objects
 

@@ -112,13 +112,13 @@ async def _of_its_awsmachine(session: Session, machine: Target) -> Named:
 
 
 def owner_of(awsmachine: JsonObject) -> str:
-    """Returns an empty name if it has none."""
+    """The name is empty if it has none."""
     owners = sequence(awsmachine, "metadata", "ownerReferences")
     return next((text(each, "name") for each in owners if text(each, "kind") == MACHINE.name), "")
 
 
 async def _lifecycles_of(session: Session, instance: str) -> dict[str, bool]:
-    """Returns whether each is open, by id."""
+    """Whether each is open, by id."""
     found: dict[str, bool] = {}
     async for execution in session.temporal.list_workflows(
         f"OpKind = '{EC2_INSTANCE.name}' AND OpName = '{instance}'", limit=20

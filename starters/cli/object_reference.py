@@ -48,7 +48,7 @@ NameIfSeveral = Annotated[
 
 @dataclass(frozen=True)
 class Target:
-    """Its uid, and so its lifecycle, is found in the cluster."""
+    """The uid, and so the lifecycle, is found in the cluster."""
 
     kind: Kind
     namespace: str

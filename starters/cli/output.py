@@ -81,7 +81,7 @@ def print_json(value: Model | Sequence[Model]) -> None:
 
 
 def printed(value: Model | Sequence[Model], form: Format) -> bool:
-    """Uses the models' field names; returns False if the format is text."""
+    """False if the format is text."""
     if form is Format.JSON:
         print_json(value)
     elif form is Format.YAML:

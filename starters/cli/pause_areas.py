@@ -15,7 +15,7 @@ from starters.cli.session import ClusterSession, perform_on_cluster, person
 
 
 class Held(Model):
-    """What is held: an object, an area, or `all`."""
+    """An object, an area, or `all`."""
 
     kind: str = ""
     namespace: str = ""
@@ -64,7 +64,7 @@ def resume(what: str, reason: str, form: Format) -> None:
 
 
 async def current_pauses(session: ClusterSession) -> Pauses:
-    """Returns nothing if it may not be read, since paused lifecycles report it themselves."""
+    """Empty if it may not be read, since paused lifecycles report it themselves."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
     except Denied:

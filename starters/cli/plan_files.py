@@ -129,7 +129,7 @@ async def _plan(
 
 
 def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:
-    """A lifecycle before its first pass, not run by any worker."""
+    """Before its first pass, not run by any worker."""
     found = {cast("Any", each).__temporal_workflow_definition.name: each for each in workflows_of(kind.area)}
     return cast("Entity[World]", found[kind.name](Carry(key=key)))
 

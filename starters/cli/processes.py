@@ -212,7 +212,7 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
 
 
 def _areas(only: str) -> Sequence[str]:
-    """Returns all areas if none is named."""
+    """All areas if none is named."""
     from workers.registry import areas as executable
 
     known = executable()

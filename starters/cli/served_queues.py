@@ -13,11 +13,9 @@ from starters.cli.session import ClusterSession, perform_on_cluster
 
 
 async def places_of(session: ClusterSession) -> tuple[Place, ...]:
-    """The places, within a session.
-
-    Raises:
-        CommandError: the setting is wrong.
-        ApiError: the clusters' places cannot be found.
+    """Raises:
+    CommandError: the setting is wrong.
+    ApiError: the clusters' places cannot be found.
     """
     texts = session.settings.instances_queues
     try:
@@ -33,7 +31,7 @@ async def places_of(session: ClusterSession) -> tuple[Place, ...]:
 
 
 def places_of_settings() -> tuple[Place, ...]:
-    """The places, without a session.
+    """Without a session.
 
     Raises:
         CommandError: the setting is wrong, or the clusters' places cannot be found.

@@ -95,7 +95,7 @@ def _run(work: Coroutine[object, object, T]) -> T:
 
 
 def refusal(error: ApiError | RPCError) -> str:
-    """Returns the error as one line."""
+    """The error as one line."""
     if isinstance(error, ApiError):
         return error.message
     return f"Temporal at {temporal_address()}: {error.status.name}: {error.message}"

@@ -132,7 +132,7 @@ async def _backlog(session: Session, areas: Sequence[str], now: datetime) -> tup
 
 
 async def no_worker(session: Session, areas: Sequence[str]) -> dict[str, list[str]]:
-    """Which workers of what version each of these areas lacks."""
+    """Which workers of what version each area lacks."""
     from engine.missing_workers import missing_workers
 
     found: dict[str, list[str]] = defaultdict(list)
@@ -165,7 +165,7 @@ def queried(cluster: str, *areas: str) -> str:
 
 
 def failing() -> str:
-    """Finds lifecycles that need a person."""
+    """Lifecycles that need a person."""
     return f"OpPhase IN ({', '.join(f'{phase!r}' for phase in FAILING)})"
 
 

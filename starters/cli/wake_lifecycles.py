@@ -53,7 +53,7 @@ class Woken(Model):
 
 
 async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
-    """Wake every lifecycle of the kinds; a failed wake does not stop the others.
+    """A failed wake does not stop the others.
 
     Of several kinds, only those of served areas are woken. Unreadable ones are skipped with a warning, since a user of
     one area need not be able to read the others.

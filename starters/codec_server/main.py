@@ -42,11 +42,9 @@ class Unguarded(ValueError):  # noqa: N818
 
 
 async def run_codec_server(settings: Settings, port: int, *, stop: asyncio.Event | None = None) -> None:
-    """Serve on a port until stopped.
-
-    Raises:
-        Unguarded: other machines could connect without protection.
-        KeysUnreadable: there are no keys.
+    """Raises:
+    Unguarded: other machines could connect without protection.
+    KeysUnreadable: there are no keys.
     """
     application = codec_application(settings)
     async with AsyncExitStack() as stack:

@@ -232,7 +232,6 @@ class Consumer:
             await self._buried(message, acknowledgement.reason)
 
     async def _buried(self, message: Message, reason: str) -> None:
-        """Sends the message to the dead letters, then deletes it."""
         attributes: TextAttributes = _kept(message) | dead_letter_attributes(reason, message.message_id, self.name)
         try:
             await self._queue.bury(message.body, attributes)

@@ -35,12 +35,10 @@ ACCOUNT, REGION = "123456789012", "eu-central-1"
 
 
 class MemoryQueue:
-    """An SQS queue in memory.
-
-    Attributes:
-        dead: dead letters: body and message attributes.
-        refuse: raised by every call while it is set.
-        deleted: number of deleted messages.
+    """Attributes:
+    dead: dead letters: body and message attributes.
+    refuse: raised by every call while it is set.
+    deleted: number of deleted messages.
     """
 
     def __init__(
@@ -73,7 +71,7 @@ class MemoryQueue:
         self._changed.set()
 
     def receives(self) -> dict[str, int]:
-        """The number of receives of each remaining message."""
+        """Of each remaining message."""
         return {id_: count for id_, count in self._receives.items() if id_ in self._bodies}
 
     @property
@@ -82,7 +80,6 @@ class MemoryQueue:
         return len(self._visible)
 
     def show_all(self) -> None:
-        """Make hidden messages receivable."""
         self._appearing = [(0.0, id_) for id_ in self._hidden]
         self._hidden = dict.fromkeys(self._hidden, 0.0)
         self._changed.set()
@@ -352,7 +349,7 @@ async def _consumed(queue: MemoryQueue, index: Index, events: int) -> None:
 
 
 async def _paced(queue: MemoryQueue, index: Index, bodies: Iterator[str], events: int, rate: float) -> float:
-    """Returns the seconds until all are deleted."""
+    """The seconds until all are deleted."""
     async with _Consuming(queue, index):
         began, sent = time.perf_counter(), 0
         while sent < events:

@@ -28,7 +28,7 @@ class EventBridgeEvent(Model):
 
 
 async def get_event_from_sqs(queue: Queue) -> EventBridgeEvent | None:
-    """Returns None if none came during a receive; raises ApiError."""
+    """None if none came during a receive; raises ApiError."""
     found = await get_events_from_sqs(queue, 1)
     return found[0] if found else None
 

@@ -86,10 +86,7 @@ def pool(obj: JsonObject) -> Holder:
 
 
 def node(obj: JsonObject) -> Holder:
-    """Read a Node.
-
-    One without an instance does not count as expecting one: it may be on another provider, and never get any.
-    """
+    """A Node without an instance does not count as expecting one: it may be on another provider, and never get any."""
     provider_id = text(obj, "spec", "providerID")
     instance = instance_of_node(provider_id)
     return Holder(
@@ -123,14 +120,12 @@ class Index:
         self._gone: dict[str, None] = {}
 
     def knows(self, event: InstanceEvent) -> bool:
-        """The instance in its account and region, or the group."""
         group = group_of(event)
         holders = self._holders(event.instance_id)
         found = any(each.lives_in(event.account, event.region) for each in holders)
         return found or (group is not None and self.has_group(group))
 
     def remembers(self, instance_id: str) -> bool:
-        """Whether an object had the instance until recently."""
         return instance_id in self._gone
 
     def has_group(self, group: GroupKey) -> bool:
@@ -141,7 +136,6 @@ class Index:
 
     @property
     def may_appear(self) -> bool:
-        """Whether an AWSMachine has no instance yet."""
         return bool(self.machines.values_of("expectant"))
 
     def __len__(self) -> int:

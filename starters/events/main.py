@@ -74,12 +74,8 @@ class _State:
 
 
 async def run_events(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
-    """Consume until stopped.
-
-    Args:
-        settings: see `engine.settings`.
-        stop: ends it when set; without it SIGTERM and SIGINT do.
-        health: where to report, for a process that runs several parts; without it the consumer serves its own.
+    """`stop` ends it; without it SIGTERM and SIGINT do. `health` is where to report, for a process that runs several
+    parts; without it the consumer serves its own.
 
     Raises:
         ValueError: the settings name an invalid queue.
@@ -111,7 +107,7 @@ async def _consume(settings: Settings, found: Sequence[Place], health: Health, s
 
 
 def _idle(settings: Settings, found: Sequence[Place]) -> str:
-    """Why there is nothing to do; empty if there is."""
+    """Empty if there is something to do."""
     if not found:
         return "PERDURE_INSTANCES_QUEUES names no queue here; consumer, worker and watcher each need it"
     return "in observe mode no message is taken from whoever else reads the queues" if settings.observing else ""

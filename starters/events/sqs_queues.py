@@ -171,7 +171,6 @@ class SqsQueue:
 
 
 def _failed(answer: Mapping[str, object], receipts: Sequence[Receipt]) -> list[Receipt]:
-    """The receipts of a batch's failed entries."""
     ids = {text(each, "Id") for each in sequence(answer, "Failed")}
     return [receipt for number, receipt in enumerate(receipts) if str(number) in ids]
 

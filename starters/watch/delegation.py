@@ -32,7 +32,6 @@ class Delegation:
         self._index = index
 
     def of(self, known: Projection) -> Key:
-        """The object whose workflow does this object's work."""
         for _ in range(LONGEST_CHAIN):
             entry = self._entries.get(known.key.kind)
             if entry is None:
@@ -50,7 +49,7 @@ class Delegation:
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 
     def carried(self, key: Key) -> bool:
-        """Returns False for an unknown object."""
+        """False for an unknown object."""
         known = self._known(key)
         return known is not None and self.of(known) != key
 
@@ -88,7 +87,7 @@ class Handover:
         task.add_done_callback(self.opening.discard)
 
     def _is_carried(self, known: Projection | None) -> bool:
-        """Returns True if the object did not exist."""
+        """True if the object did not exist."""
         return known is None or self._delegation.of(known) != known.key
 
     async def _open(self, key: Key, seconds: float) -> None:
@@ -102,7 +101,7 @@ class Handover:
             self._queue.put(key)
 
     async def _opened(self, key: Key) -> bool | None:
-        """Returns None if Temporal does not answer, so that the caller wakes it."""
+        """None if Temporal does not answer, so that the caller wakes it."""
         try:
             return self._is_open is not None and await self._is_open(key)
         except Exception:

@@ -24,7 +24,7 @@ class MissedHeartbeats:
         self._silent: set[Key] = set()
 
     def news(self) -> set[Key]:
-        """Returns the changes since the last comparison."""
+        """The changes since the last comparison."""
         now, silent, told = self._clock(), set(), set()
         for entry in self._watched:
             for known in self._index.all(entry.name):

@@ -63,7 +63,7 @@ def read_pool(obj: JsonObject) -> View:
 
 
 def opened_for(settings: Settings) -> tuple[Key, ...]:
-    """Returns none unless Perdure maintains queues and rules."""
+    """Empty unless Perdure maintains queues and rules."""
     if not settings.instances_setup:
         return ()
     return tuple(key_of(place, settings.cluster) for place in with_queues(places(settings.instances_queues)))

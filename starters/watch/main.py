@@ -43,12 +43,8 @@ logger = logging.getLogger(__name__)
 
 
 async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
-    """Watch until stopped.
-
-    Args:
-        settings: see `engine.settings`.
-        stop: ends it when set; without it SIGTERM and SIGINT do.
-        health: where to report, for a process that runs several parts; without it the watcher serves its own.
+    """`stop` ends it; without it SIGTERM and SIGINT do. `health` is where to report, for a process that runs several
+    parts; without it the watcher serves its own.
     """
     async with (
         stopped_by_signals(stop) as stopped,

@@ -15,7 +15,7 @@ _PARTS = 4  # Kind/namespace/name/uid
 
 
 async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]) -> list[Key]:
-    """Objects without an open workflow, and open workflows without an object."""
+    """In both directions."""
     known = {key.workflow_id: key for key in keys}
     query = f"WorkflowType = '{kind}' AND ExecutionStatus = 'Running'"
     running = {execution.id async for execution in client.list_workflows(query)}
@@ -25,7 +25,7 @@ async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]
 
 
 def key_of(workflow_id: str, cluster: str) -> Key | None:
-    """Returns None for a foreign id."""
+    """None for a foreign id."""
     prefix = f"{cluster}/" if cluster else ""
     parts = workflow_id.removeprefix(prefix).split("/")
     if not workflow_id.startswith(prefix) or len(parts) != _PARTS:

@@ -24,11 +24,9 @@ class Index:
         return self.of(kind).get((namespace, name))
 
     def at(self, kind: str, place: Place, name: Hashable) -> list[Projection]:
-        """The objects that have this name in a relation."""
         return self._indexed(kind, place).find(place, name)
 
     def names_at(self, kind: str, place: Place) -> Iterable[Hashable]:
-        """The names that objects have in a relation."""
         return tuple(self._indexed(kind, place).values_of(place))
 
     def _indexed(self, kind: str, place: Place) -> Indexer[Projection]:

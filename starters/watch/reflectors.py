@@ -274,7 +274,7 @@ class Mirrors:
                     await parts.news.wait()
 
     async def _may_watch(self, entry: Watched, *, otherwise: bool) -> bool:
-        """Returns `otherwise` if the API server does not answer."""
+        """`otherwise` if the API server does not answer."""
         api = self._served if entry.kind.served else self._api
         try:
             return await api.may(("list", "watch"), entry.kind, entry.followed.namespace)
@@ -328,7 +328,7 @@ class Mirrors:
         return mirror is not None and mirror.listed
 
     def positions(self) -> Mapping[str, str]:
-        """Returns resource versions by name."""
+        """Resource versions by name."""
         mirrors = self.reflectors.items()
         return {name: mirror.position for name, mirror in mirrors if mirror.listed and mirror.position}
 

@@ -249,7 +249,6 @@ def _all_linked(place: Place, first: list[Projection], at: Place, index: Index) 
 
 
 def _known(end: End, at: Place, name: Hashable, index: Index) -> list[Projection]:
-    """Finds objects by their name in a relation."""
     if isinstance(end, Key) or isinstance(name, Key):
         return []
     if at[1] is Side.REFERENT and at[0].known_as is by_name:

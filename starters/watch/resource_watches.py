@@ -65,7 +65,7 @@ def duties_for(settings: Settings) -> tuple[Duty, ...]:
 
 
 def wanted_views(index: Index) -> dict[str, JsonObject]:
-    """Returns specs by name: one for each kind and namespace in which handles have resources."""
+    """Specs by name: one for each kind and namespace in which handles have resources."""
     views: dict[str, JsonObject] = {}
     for handle in index.all(RESOURCE_HANDLE.name):
         for api_version, kind, namespace in _recorded(handle):

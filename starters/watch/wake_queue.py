@@ -32,8 +32,6 @@ logger = logging.getLogger(__name__)
 
 
 class WakeQueue:
-    """`run` drains the queue."""
-
     def __init__(
         self,
         wake: Callable[[Key], Awaitable[None]],

@@ -231,7 +231,6 @@ class WatchedWhileNamed(Watched):
 def _watched_while_named(
     relations: tuple[Relation, ...], relation: Relation, named: tuple[str, ...]
 ) -> WatchedWhileNamed:
-    """The watch of all objects whose names begin so."""
     end, how = relation.referents[0], relation.watched
     if how is None or isinstance(end, Key):
         raise TypeError(f"{end} is not watched while it is named")
@@ -275,7 +274,7 @@ def _all_of(how: WhileNamed, api_version: str, name: str) -> Followed:
 
 
 def read_nothing(_: JsonObject) -> View:
-    """Reads objects of which only the relations matter."""
+    """For objects of which only the relations matter."""
     return View((), settled=True)
 
 

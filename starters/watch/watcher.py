@@ -223,7 +223,6 @@ class Watcher:
                 self.queue.put(key)
 
     def _is_ending(self, key: Key) -> bool:
-        """Whether the object is being deleted, or gone."""
         entries = [entry for entry in self._watched.values() if entry.has_workflow and entry.kind.name == key.kind]
         found = (self.index.get(entry.name, key.namespace, key.name) for entry in entries)
         return bool(entries) and all(known is None or known.key != key or known.deleting for known in found)
@@ -252,7 +251,7 @@ class Watcher:
         await (self._wake_open if self._is_gone(key) else self._wake)(key)
 
     def _is_gone(self, key: Key) -> bool:
-        """Returns False for lifecycles without an object."""
+        """False for lifecycles without an object."""
         entries = [entry for entry in self._watched.values() if entry.has_workflow and entry.kind.name == key.kind]
         return any(map(self.mirrors.is_listed, entries)) and not any(self._knows(entry, key) for entry in entries)
 
@@ -374,7 +373,6 @@ class _ChangesOf:
 
 
 def _without_objects() -> set[str]:
-    """Lifecycles without a custom resource."""
     return {kind.name for kind in all_kinds().values() if kind.lifecycle and not kind.plural}
 
 

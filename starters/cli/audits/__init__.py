@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class Finding(Model):
-    """The object, what is wrong, what a person can do."""
-
     area: str
     subject: str
     problem: str
@@ -32,7 +30,7 @@ class Audit(Protocol):
 
 
 async def found_twice(look: Callable[[], Awaitable[Iterable[Finding]]], apart_seconds: float) -> list[Finding]:
-    """Lists lag, so only findings of both of two looks count."""
+    """Lists lag, so only findings of both looks count."""
     first = list(await look())
     if not first:
         return []

@@ -116,7 +116,6 @@ def _problem(machine: AWSMachine | Node, key: InstanceKey, facts: Facts) -> str:
 
 
 def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: datetime) -> Iterator[Finding]:
-    """Lifecycles of instances that no object names."""
     for key, since in open_:
         if key.name not in named and moment - since > GIVEN_UP_AFTER:
             problem = "no AWSMachine, AWSMachinePool or served Node has this instance, and its lifecycle is open"
@@ -138,7 +137,7 @@ async def open_lifecycles(session: Session) -> list[tuple[Key, datetime]]:
 
 
 async def _objects(session: Session, kind: Kind) -> list[JsonObject]:
-    """All of a kind; none if it is not installed."""
+    """None if the kind is not installed."""
     try:
         return (await session.kube.list(kind)).items
     except Absent:

@@ -19,14 +19,13 @@ _WAITING = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING_VE
 
 
 def open_cases(payer: Payer) -> dict[str, str]:
-    """Returns AWS account ids by case id."""
+    """AWS account ids by case id."""
     pages = payer.support().get_paginator("describe_cases").paginate(includeCommunications=False)
     cases = (case for page in pages for case in page["cases"] if case["status"] != "resolved")
     return {case["caseId"]: asks.group(1) for case in cases if (asks := _SUBJECT.fullmatch(case["subject"]))}
 
 
 def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: str) -> Iterable[Finding]:
-    """Cases for accounts that do not wait, or that wait for another one."""
     by_id = {account.spec.aws_account_id: account for account in accounts if account.spec.aws_account_id}
     of_account: defaultdict[str, list[str]] = defaultdict(list)
     for case_id, account_id in sorted(cases.items()):

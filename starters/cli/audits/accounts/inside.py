@@ -34,7 +34,6 @@ def open_requests(member: Member, region: str) -> list[str]:
 
 
 def strange_identities(account: Account, users: Iterable[str], roles: Iterable[str], area: str) -> Iterable[Finding]:
-    """Identities with our naming that are not this Account's."""
     own = account.iam_user_id
     found = [("user", user) for user in users if _strange(user, ADMIN_USER_PREFIX, own)]
     found += [("role", role) for role in roles if _strange(role, SUPPORT_ROLE_PREFIX, own)]

@@ -135,7 +135,7 @@ def named_for_nobody(found: Snapshot) -> Iterator[Finding]:
 
 
 def _named(cloud: ProjectCloud) -> Iterator[tuple[str, str, str]]:
-    """Returns kind, id and name of unmarked objects."""
+    """Kind, id and name of unmarked objects."""
     for kind, marked in (("security group", cloud.security_groups), ("port", cloud.ports)):
         yield from ((kind, each.id, each.name) for each in marked if not marked_for(each.description))
     yield from (
@@ -156,7 +156,6 @@ def _servers_named(cloud: ProjectCloud, owners: Owners) -> Iterator[tuple[str, s
 
 
 def without_owner(owners: Owners) -> Iterator[Finding]:
-    """Sets and machines without their LoadBalancer, and Roles without their machine."""
     balancers = {cloud_name(each.metadata) for each in owners.balancers} | _unread(owners, LOAD_BALANCER)
     machines = {cloud_name(each.metadata) for each in owners.machines} | _unread(owners, LOAD_BALANCER_MACHINE)
     belonging: list[tuple[CustomResource, str]] = [
@@ -193,7 +192,6 @@ def _served(machine: LoadBalancerMachine) -> str:
 
 
 def differing(found: Snapshot, now: datetime) -> Iterator[Finding]:
-    """Owners that differ from the desired state, in the cloud or in the status."""
     clouds = dict(found.read)
     balancers = {cloud_name(each.metadata): each for each in found.owners.balancers}
     for balancer in found.owners.balancers:
@@ -213,7 +211,7 @@ def _differs(obj: CustomResource, difference: str) -> Iterator[Finding]:
 
 
 def doubled(found: Snapshot) -> Iterator[Finding]:
-    """Duplicates, and foreign objects with the same name."""
+    """Including foreign objects with the same name."""
     clouds = dict(found.read)
     for each in found.owners.objects:
         cloud = clouds.get(_reference(each))
