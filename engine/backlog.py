@@ -1,6 +1,6 @@
 """The backlog: tasks that no worker has taken yet, and late lifecycles that serve a whole area.
 
-DescribeTaskQueue counts tasks for a worker that has the workflow in its cache only after ten seconds. A lifecycle
+DescribeTaskQueue counts a task for a worker that has the workflow in its cache only after ten seconds. A lifecycle
 without an object, such as the claims' binder, must report itself how long claims wait.
 """
 
@@ -28,7 +28,7 @@ _TYPES = {"workflow": TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, "activity": TaskQu
 
 
 async def of_queues(client: Client, queues: Iterable[tuple[str, str]], now: datetime) -> list[Backlog]:
-    """The tasks that wait in these queues, each a name with `workflow` or `activity`; raises RPCError."""
+    """Each queue is a name with `workflow` or `activity`; raises RPCError."""
 
     async def one(queue: str, kind: str) -> Backlog | None:
         request = DescribeTaskQueueRequest(

@@ -1,6 +1,7 @@
-"""The engine's clock in an activity: the server's, so that no machine's own clock decides anything.
+"""The engine's clock in an activity: the server's time of the attempt's start, plus the time since then on this
+machine.
 
-It is the moment at which the server gave out the attempt, plus the time since then on this machine.
+No machine's own clock decides anything.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _began: ContextVar[float | None] = ContextVar("began", default=None)
 
 
 def begin() -> None:
-    """Mark the beginning of an attempt (the worker's interceptor does)."""
+    """The worker's interceptor calls it at the start of an attempt."""
     _began.set(time.monotonic())
 
 

@@ -16,10 +16,8 @@ from domain.refusal import RETRIED_BY_SERVER, ErrorType, Refusal
 
 
 class ApiError(Exception):
-    """The other system refused, or did not answer.
-
-    `message` names the object, what was tried, what came back, and what a person can do. `code` is the other system's;
-    `delay` is how long it asked us to wait.
+    """`message` names the object, what was tried, what came back, and what a person can do. `code` is the other
+    system's; `delay` is how long it asked us to wait.
     """
 
     type: ErrorType = ErrorType.UNAVAILABLE
@@ -68,7 +66,7 @@ class Pending(ApiError):
 
 
 def api_error(error: BaseException) -> ApiError | None:
-    """None for a bug of ours; brief absences of Temporal, which activities call too, are none."""
+    """None for a bug. Brief absences of Temporal, which activities call too, are no bugs."""
     if isinstance(error, (RPCError, RPCTimeoutOrCancelledError)):
         return Unavailable(f"Temporal gave no answer: {error}")
     return error if isinstance(error, ApiError) else None

@@ -1,7 +1,7 @@
 """The end of a process that has loaded Temporal's Rust core.
 
-Its threads crash at the interpreter's finalisation (5 of 32 clean exits; sdk-python #300). So the process exits without
-it, and does what it would have done here.
+Its threads crash at the interpreter's finalisation (5 of 32 clean exits; sdk-python #300). So the process does the
+finalisation's work itself and exits without it.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Health:
         self._parts: dict[str, tuple[Check, Check, Check]] = {}
 
     def add(self, part: str, *, dead: Check = _nothing, unready: Check = _nothing, notes: Check = _nothing) -> None:
-        """Register a part: why it should be restarted, why it is not ready, and what else is worth saying."""
+        """Each check returns reasons: for a restart, for not being ready, and other notes."""
         self._parts[part] = (dead, unready, notes)
 
     def remove(self, part: str) -> None:
@@ -75,7 +75,7 @@ class Health:
 
 @asynccontextmanager
 async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
-    """Serve while the block runs, on `health_port`; with port 0 serve nothing."""
+    """While the block runs, on `health_port`; with port 0 serve nothing."""
     if not settings.health_port:
         yield
         return
@@ -101,7 +101,7 @@ async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
 
 
 async def listen(runner: web.BaseRunner, host: str, port: int, variables: str) -> None:
-    """Serve on this address, which the settings' `variables` name; AddressUnusable if it cannot be."""
+    """`variables` are the settings that name the address; AddressUnusable if it cannot be used."""
     try:
         await web.TCPSite(runner, host, port).start()
     except OSError as error:
@@ -109,7 +109,7 @@ async def listen(runner: web.BaseRunner, host: str, port: int, variables: str) -
 
 
 def _reason(error: OSError) -> str:
-    """The system's message, without the text that asyncio adds."""
+    """Without the text that asyncio adds."""
     if error.errno == errno.EADDRINUSE:
         return "another process uses the port"
     return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)

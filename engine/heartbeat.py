@@ -29,7 +29,7 @@ class Heart:
 
     @contextmanager
     def beating(self, beat: Callable[[], None], interval: float) -> Iterator[None]:
-        """Call `beat` every `interval` seconds while the block runs, and not afterwards, on the heart's thread."""
+        """Call `beat` every `interval` seconds while the block runs, on the heart's thread."""
         me = object()
         with self._changed:
             self._beating[me] = _Beating(beat, interval, self._clock() + interval)
@@ -44,7 +44,7 @@ class Heart:
                 del self._beating[me]
 
     def beat(self) -> float | None:
-        """Send what is due; returns the seconds until the next heartbeat, None if there is none."""
+        """Returns the seconds until the next heartbeat, None if there is none."""
         with self._changed:
             now = self._clock()
             for each in self._beating.values():

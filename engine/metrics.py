@@ -90,12 +90,10 @@ def forget(listener: Listener) -> None:
 
 @contextmanager
 def requesting(method: str, resource: str, called: str = "") -> Iterator[Request]:
-    """Time an exchange and make it a span; the caller notes the status of the answer.
+    """A timed exchange and its span; the caller notes the status of the answer.
 
-    Args:
-        method: of HTTP.
-        resource: an API path without names, or the host of a cloud.
-        called: the span's name, such as `aws iam.CreateUser`; `kubernetes GET` if empty.
+    `resource` is an API path without names, or the host of a cloud. `called` is the span's name, such as `aws
+    iam.CreateUser`; `kubernetes GET` if empty.
     """
     request = Request(subject(), method, resource)
     began = time.perf_counter()
@@ -122,7 +120,7 @@ def wrote(asked: Patch, answer: Mapping[str, object]) -> None:
 
 
 def subject() -> str:
-    """The kind whose lifecycle the current activity serves, empty outside of activities."""
+    """Empty outside of activities."""
     return activity.info().workflow_type or "" if activity.in_activity() else ""
 
 

@@ -35,7 +35,7 @@ class MissingWorker(Model):
 
     @property
     def message(self) -> str:
-        """The fact in one line, without advice."""
+        """In one line, without advice."""
         of_version = f" of version {self.build_id}" if self.build_id else ""
         waiting = f"; open lifecycles that need it: {self.open}" if self.open is not None else ""
         return f"no worker for {self.area}: none{of_version} polls the task queue {self.queue}{waiting}"
@@ -102,7 +102,7 @@ async def _describe(client: Client, queue: str) -> DescribeTaskQueueResponse:
 
 
 def _current(description: DescribeTaskQueueResponse) -> tuple[str, str]:
-    """Of the version that takes new lifecycles: deployment and build id, empty for workers without a version."""
+    """Deployment and build id of the version that takes new lifecycles, empty for workers without a version."""
     current = description.versioning_info.current_deployment_version
     return (current.deployment_name, current.build_id)
 

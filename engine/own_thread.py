@@ -16,13 +16,12 @@ class OwnThread:
         self._loop = loop
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run it on the thread's loop; cancelling the wait cancels it there."""
+        """Cancelling the wait cancels the work on the thread's loop."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 
 @asynccontextmanager
 async def own_thread(name: str) -> AsyncIterator[OwnThread]:
-    """It lives as long as the block."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name=name, daemon=True)
     thread.start()
@@ -35,7 +34,7 @@ async def own_thread(name: str) -> AsyncIterator[OwnThread]:
 
 
 class LastKnown(Generic[T]):
-    """A value that only its own loop may read, for another thread: as of the last request for it."""
+    """A value that only its own loop may read, for another thread: as of its last request."""
 
     def __init__(self, read: Callable[[], T]) -> None:
         self._read = read

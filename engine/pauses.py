@@ -33,17 +33,17 @@ def set_pauses(pauses: Pauses) -> None:
 
 
 def paused_area(area: str) -> str:
-    """Why, empty if it is not."""
+    """The reason, empty if it is not paused."""
     return why_paused(_now["pauses"], area)
 
 
 def held(area: str, annotations: Mapping[str, object], settings: Settings) -> str:
-    """Why the object may not be changed: observe mode, its own pause (annotations), or its area's; else empty."""
+    """For observe mode, the object's own pause (annotations), or its area's; empty if the object may be changed."""
     return held_itself(annotations, observing=settings.observing) or paused_area(area)
 
 
 def refuse_if_paused(attempt: object) -> None:
-    """Refuse to send a change if the area of the lifecycle that asks is paused; raises Unavailable."""
+    """Raises Unavailable if the area of the lifecycle that asks is paused."""
     if not _now["pauses"] or not activity.in_activity():
         return
     kind = all_kinds().get(activity.info().workflow_type or "")

@@ -1,11 +1,10 @@
 """The JSON of workflows and activities, by pydantic.
 
-Temporal makes a payload converter for each run of a workflow, with type adapters of its own. Our models build their
-validators when first used, so each run would build them again: about a millisecond and some dozen KiB for each type.
-Here all runs of a process share them.
+Temporal makes a payload converter with its own type adapters for each run of a workflow, so each run would build our
+models' validators again: about a millisecond and some dozen KiB for each type. Here all runs of a process share them.
 
-Fields that nobody has set are left out, as the model that is read has the same defaults. An instance's observation
-is 400 bytes instead of 1,800.
+Unset fields are left out, as the model that is read has the same defaults. An instance's observation is 400 bytes
+instead of 1,800.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 async def connected(settings: Settings, process: str) -> Client:
-    """As soon as Temporal answers; its connection is renewed while the process runs."""
+    """Waits until Temporal answers; the connection is renewed while the process runs."""
     while True:
         try:
             client = await connect(settings, process, log_core=True)

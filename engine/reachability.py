@@ -36,12 +36,10 @@ class NotReached(Exception):  # noqa: N818
 
 
 class Reachability:
-    """One server, checked in the background.
-
-    Args:
-        server: its name and address, for people.
-        ask: raises `NotReached` if it does not answer.
-        due: whether to ask, given the seconds since it last answered.
+    """Args:
+    server: its name and address, for people.
+    ask: raises `NotReached` if it does not answer.
+    due: whether to ask, given the seconds since it last answered.
     """
 
     def __init__(self, server: str, ask: Callable[[], Awaitable[None]], due: Callable[[float], bool]) -> None:
@@ -92,7 +90,7 @@ class Reachability:
 
 @asynccontextmanager
 async def temporal_reached(health: Health, client: Client, process: str) -> AsyncIterator[None]:
-    """In `health`, while the block runs."""
+    """Reports in `health` while the block runs."""
     server = f"Temporal at {client.service_client.config.target_host}"
     request = DescribeNamespaceRequest(namespace=client.namespace)
 
@@ -109,7 +107,7 @@ async def temporal_reached(health: Health, client: Client, process: str) -> Asyn
 
 @asynccontextmanager
 async def api_server_reached(health: Health, api: KubeApi, process: str) -> AsyncIterator[None]:
-    """In `health`: whether it answers and serves all watches of `api`, while the block runs."""
+    """Reports in `health` whether it answers and serves all watches of `api`, while the block runs."""
     server = f"API server {api.host}"
 
     async def ask() -> None:
@@ -126,7 +124,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
     reachability = Reachability(server, ask, due)
 
     def starved() -> Iterable[str]:
-        """None while the API server is away, which is one reason for all of them."""
+        """Empty while the API server is away, which is one reason for all of them."""
         return () if reachability.failing else api.starved_watches()
 
     async with _told(health, f"{process}, {server}", reachability):

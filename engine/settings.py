@@ -451,7 +451,7 @@ GROUPS = (Installation, Monitoring, Temporal, Load, Accounts, Claims, LoadBalanc
 
 
 def settings_of(group: type[_Group]) -> tuple[str, ...]:
-    """The fields of a group, in the order in which they are declared."""
+    """In the order of declaration."""
     return tuple(name for name in group.__annotations__ if name in group.model_fields)
 
 
@@ -477,12 +477,12 @@ def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
 
 
 def variable_of(field: str) -> str:
-    """The environment variable of a setting; the replaced systems' settings keep their names."""
+    """The replaced systems' settings keep their names."""
     return str(Settings.model_fields[field].validation_alias or f"{_PREFIX}{field.upper()}")
 
 
 def as_text(value: object) -> str:
-    """A setting's value as its variable has it: `90s`, `true`, `a,b`."""
+    """As its variable has it: `90s`, `true`, `a,b`."""
     match value:
         case timedelta():
             return f"{value.total_seconds():g}s"
@@ -494,7 +494,7 @@ def as_text(value: object) -> str:
 
 
 def no_setting(variable: str, nearest: str) -> str:
-    """The warning about a variable of `unknown_variables`."""
+    """For a variable of `unknown_variables`."""
     return f"{variable} is no setting and has no effect{f'; is {nearest} meant?' if nearest else ''}"
 
 
@@ -514,7 +514,7 @@ def range_of(field: str) -> str:
 
 
 def present_variables(names: Iterable[str]) -> tuple[str, ...]:
-    """Those that are set: for what is accepted and has no effect."""
+    """Those that are set, although they have no effect."""
     return tuple(name for name in names if name in os.environ)
 
 
@@ -531,7 +531,7 @@ def settings() -> Settings:
 
 
 def read_settings() -> Settings:
-    """The settings as the environment has them now, silently; raises InvalidSettings."""
+    """Reads the environment again, silently; raises InvalidSettings."""
     try:
         return Settings()
     except ValidationError as error:

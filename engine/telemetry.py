@@ -48,7 +48,6 @@ class _TemporalFields(logging.Filter):
 
 
 def _subject(record: logging.LogRecord) -> Mapping[str, object]:
-    """The lifecycle that a line is about, and its trace."""
     if activity.in_activity():
         info = activity.info()
         told: dict[str, object] = {"activity": info.activity_type, "attempt": info.attempt}

@@ -172,7 +172,7 @@ async def open_with(client: Client, key: Key, world: PassedWorld, *, told: str =
 
 
 def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
-    """The search attributes of a decision; those without a value are left out."""
+    """Attributes without a value are left out."""
     found: list[SearchAttributePair[Any]] = [
         SearchAttributePair(OP_PHASE, phase),
         SearchAttributePair(OP_WAITS_FOR, list(decision.waits_for)),
@@ -205,7 +205,7 @@ async def ask(client: Client, key: Key, update: str, about: BaseModel, *, id_: s
 
 
 def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
-    """The start of the object's lifecycle unless it is open, to be sent with an update; KeyError as for `wake`."""
+    """To be sent with an update; starts nothing if it is open; KeyError as for `wake`."""
     return WithStartWorkflowOperation(
         key.kind, Carry(key=key), id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING, **_known_by(key)
     )

@@ -47,7 +47,7 @@ class Connection(ServiceClient):
 
     @classmethod
     async def open(cls, settings: Settings, **details: Any) -> Connection:
-        """Connect as the environment says; `details` are further fields of `ConnectConfig`; raises TemporalRefused."""
+        """`details` are further fields of `ConnectConfig`; raises TemporalRefused."""
         read = read_config(settings)
         namespace = read.get("namespace", "default")
         config = ConnectConfig(**_without_namespace(read), **details)
@@ -72,7 +72,7 @@ class Connection(ServiceClient):
         self._followers.append(follower)
 
     def keep(self, settings: Settings, *, every: timedelta = REREAD) -> None:
-        """Check for renewed certificates and keys, until the event loop ends."""
+        """Until the event loop ends."""
         self._keeping = self._keeping or asyncio.create_task(
             self._keep(settings, every), name="renew the connection to Temporal"
         )

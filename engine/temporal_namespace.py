@@ -84,7 +84,7 @@ async def bootstrap(client: Client, retention: timedelta | None = None) -> Boots
 
 
 async def ensure_search_attributes(client: Client) -> Mapping[str, str]:
-    """Register the search attributes that the namespace lacks, and return them; safe concurrently; raises RPCError."""
+    """Returns the added ones; safe concurrently; raises RPCError."""
     known = await _attributes(client)
     missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in known}
     if not missing:
@@ -148,7 +148,7 @@ async def _keep_for(client: Client, retention: timedelta) -> None:
 
 
 async def _add_attributes(client: Client) -> list[str]:
-    """Add missing attributes and wait until all servers know them."""
+    """Waits until all servers know them."""
     added: dict[str, str] = {}
     deadline = time.monotonic() + SEEN_SECONDS
     while True:

@@ -78,7 +78,7 @@ def end_tracing() -> None:
 
 @contextmanager
 def calling(name: str, attributes: Mapping[str, str]) -> Iterator[Span]:
-    """A span around a call of another system; it records nothing if traces are off."""
+    """It records nothing if traces are off."""
     if not _tracers:
         yield trace.INVALID_SPAN
         return
@@ -101,7 +101,7 @@ def answered(span: Span, status: int) -> None:
 
 
 def ids() -> Mapping[str, str]:
-    """Of the current trace and span, for log lines; empty outside of traces."""
+    """Empty outside of traces."""
     if not _tracers:
         return {}
     found = trace.get_current_span().get_span_context()

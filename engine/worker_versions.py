@@ -80,7 +80,7 @@ def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
 
 
 async def versions(client: Client, deployment: str) -> list[Version]:
-    """Those that Temporal knows, the newest first."""
+    """The newest first."""
     return [
         Version(
             deployment=deployment,
@@ -98,7 +98,7 @@ async def versions_in_use(client: Client, deployment: str) -> list[str]:
 
 
 async def _statuses(client: Client, deployment: str) -> list[tuple[str, VersionStatus]]:
-    """Build ids and status, the newest first."""
+    """The newest first."""
     try:
         found = await client.workflow_service.describe_worker_deployment(
             DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=deployment)
@@ -114,7 +114,7 @@ async def _statuses(client: Client, deployment: str) -> list[tuple[str, VersionS
 
 
 async def polled_queues(client: Client, deployment: str, build_id: str) -> set[tuple[str, str]]:
-    """Those that workers of the version have polled, each with `workflow` or `activity`."""
+    """Each with `workflow` or `activity`."""
     try:
         found = await client.workflow_service.describe_worker_deployment_version(
             DescribeWorkerDeploymentVersionRequest(

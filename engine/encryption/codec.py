@@ -35,12 +35,12 @@ class EncryptionCodec(PayloadCodec):
         self._keys = keys
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """As they are where only reading is wanted."""
+        """Unchanged if only reading is configured."""
         writing = self._keys.writing()
         return [_encrypted(payload, *writing) for payload in payloads] if writing else list(payloads)
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Decrypted; payloads that are not encrypted as they are.
+        """Payloads that are not encrypted are returned unchanged.
 
         Raises:
             UnknownKey: the key is not there.
@@ -63,7 +63,7 @@ class EncryptionCodec(PayloadCodec):
 
 
 def data_converter(settings: Settings) -> DataConverter:
-    """The same for every process: one that differs fails workflow tasks for ever.
+    """It must be the same in every process: a different one fails workflow tasks for ever.
 
     Raises:
         KeysUnreadable: the settings name a directory that holds no usable keys.

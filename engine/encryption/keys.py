@@ -1,4 +1,4 @@
-"""The keys by which payloads are encrypted: files in a directory, as a mounted Secret is one.
+"""The keys by which payloads are encrypted: files in a directory, such as a mounted Secret.
 
 A file's name is the key's id, its content 32 random bytes in base64 (`openssl rand -base64 32`).
 
@@ -36,7 +36,7 @@ class UnknownKey(ValueError):  # noqa: N818
 
 
 class KeyRing:
-    """The keys of one directory; the constructor raises KeysUnreadable."""
+    """The constructor raises KeysUnreadable."""
 
     def __init__(self, directory: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._directory = directory
@@ -45,13 +45,13 @@ class KeyRing:
         self._read_at = clock()
 
     def writing(self) -> tuple[str, bytes] | None:
-        """The id and the key; None where nothing is to be encrypted."""
+        """The id and the key; None if nothing is encrypted."""
         if self._clock() >= self._read_at + REREAD_SECONDS:
             self._read_again()
         return (self._writing, self._keys[self._writing]) if self._writing else None
 
     def reading(self, key_id: str) -> bytes:
-        """The key of that id; UnknownKey if the directory as it is now has none."""
+        """UnknownKey if the directory has none of that id now."""
         if key_id not in self._keys:
             self._read_again()
         try:
@@ -75,7 +75,7 @@ class KeyRing:
 
 
 def read_keys(directory: Path) -> tuple[Mapping[str, bytes], str]:
-    """Every key by its id, and the id of the one that writes: empty where none is to.
+    """Every key by its id, and the id of the one that writes, empty for none.
 
     Raises:
         KeysUnreadable: a file is no key, `current` names none of them, or there are none.

@@ -58,14 +58,14 @@ class Request(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Objects of one kind, and the resource version from which a watch continues."""
+    """The resource version is the one from which a watch continues."""
 
     items: list[JsonObject]
     resource_version: str
 
 
 class WatchEvent(NamedTuple):
-    """One event of a watch: `type` is ADDED, MODIFIED, DELETED or BOOKMARK."""
+    """`type` is ADDED, MODIFIED, DELETED or BOOKMARK."""
 
     type: str
     object: JsonObject
@@ -129,7 +129,7 @@ class KubeApi:
         )
 
     def beside(self, connection: Connection, *, connections: int) -> KubeApi:
-        """The client of another cluster for the same process and mode."""
+        """A client for the same process and mode."""
         return KubeApi(
             connection,
             process=self._process,
@@ -164,7 +164,7 @@ class KubeApi:
         return self._failed > self._heard
 
     async def ready(self) -> None:
-        """Ask the API server whether it can serve; `Unavailable` if not."""
+        """`Unavailable` if the API server cannot serve."""
         attempt = "get /readyz of the API server"
         try:
             async with await self._answered(Request("GET", attempt, "/readyz")):
@@ -175,7 +175,6 @@ class KubeApi:
     def add_watch(
         self, watch: object, stalled: Callable[[], Iterable[str]], starved: Callable[[], Iterable[str]]
     ) -> None:
-        """Include a watch in `stalled_watches` and `starved_watches`."""
         self._watches[watch] = stalled, starved
 
     def remove_watch(self, watch: object) -> None:
@@ -219,7 +218,7 @@ class KubeApi:
         limit: int = 500,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
-        """The same page by page; `Expired` if it takes too long.
+        """`Expired` if it takes too long.
 
         With `metadata_only` not even the content of a Secret is sent.
         """
@@ -302,7 +301,7 @@ class KubeApi:
             raise no_answer(attempt, error, silence) from error
 
     async def may(self, verbs: Iterable[str], kind: Kind, namespace: str = "") -> bool:
-        """Whether we may do all of these; without a namespace, in the whole cluster."""
+        """For all verbs; without a namespace, in the whole cluster."""
         attempt = _attempt("ask for our rights to", kind, namespace, "")
         group = kind.under(self.operator_domain).group
         for verb in verbs:
@@ -331,7 +330,7 @@ class KubeApi:
     async def applied(
         self, kind: Kind, obj: Mapping[str, object], namespace: str = "", *, field_manager: str = FIELD_MANAGER
     ) -> JsonObject:
-        """The object as it would be after a server-side apply, checked and with its defaults; nothing is written."""
+        """The object after a server-side apply, checked and with its defaults; nothing is written."""
         name = text(obj, "metadata", "name")
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         parameters = {"fieldManager": field_manager, "dryRun": "All", "force": "true"}
@@ -345,9 +344,7 @@ class KubeApi:
     async def create(
         self, kind: Kind, obj: Mapping[str, object], namespace: str = "", *, field_manager: str = FIELD_MANAGER
     ) -> JsonObject:
-        """`Conflict` with code `AlreadyExists` if its name is taken. `apiVersion` and `kind` may be absent from
-        `obj`.
-        """
+        """`Conflict` with code `AlreadyExists` if its name is taken. `obj` may lack `apiVersion` and `kind`."""
         name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("create", kind, namespace, name))
@@ -578,9 +575,5 @@ def _parameters(**values: str) -> dict[str, str]:
 
 
 def _written_by(field_manager: str) -> dict[str, str]:
-    """Whose write it is.
-
-    Fields that a kind's schema does not know are dropped in any case; by default the API server also looks for them,
-    only to warn.
-    """
+    """Without a warning about fields that the kind's schema does not know: the API server drops them in any case."""
     return {"fieldManager": field_manager, "fieldValidation": "Ignore"}

@@ -18,7 +18,7 @@ T = TypeVar("T")
 def _waiting(
     method: Callable[Concatenate[KubeApi, P], Coroutine[object, object, T]],
 ) -> Callable[Concatenate[BlockingKube, P], T]:
-    """The method for threads: it blocks until the answer."""
+    """Blocks the calling thread until the answer."""
 
     def wait(kube: BlockingKube, /, *args: P.args, **more: P.kwargs) -> T:
         request: Coroutine[object, object, T] = getattr(kube.api, method.__name__)(*args, **more)
@@ -28,8 +28,6 @@ def _waiting(
 
 
 class BlockingKube:
-    """The methods of `KubeApi` that threads need."""
-
     def __init__(self, api: KubeApi, loop: asyncio.AbstractEventLoop) -> None:
         self.api = api
         self.loop = loop

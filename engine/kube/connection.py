@@ -44,7 +44,7 @@ class Connection:
         return urlsplit(self.host).hostname in _LOOPBACK
 
     async def load(self, seen: int = 0) -> None:
-        """Load address and credentials, unless they were loaded after load number `seen`.
+        """Skipped if they were loaded after load number `seen`.
 
         Raises:
             ConfigException: there are no usable kubeconfig and service account.
@@ -74,7 +74,7 @@ class Connection:
             self._loaded += 1
 
     async def authorization(self) -> str:
-        """The header, empty with a client certificate or without credentials."""
+        """Empty with a client certificate or without credentials."""
         return await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
 
 
@@ -95,7 +95,7 @@ def _tls(configuration: kubernetes_client.Configuration) -> ssl.SSLContext:
 
 
 def _proxy_of_environment(host: str) -> str | None:
-    """The proxy by HTTPS_PROXY and NO_PROXY, looked up once and not for each request."""
+    """By HTTPS_PROXY and NO_PROXY, looked up once and not for each request."""
     parts = urlsplit(host)
     if parts.hostname is None or urllib.request.proxy_bypass(parts.hostname):
         return None

@@ -23,7 +23,7 @@ LOOK_AGAIN = 2.0
 
 @dataclass(frozen=True)
 class Served:
-    """A kind as the API serves it; cluster-scoped unless `namespaced`."""
+    """Cluster-scoped unless `namespaced`."""
 
     kind: Kind
     namespaced: bool
@@ -86,7 +86,7 @@ class Discovery:
         return sorted(filter(None, served), key=lambda each: each != preferred)
 
     def forget(self, api_version: str, kind: str) -> None:
-        """Its path was not found."""
+        """Call it when the kind's path was not found."""
         if version := self._versions.get(api_version):
             version.kinds.pop(kind, None)
 

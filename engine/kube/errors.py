@@ -25,13 +25,11 @@ class Expired(Unavailable):
 
 
 def api_error(attempt: str, status: int, body: str, retry_after: str = "") -> ApiError:
-    """The error for an answer that is no success.
-
-    Args:
-        attempt: such as `patch Account aws-account-operator/osd-1`.
-        status: of HTTP.
-        body: a `Status` or text.
-        retry_after: the header of that name, in seconds.
+    """Args:
+    attempt: such as `patch Account aws-account-operator/osd-1`.
+    status: of HTTP.
+    body: a `Status` or text.
+    retry_after: the header of that name, in seconds.
     """
     answer = _parsed(body)
     reason, details = text(answer, "reason"), mapping(answer, "details")
@@ -44,7 +42,7 @@ def api_error(attempt: str, status: int, body: str, retry_after: str = "") -> Ap
 
 
 def no_answer(attempt: str, error: BaseException, timeout: timedelta) -> ApiError:
-    """The error for a connection that failed, broke or kept silent."""
+    """For a connection that failed, broke or kept silent."""
     if isinstance(error, TimeoutError):
         return Unavailable(f"{attempt}: no answer within {timeout.total_seconds():g} s", code="Timeout")
     code = type(error).__name__
@@ -71,7 +69,7 @@ def _parsed(body: str) -> object:
 
 
 def _cause(details: object) -> str:
-    """The one cause that callers tell apart: a namespace on its way out refuses new objects with 403."""
+    """The only one that callers distinguish: a namespace in deletion refuses new objects with 403."""
     reasons = {text(cause, "reason") for cause in sequence(details, "causes")}
     return NAMESPACE_TERMINATING if NAMESPACE_TERMINATING in reasons else ""
 

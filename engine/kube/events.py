@@ -90,18 +90,18 @@ def event(subject: Subject, said: Said, moment: datetime, *, name: str = "") -> 
 
 
 def named(subject: Subject, *what: str) -> str:
-    """A name that is equal for equal content about the same object."""
+    """Equal for equal content about the same object."""
     digest = hashlib.sha256("\n".join((subject.uid, *what)).encode()).hexdigest()
     return f"{subject.name[:_LONGEST_PREFIX]}.{digest[:_DIGEST]}"
 
 
 def lasting_name(subject: Subject, said: Said) -> str:
-    """The name of an Event that is not repeated while the API server keeps it; a request id makes no difference."""
+    """For an Event that is not repeated while the API server keeps it; a request id makes no difference."""
     return named(subject, said.reason, without_request(said.message[:LONGEST_MESSAGE]))
 
 
 async def record(api: KubeApi, told: JsonObject) -> bool:
-    """Write an Event; returns whether it exists now. A failure is only logged."""
+    """Whether it exists now. A failure is only logged."""
     namespace, name = text(told, "metadata", "namespace"), text(told, "involvedObject", "name")
     try:
         await api.create(EVENT, told, namespace)
@@ -114,7 +114,7 @@ async def record(api: KubeApi, told: JsonObject) -> bool:
 
 
 async def record_events(action: RecordEvents, kube: KubeApi, served: KubeApi | None = None) -> None:
-    """Record each notice, in the cluster of the object that it is about; what fails is only logged."""
+    """In the cluster of the object that each notice is about; failures are only logged."""
     by_cluster: defaultdict[str, list[Notice]] = defaultdict(list)
     for notice in action.notices:
         by_cluster[notice.cluster].append(notice)

@@ -21,7 +21,7 @@ IndexFunction = Callable[[T], Iterable[Hashable]]
 
 
 class Indexer(MutableMapping[Name, T], Generic[T]):
-    """Objects by namespace and name, in insertion order."""
+    """In insertion order."""
 
     def __init__(self, indexes: Mapping[Hashable, IndexFunction[T]] | None = None) -> None:
         self._objects: dict[Name, T] = {}

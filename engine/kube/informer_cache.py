@@ -140,7 +140,7 @@ class Mirror:
     def learn(self, obj: JsonObject) -> None:
         """Add the answer to a write of ours, unless a newer version is known.
 
-        It may come after the object was deleted, when nothing would remove it again.
+        It may come after the object's deletion, when nothing would remove it again.
         """
         seen = self._read(obj)
         if _uid(seen) in self._gone:
@@ -152,7 +152,7 @@ class Mirror:
             self._tell(before, seen)
 
     def listen(self, listener: Listener) -> None:
-        """At each change from now on, our own writes included."""
+        """Call `listener` at each change from now on, our own writes included."""
         self._listeners.append(listener)
 
     async def run(self) -> None:
@@ -191,7 +191,7 @@ class InformerCache:
             self.mirrors[kind.name].learn(obj)
 
     def newest(self, *kinds: Kind) -> dict[str, str]:
-        """By kind (all if none is named), the version that shows another process's cache as much as this one."""
+        """By kind (all if none is named); another process's cache at this version shows at least as much."""
         mirrors = [self.mirrors[kind.name] for kind in kinds] if kinds else self.mirrors.values()
         return {mirror.followed.kind.name: mirror.newest for mirror in mirrors if mirror.newest}
 
@@ -222,7 +222,7 @@ class Store:
             self.leave(followed)
 
     def follow(self, followed: Followed, indexes: Mapping[str, IndexFunction[JsonObject]] | None = None) -> Mirror:
-        """The mirror of a kind, started at the first request; `Mirror.settled` waits for its first list."""
+        """Started at the first request; `Mirror.settled` waits for its first list."""
         if followed not in self._mirrors:
             mirror = Mirror(self._api, followed, self._timing)
             self._mirrors[followed] = mirror
@@ -253,7 +253,7 @@ def _uid(entry: Entry) -> str:
 
 
 def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
-    """The object without its managedFields, its larger half, which no pass reads."""
+    """Without managedFields, the object's larger half, which no pass reads."""
     metadata = {name: value for name, value in mapping(obj, "metadata").items() if name != "managedFields"}
     name = (text(metadata, "namespace"), text(metadata, "name"))
     kept: JsonObject = {**obj, "metadata": metadata}
@@ -265,7 +265,7 @@ def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
 
 
 def _sharing(obj: JsonObject) -> JsonObject:
-    """The object with its strings shared among all objects, which takes half the memory (measured).
+    """Shares strings among all objects, which halves the memory (measured).
 
     Each event is parsed by itself, so each object would have its own copies even of its field names.
     """

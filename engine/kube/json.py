@@ -1,7 +1,7 @@
-"""Reads one or two fields of Kubernetes objects without trusting their shape; kinds with a model are read by it.
+"""Reads one or two fields of Kubernetes objects without trusting their shape.
 
 A field of another type than expected reads as absent. The API server stores deeper objects than Python can read; these
-are read without what lies deepest.
+are read without their deepest parts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 
 
 def parsed(body: bytes) -> object:
-    """What a body says; ValueError if it is no JSON."""
+    """ValueError if it is no JSON."""
     try:
         return json.loads(body)
     except RecursionError:

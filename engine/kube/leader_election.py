@@ -86,7 +86,7 @@ class LeaderElection:
         self.leader = ""  # whose Lease this process waits for; empty before it has asked
 
     def annotation(self, name: str) -> str:
-        """As it was read last, empty if there is none."""
+        """As read last, empty if there is none."""
         return text(self._seen, "metadata", "annotations", name)
 
     async def acquire(self) -> None:
@@ -117,7 +117,7 @@ class LeaderElection:
                 renewed = False
 
     async def release(self) -> None:
-        """Release the Lease if this process holds it; after a lost answer it is read first."""
+        """After a lost answer the Lease is read first."""
         if self._holder != self._identity:
             return
         try:

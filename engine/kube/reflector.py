@@ -57,8 +57,6 @@ Name = tuple[str, str]  # namespace and name
 
 
 class Mirrored(Protocol):
-    """What `read` keeps of an object."""
-
     @property
     def name(self) -> Name:
         pass

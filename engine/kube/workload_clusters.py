@@ -44,10 +44,8 @@ async def workload(kube: KubeApi, namespace: str, cluster: str) -> AsyncIterator
 
 
 def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
-    """The kubeconfig of a Secret of Cluster API.
-
-    Raises:
-        Invalid: it is not a kubeconfig, or names programs or files of the machine that uses it.
+    """Raises:
+    Invalid: it is not a kubeconfig, or names programs or files of the machine that uses it.
     """
     try:
         content = yaml.safe_load(base64.b64decode(text(secret, "data", "value"), validate=True))
