@@ -14,7 +14,7 @@ class Carry(Model):
 
     It holds only what cannot be observed again. `known` is the area's memory (its model as JSON), `refusals` the last
     failures by slot, `told` the digests of reported notices, `seen` the newest resourceVersion of its wakes by kind.
-    `world` is the first pass, if the process that starts the workflow has just made it.
+    `world` is the result of the first pass, if the process that starts the workflow has just made it.
     """
 
     key: Key

@@ -217,7 +217,7 @@ class State(Generic[W]):
         return state, state._waits(decision, now, start, cancel)
 
     def pauses_until(self, decision: Decision, now: datetime) -> datetime | None:
-        """The other side has asked for a short pause; None to end the pass."""
+        """Until when to wait within a pass, as the other side has asked for a short pause; None to end the pass."""
         asked = [
             refusal
             for slot, refusal in blocked_by(self.world, decision).items()

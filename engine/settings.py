@@ -494,7 +494,7 @@ def as_text(value: object) -> str:
 
 
 def no_setting(variable: str, nearest: str) -> str:
-    """For a variable of `unknown_variables`."""
+    """The warning about a variable of `unknown_variables`."""
     return f"{variable} is no setting and has no effect{f'; is {nearest} meant?' if nearest else ''}"
 
 

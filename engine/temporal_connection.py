@@ -72,7 +72,7 @@ class Connection(ServiceClient):
         self._followers.append(follower)
 
     def keep(self, settings: Settings, *, every: timedelta = REREAD) -> None:
-        """Until the event loop ends."""
+        """Check for renewed certificates and keys, until the event loop ends."""
         self._keeping = self._keeping or asyncio.create_task(
             self._keep(settings, every), name="renew the connection to Temporal"
         )

@@ -1,4 +1,4 @@
-"""Reads one or two fields of Kubernetes objects without trusting their shape.
+"""Reads one or two fields of Kubernetes objects without trusting their shape; kinds with a model are read by it.
 
 A field of another type than expected reads as absent. The API server stores deeper objects than Python can read; these
 are read without their deepest parts.

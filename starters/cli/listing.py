@@ -187,7 +187,7 @@ def row_of(execution: WorkflowExecution) -> Row:
 
 
 async def object_rows(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
-    """With the readable kinds: none if the cluster cannot be read."""
+    """Rows without a lifecycle, and the readable kinds: none if the cluster cannot be read."""
     from engine.errors import Absent, ApiError, Denied
     from starters.cli.wake_lifecycles import kinds_with_objects
 

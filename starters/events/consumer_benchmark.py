@@ -71,7 +71,7 @@ class MemoryQueue:
         self._changed.set()
 
     def receives(self) -> dict[str, int]:
-        """Of each remaining message."""
+        """The number of receives of each remaining message."""
         return {id_: count for id_, count in self._receives.items() if id_ in self._bodies}
 
     @property

@@ -104,7 +104,7 @@ async def _given_back(dead: SqsQueue, messages: list[Message]) -> None:
 
 
 def _attributes(message: Message) -> TextAttributes:
-    """As before it became a dead letter."""
+    """The attributes that the message had before it became a dead letter."""
     own = {name: text for name, text in message.attributes.items() if text and not name.startswith("PERDURE_")}
     return {name: {"DataType": "String", "StringValue": text} for name, text in own.items()}
 

@@ -40,7 +40,7 @@ def lifecycles(phases: Mapping[tuple[str, str], int]) -> Metric:
 
 @contextmanager
 def published(index: Index, registry: CollectorRegistry = REGISTRY) -> Iterator[None]:
-    """While the block runs."""
+    """Exports the gauges while the block runs."""
     collector = _Projected(index)
     registry.register(collector)
     try:

@@ -15,7 +15,7 @@ _PARTS = 4  # Kind/namespace/name/uid
 
 
 async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]) -> list[Key]:
-    """In both directions."""
+    """Objects without an open workflow, and open workflows without an object."""
     known = {key.workflow_id: key for key in keys}
     query = f"WorkflowType = '{kind}' AND ExecutionStatus = 'Running'"
     running = {execution.id async for execution in client.list_workflows(query)}

@@ -78,6 +78,7 @@ def findings(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_claim(found: Snapshot) -> Iterator[Finding]:
+    """Handles bound to a claim that does not exist, or that names another handle."""
     for handle in filter(found.stays, found.handles):
         holder = _holder(handle)
         if not holder:
@@ -92,6 +93,7 @@ def without_claim(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_handle(found: Snapshot) -> Iterator[Finding]:
+    """Claims that name a handle that does not exist, or that is bound to another claim."""
     for claim in filter(found.stays, found.claims):
         held = _held(claim)
         if not held or _detached(claim):
@@ -106,6 +108,7 @@ def without_handle(found: Snapshot) -> Iterator[Finding]:
 
 
 def bound_twice(found: Snapshot) -> Iterator[Finding]:
+    """Handles that several claims name, and claims to which several handles are bound."""
     holders, held = defaultdict(list), defaultdict(list)
     for claim in filter(found.stays, found.claims):
         if _held(claim) and not _detached(claim):
@@ -127,6 +130,7 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
 
 
 def orphans(found: Snapshot) -> Iterator[Finding]:
+    """Resources with the name of a handle that does not exist, or that does not list them."""
     for thing in filter(found.stays, found.things):
         name = _handle_of(found.names, thing)
         handle = found.handles_by_name.get(name)
@@ -141,6 +145,7 @@ def orphans(found: Snapshot) -> Iterator[Finding]:
 
 
 def doubled(found: Snapshot) -> Iterator[Finding]:
+    """Several resources for one entry of a handle."""
     entries: dict[tuple[str, str], list[JsonObject]] = defaultdict(list)
     for thing in filter(found.stays, found.things):
         entries[

@@ -156,6 +156,7 @@ def _servers_named(cloud: ProjectCloud, owners: Owners) -> Iterator[tuple[str, s
 
 
 def without_owner(owners: Owners) -> Iterator[Finding]:
+    """Sets and machines without their LoadBalancer, and Roles without their machine."""
     balancers = {cloud_name(each.metadata) for each in owners.balancers} | _unread(owners, LOAD_BALANCER)
     machines = {cloud_name(each.metadata) for each in owners.machines} | _unread(owners, LOAD_BALANCER_MACHINE)
     belonging: list[tuple[CustomResource, str]] = [
@@ -192,6 +193,7 @@ def _served(machine: LoadBalancerMachine) -> str:
 
 
 def differing(found: Snapshot, now: datetime) -> Iterator[Finding]:
+    """Owners that differ from the desired state, in the cloud or in the status."""
     clouds = dict(found.read)
     balancers = {cloud_name(each.metadata): each for each in found.owners.balancers}
     for balancer in found.owners.balancers:
