@@ -113,7 +113,6 @@ def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
 
 
 def _cut(world: AccountWorld) -> bool:
-    """Whether an initialisation began and has not led to Ready."""
     began = entered_at(world.account, AccountState.INITIALIZING_REGIONS)
     ready = entered_at(world.account, AccountState.READY)
     return began is not None and (ready is None or began > ready)

@@ -132,7 +132,6 @@ def _hold(world: ClaimWorld) -> HoldInputSecret:
 
 
 def _mended(status: AccountClaimStatus, state: str, now: datetime) -> AccountClaimStatus:
-    """Without the condition about missing access."""
     return status.model_copy(update={"state": state, "conditions": lifted(status.conditions, SHUT_OUT, now)})
 
 
@@ -151,7 +150,6 @@ def _failed(world: ClaimWorld, account: Account, link: str, now: datetime) -> De
 def _telling(
     world: ClaimWorld, type_: str, reason: str, message: str, waits_for: str, now: datetime, *retried: Action
 ) -> Decision:
-    """Waits for a person, with a condition that says why."""
     claim = world.claim
     conditions = with_latest(claim.status.conditions, type_, reason, message, now)
     status = claim.status.model_copy(update={"conditions": conditions})

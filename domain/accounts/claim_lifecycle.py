@@ -79,7 +79,6 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:
-    """None if the claim serves itself."""
     claim = world.claim
     if world.by_pool or claim.status.state != ClaimState.NEW or spec_fault(claim):
         return None

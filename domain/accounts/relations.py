@@ -147,7 +147,6 @@ def _validated(account: Account) -> frozenset[Hashable]:
 
 
 def _asked_of_pool(claim: AccountClaim) -> frozenset[Hashable]:
-    """What a pool reacts to in a claim without an account."""
     meta = claim.metadata
     if claim.spec.account_link or meta.deleting:
         return frozenset()

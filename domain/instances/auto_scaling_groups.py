@@ -154,7 +154,6 @@ def group_differs(pool: AWSMachinePool, instances: Mapping[str, str]) -> bool:
 
 
 def _told(pool: AWSMachinePool) -> GroupStory:
-    """Empty if the annotation is absent or not Perdure's."""
     try:
         return GroupStory.model_validate_json(pool.metadata.annotations.get(EVENTS_ANNOTATION, "{}"))
     except ValidationError:

@@ -183,7 +183,6 @@ def may_be_late(facts: Facts, claimed_at: datetime) -> bool:
 
 
 def _answer(facts: Facts | None, claimed_at: datetime, now: datetime, *questions: Question) -> Facts | None:
-    """None if it is not reliable for a claim from that time."""
     if facts is None or facts.at < claimed_at or now - facts.at > FACTS_LAST:
         return None
     return facts if set(questions) <= set(facts.asked) else None

@@ -156,7 +156,6 @@ def _closing(world: InstanceWorld) -> datetime | None:
 
 
 def _asks_of_group(world: InstanceWorld, hook: HookWork) -> bool:
-    """Whether the hook waits for AWS's answer about its group."""
     return hook_unproven(world, hook) or hook_untimed(world, hook)
 
 

@@ -112,7 +112,6 @@ def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
 
 
 def _webhook(chart: _Values) -> Document:
-    """The handler's webhook as a channel; empty if it has none."""
     url, secret = chart.text("webhookURL", ""), chart.text("webhookURLSecretName", "")
     proxy, template = chart.text("webhookProxy", ""), _template(chart.text("webhookTemplate", ""))
     headers = chart.headers("webhookHeaders")

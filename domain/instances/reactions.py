@@ -100,7 +100,6 @@ def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
 
 
 def _stays(world: InstanceWorld) -> Machine | None:
-    """The Machine, unless it is being deleted or is not the one that is replaced."""
     asked, owner = world.asked, world.owner
     if owner is None or owner.metadata.deleting:
         return None
@@ -114,7 +113,6 @@ def _plans_known(world: InstanceWorld) -> bool:
 
 
 def _wanted(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime) -> list[Cause]:
-    """What asks for more than labels now."""
     due = [cause for cause in found if cause.wanted and cause.from_ <= now]
     return [*due, *(_cause_of(hook, world) for hook in hooks if hook.drain)]
 
@@ -151,7 +149,6 @@ def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
 
 
 def _forged(world: InstanceWorld, cause: Cause) -> bool:
-    """Whether AWS refutes a cause that has a reaction or a notification."""
     refuted = cause.verdict is Verdict.REFUTED and cause.name not in OF_STATES
     return refuted and (cause.wanted or bool(_notices(world, cause)))
 

@@ -168,6 +168,5 @@ def _pool(pool: AWSMachinePool) -> Hashable:
 
 
 def _held(found: AWSMachine | AWSMachinePool | Machine) -> Hashable:
-    """Whether Cluster API or a person holds an object."""
     meta: ObjectMeta = found.metadata
     return tuple(meta.annotations.get(name) for name in _HOLDS), found.paused

@@ -19,7 +19,6 @@ from domain.resource import ObjectMeta
 
 
 def _shown_to_service(balancer: LoadBalancer) -> Hashable:
-    """The address, and whether a machine answers there."""
     answers = balancer.spec.replicas == 0 or bool(balancer.status.ready_replicas)
     return balancer.status.external_ip or "", answers
 

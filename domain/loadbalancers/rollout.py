@@ -206,7 +206,6 @@ def set_document(balancer: LoadBalancer, hash_: str, revision: int) -> Document:
 
 
 def _number(revision: str) -> int | None:
-    """None if invalid or 0."""
     return int(revision) or None if revision.isascii() and revision.isdigit() and len(revision) < 19 else None
 
 

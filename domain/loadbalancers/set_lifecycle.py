@@ -89,7 +89,6 @@ def _asks_fleet(world: SetWorld, now: datetime) -> bool:
 
 
 def _lacking(world: SetWorld, now: datetime) -> str:
-    """Empty unless fewer machines are ready than wanted."""
     alive = (each for each in world.machines if not each.metadata.deleting)
     ready, wanted = sum(health_of(each, now, world.timings).ready for each in alive), world.machine_set.spec.replicas
     return f"ready machines: {ready} of {wanted}" if ready < wanted else ""

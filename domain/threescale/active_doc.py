@@ -122,7 +122,6 @@ def _is_former(found: FoundDocument, document: ActiveDoc) -> bool:
 
 
 def _product(document: ActiveDoc, products: Iterable[Product], url: str) -> Product | None:
-    """One of the same tenant first, then the oldest."""
     named = [each for each in products if each.spec.system_name == document.spec.product_system_name]
     return min(
         named,

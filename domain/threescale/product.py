@@ -109,7 +109,6 @@ def _filled(observed: ObservedProduct) -> tuple[ProductSpec, tuple[Fault, ...]]:
 
 
 def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], faults: tuple[Fault, ...]) -> Blocker | None:
-    """The first blocker that needs no call."""
     product = observed.resource
     wrong = faults_of_product(product.spec)
     if wrong:

@@ -153,7 +153,6 @@ def _secrets_of(tenant: Tenant) -> list[str]:
 
 
 def _account(reference: LocalReference | None, namespace: str) -> list[str]:
-    """The Secrets that may determine the tenant: the referenced one, otherwise the default ones."""
     if reference is not None and reference.name:
         return [f"Secret/{namespace}/{reference.name}"]
     return [f"Secret/{namespace}/{DEFAULT_SECRET}", f"Secret/{namespace}/{SEED_SECRET}"]

@@ -102,7 +102,6 @@ def _true_conditions(resource: CustomResource) -> set[str]:
 
 @cache
 def _named(*kinds: type[CustomResource]) -> Callable[[CustomResource], list[str]]:
-    """Namespace and names by which an object references objects of these kinds."""
     prefixes = tuple(f"{kind.kind_of.name}/" for kind in kinds)
     return lambda resource: [each for each in refers_to(resource) if each.startswith(prefixes)]
 
@@ -113,7 +112,6 @@ def _secrets(resource: CustomResource) -> list[tuple[str, str]]:
 
 
 def _installation(resource: CustomResource) -> list[tuple[str, str]]:
-    """The namespace whose APIManager an object may use."""
     namespace = resource.metadata.namespace
     return [(namespace, "")] if (namespace, SEED_SECRET) in _secrets(resource) else []
 

@@ -103,7 +103,6 @@ def _verdict(world: FederatedRoleWorld) -> Verdict | None:
 
 
 def _fault(role: AWSFederatedRole, generation: int) -> Verdict | None:
-    """Faults that are visible without IAM."""
     custom, managed = role.spec.aws_custom_policy, role.spec.aws_managed_policies
     if not custom.name and not managed:
         return verdict_of(generation, NOTHING)

@@ -94,5 +94,4 @@ def _unless_user(cloud: LoadBalancerCloud, port: CloudPort | None) -> CloudPort 
 
 
 def _led_away(floating: FloatingIp, gone: str) -> FloatingIp:
-    """Detaches a floating IP whose port was deleted."""
     return floating.model_copy(update={"port_id": ""}) if gone and floating.port_id == gone else floating

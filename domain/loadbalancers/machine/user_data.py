@@ -76,7 +76,6 @@ def _switched(service: str, *, on: bool) -> list[list[str]]:
 
 
 def _environment(machine: LoadBalancerMachine, virtual_address: str, settings: MachineSettings) -> str:
-    """The content of the file that the agent's service sources."""
     arguments = [
         f"--namespace={machine.metadata.namespace}",
         f"--loadbalancer-name={machine.spec.load_balancer_ref.name}",
