@@ -100,7 +100,6 @@ class Definition(Model):
     """Attributes:
     annotations: of the definition itself; the default is controller-gen's, as in most definitions of the replaced
         operators, because tools compare it.
-    required: the required top-level fields.
     name_pattern: a regular expression for `metadata.name`; empty for the API server's own rule.
     name_length: the longest `metadata.name`; 0 for the API server's own rule.
     status_subresource: whether the status is written separately.

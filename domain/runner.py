@@ -80,7 +80,6 @@ class State(Generic[W]):
         outdated: a write was refused because the object has changed.
         asked: the next observation was requested by a wake; False: by time.
         woken: the same for the current or last observation.
-        observed_at: when the last observation began.
         eager: refused slots that may be retried at once.
         running: actions in progress by slot, in start order.
         cancelled: those no longer wanted.

@@ -56,7 +56,6 @@ class Claim(HandleWorld):
         made: the handle was created in this pass.
         tries: failed attempts by free handle.
         unusable: why free handles cannot be bound.
-        none_free: no free handle matches.
         salt: the number of taken names for a new handle.
     """
 

@@ -86,7 +86,6 @@ class FindDuplicate(Finding):
 class EndHandle(ClaimsAction):
     """Attributes:
     as_seen: only if unchanged.
-    expired: its lifespan has ended.
     claim: if the pass has read it; deleted by its uid.
     states: the resources, if the pass has read them.
     """

@@ -433,7 +433,6 @@ class Notify(_InstanceAction):
 
     Attributes:
         cause: sent once to each channel.
-        received_at: when the event was received.
         deadline: until when there is time to act; None if not known.
         namespace: of the AWSMachine or pool.
         machine: empty if there is none.
@@ -517,7 +516,6 @@ class TellImpossible(RecordEvents):
     """Report an impossible reaction: no Machine can be deleted, or Cluster API has the instance.
 
     Attributes:
-        cause: the reason for the reaction.
         reaction: to delete a Machine, or to terminate an instance.
     """
 

@@ -52,7 +52,6 @@ class Disruption(Model):
     """Attributes:
     name: the Machine's, or the Node's if there is no Machine.
     uid: of that.
-    at: when it began.
     size: the number of healthy machines in the group once it is over.
     """
 

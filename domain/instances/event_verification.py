@@ -69,11 +69,8 @@ class Facts(Model):
     """AWS's answers.
 
     Attributes:
-        at: when it was asked.
         asked: fields of other questions mean nothing.
-        found: whether EC2 knows the instance.
         spot_code: the status code of its Spot request.
-        group: its Auto Scaling group.
         lifecycle: its lifecycle state in the group.
         tags: the requested tags, None for one that it does not have; None if none were requested.
     """

@@ -122,9 +122,6 @@ class InstanceEvent(Model):
         event_id: AWS's id of the event, or a substitute.
         account: the instance's, 12 digits.
         instance_id: empty for an event of a group or a host.
-        host: the dedicated host.
-        group: the Auto Scaling group.
-        time: when it happened.
         received_at: when SQS took the message.
         action: of Spot or a capacity reservation: terminate, stop, hibernate.
         detail: the failure of an Auto Scaling activity.

@@ -56,7 +56,6 @@ from domain.writes import JsonPatch
 
 class InstanceWork(Model):
     """Attributes:
-    why: what is waited for, in words.
     patch: the merge patch of its AWSMachine or Node, applied first.
     steps: the actions, in this order.
     deadline: the earliest moment at which the decision may change.

@@ -61,7 +61,6 @@ class Cause(Model):
     deadline: until when there is time to act; None for no limit.
     ends: whether the instance does not come back from it by itself.
     taken: whether AWS takes the instance right now, or has.
-    sort: a CauseSort.
     replaces_for: how long a replacement is waited for before the Machine is deleted; None for not at all.
     """
 

@@ -57,7 +57,6 @@ class Draining(Model):
     """Attributes:
     pod_grace: how long a Pod may take to end; None for its own time.
     node_grace: how long the whole drain may take; None for as long as AWS gives.
-    budgets: how PodDisruptionBudgets are treated.
     spares: whether Pods that say so (`perdure.dev/do-not-disrupt`) are left until the drain's time is over.
     """
 

@@ -42,7 +42,6 @@ class Emptying(Model):
     """A drain under way, as last reported.
 
     Attributes:
-        since: when the drain began.
         reported: what delays it, as far as that is reported.
         forced: whether its time is over, and it is reported that the Pods left are deleted.
     """
@@ -57,7 +56,6 @@ class Emptying(Model):
 class InstanceMemory(Model):
     """Attributes:
     record: None before the first event.
-    facts: AWS's last answer.
     timings: the hooks of its group, by name.
     recalled: whether an AWSMachine's or Node's annotation was read.
     tags: its tags in EC2 that policies name; None until EC2 was asked.

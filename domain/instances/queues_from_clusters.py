@@ -37,8 +37,6 @@ class ClusterEntry(Model):
 
 class ProviderCluster(Model):
     """Attributes:
-    name: of the Cluster.
-    region: where its machines are.
     role: the ARN of its identity's role; empty if it has the provider's own credentials.
     account: the role's, or the one of the process's own credentials.
     """

@@ -36,7 +36,6 @@ class MachinePlan(Model):
     """Attributes:
     status: the merge patch of the machine's status; empty if up to date.
     fault: Nova's message about a failed server.
-    problem: what blocks the machine.
     settled: whether no step is left; the machine does the rest.
     """
 
