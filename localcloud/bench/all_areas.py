@@ -377,7 +377,7 @@ async def everything(
     step(f"a deployment with {', '.join(wanted)} is brought up")
     kinds = (*accounts.KINDS, *CUSTOM_KINDS, *loadbalancers_things.KINDS)
     with environment.kept():
-        os.environ.update({**instances_things.served(**_REACTIONS), **(variables or {})})
+        os.environ.update({**instances_things.served(**_REACTIONS), **_MANY_ACCOUNTS, **(variables or {})})
         only = WITHOUT_MACHINES if Cloud.OPENSTACK in clouds else None
         deployed = laboratory_with(only, clouds, *kinds, api=PatientKubeApi, directory=directory)
         async with deployed as lab, AsyncExitStack() as opened:
@@ -399,6 +399,9 @@ async def _area(name: str, lab: Laboratory, opened: AsyncExitStack) -> Area:
     await area.prepare()
     return area
 
+
+# Each legal entity may need two accounts: while the first is cleaned, a new claim gets another.
+_MANY_ACCOUNTS = {"PERDURE_ACCOUNTS_CREATE_BUDGET": "200"}
 
 _CLOUDS = {
     "claims": Cloud.AWS,
