@@ -18,7 +18,7 @@ def exit_now(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # the reader has gone, as in `perdure list | head`
             stream.flush()
-    # The kubernetes package writes keys that stand in a kubeconfig to files and deletes them at the interpreter's exit.
+    # The kubernetes package writes a kubeconfig's keys to files and deletes them at the interpreter's exit.
     if loader := sys.modules.get("kubernetes.aio.config.kube_config"):
         loader._cleanup_temp_files()
     os._exit(code)

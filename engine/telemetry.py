@@ -20,7 +20,7 @@ from domain.identity import Key, all_kinds
 from engine.settings import Settings
 from engine.tracing import ids
 
-# The attributes of a record in which Temporal's adapters keep what they know.
+# The attributes of a record in which Temporal's adapters keep their details.
 _TEMPORAL_EXTRAS = ("temporal_workflow", "temporal_activity")
 # Libraries that log each request at INFO, or headers of answers at DEBUG: a redirect may repeat a secret address.
 _CHATTY = ("aiohttp.access", "botocore", "boto3", "urllib3", "httpx", "httpcore", "kubernetes", "asyncio")

@@ -36,7 +36,7 @@ from temporalio.contrib.opentelemetry import TracingInterceptor, TracingWorkflow
 from temporalio.worker import HandleSignalInput, HandleUpdateInput, WorkflowInboundInterceptor
 from temporalio.worker import WorkflowInterceptorClassInput as ClassInput
 
-# How long work belongs to a message.
+# How long work belongs to a message's trace.
 FOLLOWS = timedelta(hours=1)
 FLUSH_MILLISECONDS = 2000
 

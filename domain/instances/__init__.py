@@ -48,7 +48,7 @@ MACHINE_SET = _kind("MachineSet", CLUSTER_GROUP, CLUSTER_VERSION)
 # Of Perdure's own cluster, whichever cluster other areas serve.
 NODE = _kind("Node", "", "v1")
 
-# Read for the account of a cluster's machines.
+# Read to find the account of a cluster's machines.
 AWS_CLUSTER = _kind("AWSCluster", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
 AWS_CLUSTER_ROLE_IDENTITY = _kind(
     "AWSClusterRoleIdentity", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION, "awsclusterroleidentities"
@@ -60,7 +60,7 @@ INTERRUPTION_POLICY = _kind("InterruptionPolicy", POLICY_GROUP, POLICY_VERSION, 
 EXTERNAL_KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, NODE)
 REPORTED_KINDS = (*EXTERNAL_KINDS, MACHINE_DEPLOYMENT)
 
-# No custom resources stand behind these.
+# These have no custom resources.
 EC2_INSTANCE = Kind(
     name=INSTANCE_WORKFLOW, group="", version="", plural="", area=_AREA, of_cluster=False, reporter="perdure"
 )

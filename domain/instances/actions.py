@@ -115,7 +115,7 @@ class AskInstance(_InstanceAction):
 
 class _HookAction(_InstanceAction):
     queue: ClassVar[str] = Queue.INSTANCES_AWS
-    # One quick call, which may have to come within half of a hook's timeout, and a hook's least is 30 s.
+    # One quick call, which may be due within half of a hook's timeout, which is at least 30 s.
     start_to_close: ClassVar[timedelta] = timedelta(seconds=15)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
     result: ClassVar[type[Model] | None] = Done
@@ -199,7 +199,7 @@ class AskReplacement(_Disrupting):
 
     activity: ClassVar[str] = "instances.ask_replacement"
     result: ClassVar[type[Model] | None] = Asked
-    # What was asked for is observed, and undone, also if the Machine is gone by then.
+    # The request is observed, and undone, even if the Machine is gone by then.
     finishes: ClassVar[bool] = True
 
     @property
@@ -445,7 +445,7 @@ class Notify(_InstanceAction):
     result: ClassVar[type[Model] | None] = Done
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
     first_retry: ClassVar[timedelta] = timedelta(seconds=2)
-    # The machine may be deleted and AWS's answer out of date before a webhook that failed is tried again.
+    # The machine may be deleted and AWS's answer outdated before a failed webhook is retried.
     finishes: ClassVar[bool] = True
 
     policy: str

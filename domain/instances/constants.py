@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-# The kinds of our own: no custom resource stands behind them.
+# Perdure's own kinds, without a custom resource.
 INSTANCE_WORKFLOW = "Ec2Instance"
 GROUP_WORKFLOW = "AutoScalingGroup"
 SWEEP_WORKFLOW = "InstanceSweep"
@@ -24,7 +24,7 @@ POOL_LABEL = f"{CLUSTER_GROUP}/pool-name"
 DEPLOYMENT_LABEL = f"{CLUSTER_GROUP}/deployment-name"
 SET_LABEL = f"{CLUSTER_GROUP}/set-name"
 CONTROL_PLANE_LABEL = f"{CLUSTER_GROUP}/control-plane"
-# A Node's group, where no Machine tells: the first of these that it has. EKS, Karpenter, kOps and eksctl set them.
+# The group of a Node without a Machine: its first of these labels. EKS, Karpenter, kOps and eksctl set them.
 NODE_GROUP_LABELS = (
     "eks.amazonaws.com/nodegroup",
     "karpenter.sh/nodepool",
@@ -41,12 +41,12 @@ AUTOSCALER_ANNOTATIONS = (
     f"{CLUSTER_GROUP}/cluster-api-autoscaler-node-group-min-size",
     f"{CLUSTER_GROUP}/cluster-api-autoscaler-node-group-max-size",
 )
-# Told by newer controllers, also while the Cluster's own spec is paused.
+# Set by newer controllers, also while the Cluster's own spec is paused.
 PAUSED_CONDITION = "Paused"
 
-# The label that the AWS provider's controllers are woken by; other tools compare its six values as strings.
+# The label wakes the AWS provider's controllers; other tools compare its six values as strings.
 STATE_LABEL = "ec2-instance-state"
-# Named by the provider's architecture decision record 0005, never built there.
+# From the provider's architecture decision record 0005, which was never implemented there.
 GROUP_STATE_LABEL = "asg-instance-state"
 INTERRUPTION_LABEL = "ec2-instance-interruption"
 EVENTS_ANNOTATION = "perdure.dev/instance-events"
@@ -84,23 +84,23 @@ ABUSE_EVENT = "AWS Health Abuse Event"
 
 # SQS and EventBridge carry 1 MiB (since January 2026; 256 KiB before).
 LARGEST_BODY = 1 << 20
-# A message cannot be older than SQS keeps one, and no event comes from the future beyond what clocks differ by.
+# A message cannot be older than SQS's retention, nor an event be in the future by more than clocks differ.
 OLDEST_EVENT = timedelta(days=14)
 CLOCKS_DIFFER = timedelta(minutes=5)
 
-# How long an event of an instance that nobody knows yet is kept, for its AWSMachine to appear.
+# How long an event of an unknown instance is kept, for its AWSMachine to appear.
 UNMATCHED_AFTER = timedelta(minutes=10)
 # The longest timeout of a lifecycle hook. It ends then if its instance is unknown, as no heartbeats are sent.
 LONGEST_HOOK_TIMEOUT = timedelta(hours=2)
-# AWS gives a Spot instance two minutes from the warning on.
+# AWS gives a Spot instance two minutes after the warning.
 SPOT_LEAD = timedelta(seconds=120)
-# AWS may take the instance some minutes after the two that it announces.
+# AWS may take the instance some minutes after the announced two.
 SPOT_OUTLIVED = timedelta(minutes=10)
-# When EC2 is asked after a change that was taken from an event.
+# When EC2 is asked after a change that an event reported.
 ASK_AFTER = timedelta(seconds=30)
 # How long a terminated instance's workflow stays open for late events.
 QUIET_BEFORE_CLOSING = timedelta(hours=1)
-# What EC2 said may be acted on irreversibly for so long.
+# EC2's answer allows irreversible reactions for this time.
 FACTS_LAST = timedelta(seconds=60)
 # Auto Scaling ends every wait of a lifecycle hook after 48 hours, or 100 heartbeat timeouts if that is sooner.
 LONGEST_HOOK = timedelta(hours=48)

@@ -22,7 +22,7 @@ from domain.model import Model
 
 LONGEST_DISRUPTION = timedelta(hours=1)
 ASK_FOR_TURN_AGAIN = timedelta(seconds=20)
-# Machines that a reason to wait names: it is shown in lists.
+# The most Machines that a reason to wait names, because it is shown in lists.
 _MOST_NAMED = 3
 
 

@@ -17,8 +17,8 @@ from domain.instances.events import InstanceEvent
 from domain.model import Model
 
 HAND_OVER = "hand_over"
-ANSWERED = "answered"  # a signal: what AWS says of an instance
-ENDED = "ended"  # a signal: how a group's launches and terminations ended, as events tell
+ANSWERED = "answered"  # a signal: AWS's answer about an instance
+ENDED = "ended"  # a signal: results of a group's launches and terminations, from events
 
 __all__ = [
     "ANSWERED",

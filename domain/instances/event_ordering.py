@@ -16,7 +16,7 @@ from enum import StrEnum
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.model import Model
 
-# An answer of EC2 may be that much behind an event (EC2 is eventually consistent, and events have whole seconds).
+# EC2's answer may lag this much behind an event (EC2 is eventually consistent, and events have whole seconds).
 _ANSWERS_LAG = timedelta(seconds=10)
 
 
@@ -52,7 +52,7 @@ def place(last: LastState | None, event: InstanceEvent) -> Placing:
     if state is None:
         return _PASSED_OVER
     if not event.timely and not state.final:
-        # SQS's time is later than the event's by an unknown while, so that an old state would pass for a new one.
+        # SQS's time is later than the event's by an unknown amount, so an old state would pass for a new one.
         return _DOUBTFUL if last is None or last.state is not state else _PASSED_OVER
     if last is None:
         return _APPLIED
@@ -77,7 +77,7 @@ def _after_answer(last: LastState, state: InstanceState, time: datetime) -> Plac
     if state is last.state:
         return _PASSED_OVER
     if state.final:
-        # EC2 has denied it since; that the event is true all the same would be worth another question.
+        # EC2 has contradicted it since. Another question is worthwhile, because the event may still be true.
         return _DOUBTFUL
     return _DOUBTFUL if asked - time <= _ANSWERS_LAG else _PASSED_OVER
 

@@ -197,7 +197,7 @@ def _direct_hook(fields: Fields, part: Part, message: Message) -> Read:
     """Auto Scaling sends hooks to a queue directly, in its own envelope."""
     request, token = fields.get("RequestId"), fields.get("LifecycleActionToken")
     id_ = f"{request}.{token}" if isinstance(request, str) and request and isinstance(token, str) else token
-    # The group's region is not said: it is the queue's, since Auto Scaling sends to none of another.
+    # The group's region is missing: it is the queue's, since Auto Scaling sends only to queues of its region.
     envelope = {"id": id_, "time": fields.get("Time"), "account": fields.get("AccountId"), "region": message.region}
     header = Header(fields=envelope, part=part, message=message)
     return _foreign(header, message) or (_action(fields, header),)
@@ -247,7 +247,7 @@ def _health(detail: Fields, header: Header) -> Read:
     entities = affected(detail.get("affectedEntities"), header.fields.get("resources"))
     if not (entities.instances or entities.hosts):
         return (Ignored(reason="no-instance", what=clean(code, 128)),)
-    # In an organization's view the event is delivered elsewhere than where the instance is.
+    # In an organization's view the event is not delivered in the instance's account and region.
     for name, field, shape in (("account", "affectedAccount", ACCOUNT), ("region", "eventRegion", REGION)):
         value = detail.get(field)
         if value not in (None, ""):
@@ -276,7 +276,7 @@ def _notice(detail: Fields, code: str, header: Header) -> HealthNotice:
         header.degraded.add("end")
     updated = moment(detail.get("lastUpdatedTime"))
     if updated is not None and updated > header.latest:
-        # It would stand against all that is told of the event later.
+        # It would take precedence over all later notices of the event.
         updated = None
         header.degraded.add("updated")
     communication = clean(detail.get("communicationId"), 128)

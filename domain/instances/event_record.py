@@ -23,7 +23,7 @@ from domain.model import Model
 
 _REMEMBERED_KEYS = 256
 _MOST_NOTICES = 16
-# EC2 may not know an instance yet for a while: three denials in two minutes are believed.
+# EC2 may not know a new instance for a while: three denials in two minutes are believed.
 _MOST_MISSES = 3
 _AFTER_MISS = timedelta(seconds=60)
 

@@ -21,10 +21,10 @@ _VISIBILITY_S = 60
 _RETENTION_S = 4 * 24 * 3600
 _DEAD_RETENTION_S = 14 * 24 * 3600
 _WAIT_S = 20
-# What cannot be read is put among the dead letters by us, at once; this catches what nobody can ever finish with.
+# The consumer sends unreadable messages to the dead letters at once; this is for messages that can never be handled.
 # A message is received about ten times in an outage of ten minutes, about twenty while its AWSMachine may appear.
 _MOST_RECEIVES = 50
-# States are read again anyway, so that an event older than this is worth nothing.
+# States are read again anyway, so an event older than this is worthless.
 _DELIVERY_AGE_S = 3600
 _LONGEST_RULE_NAME = 64
 

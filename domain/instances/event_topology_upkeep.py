@@ -24,12 +24,12 @@ from domain.model import Model
 from domain.passes import PassedWorld
 from domain.schema import Document
 
-# Nobody is told when someone changes a queue; a rule that is gone loses events, and states are read again meanwhile.
+# A changed queue causes no event. A missing rule loses events, which the periodic resync replaces meanwhile.
 LOOK_EVERY = timedelta(hours=1)
 LOOK_AGAIN = timedelta(minutes=2)
 
 _RULE_SUFFIX = "-ec2-rule"
-# SQS's own key in KMS, also within an ARN.
+# SQS's own key in KMS; may be part of an ARN.
 _MANAGED_KEY = "alias/aws/sqs"
 
 

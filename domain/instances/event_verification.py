@@ -32,12 +32,12 @@ from domain.model import Model
 
 ASK_AGAIN = timedelta(seconds=10)
 STOPPED_STATES = (InstanceState.STOPPING, InstanceState.STOPPED)
-# For how long after it came a claim may be ahead of what AWS's APIs say.
+# How long AWS's APIs may lag behind a claim.
 _APIS_LAG = timedelta(seconds=60)
 _HEALTH_LAG = timedelta(minutes=15)
 # Status codes of Spot requests: about to be interrupted, or interrupted.
 _INTERRUPTED = ("marked-for-", "instance-terminated-", "instance-stopped-")
-# DescribeInstanceStatus goes on listing events that are over.
+# DescribeInstanceStatus still lists events that are over.
 _OVER = ("[Completed]", "[Canceled]")
 
 

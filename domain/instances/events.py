@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from domain.model import Model
 
-# A lead, or a longest time, is added to any time and taken from it: what is nearer to an end of time is no time at all.
+# Leads and maxima are added to times and subtracted, so times too near the calendar's limits are invalid.
 _YEARS = range(1970, 9001)
 
 

@@ -62,7 +62,7 @@ def affected(entities: object, resources: object) -> Entities:
 
 def _with(found: Entities, value: object, how: Affected) -> Entities:
     kind, name = _entity(value)
-    # An entity that is listed twice keeps the status that was given first.
+    # An entity that is listed twice keeps its first status.
     if kind == "instance":
         found.instances.setdefault(name, how)
     elif kind == "host":

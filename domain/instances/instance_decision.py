@@ -42,7 +42,7 @@ def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> Lo
     return LookAtInstance(
         key=world.key,
         at=now,
-        record=world.record.model_copy(update={"seen": ()}),  # labels rest on no keys
+        record=world.record.model_copy(update={"seen": ()}),  # labels do not depend on keys
         recall=not world.known.recalled,
         tags=world.tags,
         version=world.labelled.metadata.resource_version if world.labelled else "",

@@ -83,7 +83,7 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
             return InstanceWork(phase=phase, why="its Machine is gone", steps=ended)
         if over:
             return InstanceWork(phase=InstancePhase.UNMANAGED, close=True)
-        # Whether it is anybody's is not known yet, and AWS is not asked on behalf of strangers.
+        # Its owner is not known yet, and AWS is not asked about foreign instances.
         return InstanceWork(phase=phase, why="no object names this instance yet", deadline=closing)
     absence_counts = world.absence_counts
     found = causes(world.record, world.policy, world.facts, now, absence_counts=absence_counts)
@@ -94,7 +94,7 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
     patch = patch_for(world, now)
     sent = notifications(world, found, hooks, now)
     steps = (*asking, *_hook_steps(hooks), *reactions(world, found, hooks, now), *sent)
-    # An end that was learnt long after the last event is labelled and reacted to like any other.
+    # An end that is found long after the last event is handled like any other.
     left = patch or steps or hooks or any(unproven(world, cause, now) for cause in found)
     if over and (world.observing or not left):
         return InstanceWork(phase=phase, close=True)
@@ -146,7 +146,7 @@ def _closing(world: InstanceWorld) -> datetime | None:
     pool, listed = world.pool, record.key.instance_id
     unlisted = world.machine is None and pool is not None and listed not in pool.instance_ids
     if unlisted and not (record.planned or record.drain):
-        # A launch that failed is never listed: its open hook alone makes it its pool's, and would for ever.
+        # A failed launch is never listed: only its open hook links it to its pool, and would do so for ever.
         return record.heard_at + (QUIET_BEFORE_CLOSING if record.absent else LONGEST_HOOK)
     return None
 
@@ -178,7 +178,7 @@ def _questions(
             wanted.add(Question.GROUP)
     if world.tag_keys and (wanted or (world.lacks_tags and askable(facts, Question.TAGS, record.opened_at, now))):
         wanted.add(Question.TAGS)
-    # One answer holds everything that was asked together, and an instance's state belongs to each.
+    # One answer has everything that was asked together, and each includes the instance's state.
     return tuple(sorted({Question.INSTANCE, *wanted})) if wanted else ()
 
 
@@ -218,7 +218,7 @@ def _deadline(
     if world.turn is not None and world.turn.why:
         moments.append(world.turn.at + ASK_FOR_TURN_AGAIN)
     moments += [hook.next_at for hook in hooks]
-    moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # the annotation tells of it no longer
+    moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # the annotation no longer has it
     open_claims = any(unproven(world, cause, now) for cause in found)
     if facts is not None and (open_claims or any(_asks_of_group(world, hook) for hook in hooks)):
         moments.append(facts.at + ASK_AGAIN)

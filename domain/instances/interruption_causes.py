@@ -30,13 +30,13 @@ from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.scheduled_maintenance import Effect, begins_at, effect_of, expedited, scheduled_cause
 from domain.model import Model
 
-# A scheduled event whose end is not told is held to be over after so long.
+# A scheduled event without an end counts as over after this time.
 _LONGEST_WINDOW = timedelta(hours=24)
-# What may be done to a Node whose instance stops: Pods cannot say goodbye once it has.
+# The time for reactions on a Node whose instance stops; afterwards Pods cannot end gracefully.
 _WHILE_STOPPING = timedelta(minutes=10)
 ENDED = "ended"
 STOPPED = "stopped"
-# EC2's answer takes these away by itself, where it does not bear them out.
+# EC2's answer removes these by itself if it does not confirm them.
 OF_STATES = (ENDED, STOPPED)
 
 # From the most to the least severe: an AWSMachine has one label.
@@ -152,7 +152,7 @@ def _past(record: InstanceRecord, kind: EventKind, notice: Interruption) -> bool
     if kind is EventKind.REBALANCE:
         started = record.started_at is not None and record.started_at >= notice.outlived_at
         return started or record.restarted_after(notice.time)
-    # EC2's answer alone counts: anybody who may send to the queue can make up a stop and a start.
+    # Only EC2's answer counts: anyone who may send to the queue can forge a stop and a start.
     standing = record.standing
     return (
         standing is not None
@@ -189,7 +189,7 @@ def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | No
     for planned in open_planned(record, now):
         notice, effect = planned.notice, effect_of(planned.notice.code)
         if effect is None or (notice.start is None and not expedited(notice.code)):
-            # A date that cannot be read is no reason to act, only to tell.
+            # An unreadable date is shown, but causes no reaction.
             continue
         soonest = planned.received_at
         yield Cause(

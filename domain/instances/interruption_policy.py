@@ -97,7 +97,7 @@ _NTH_KEYS = {
     "hook": "aws-node-termination-handler/asg-lifecycle-termination",
 }
 _UNCONFIRMED = ("capacity_reservation", "rebalance")
-# What only an InterruptionPolicy says.
+# Only an InterruptionPolicy can set these.
 _OF_POLICIES = frozenset(
     {"name", "heartbeat", "hook_limit", "tainting", "draining", "most", "channels", "replace_first"}
 )

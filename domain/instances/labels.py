@@ -50,7 +50,7 @@ def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: dateti
     """A merge patch; empty if labels and annotation are true."""
     wanted = {STATE_LABEL: record.state.value if record.state else None}
     if record.state is None:
-        # Not known is no reason to take away what was.
+        # An unknown value does not remove a known one.
         wanted = {}
     value = interruption_label(record, now)
     wanted[INTERRUPTION_LABEL] = value or None
@@ -139,7 +139,7 @@ def _fitting(story: Story) -> Story:
     """Drops the oldest lifecycle actions first, as they end first."""
     while len(_written(story).encode()) > LONGEST_ANNOTATION:
         if not story.hooks:
-            return Story()  # bounded ids keep the rest far below; whatever happens, the API server is not to refuse it
+            return Story()  # cannot happen with bounded ids; the API server must never refuse it
         oldest = min(story.hooks.values(), key=lambda held: (held.time, held.key))
         hooks = {token: held for token, held in story.hooks.items() if held is not oldest}
         story = story.model_copy(update={"hooks": hooks})

@@ -64,7 +64,7 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
     outcome: Literal["CONTINUE", "ABANDON"] | None = "CONTINUE" if done or limit <= now else None
     abandoning = launching and not done and outcome is not None and policy.abandon_failed_launch
     if abandoning:
-        # Abandoning terminates the instance: never on an event's word alone.
+        # Abandoning terminates the instance, so an unconfirmed event never suffices.
         outcome = "ABANDON" if verdict is Verdict.CONFIRMED else None
     heartbeat = min(timing.heartbeat, policy.heartbeat or timing.heartbeat)
     beat_at = (held.heartbeat_at or held.time) + heartbeat

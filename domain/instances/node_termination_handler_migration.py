@@ -22,7 +22,7 @@ _MANAGED = "aws-node-termination-handler/managed"
 
 _HEARTBEATS = {"heartbeatInterval": "heartbeatSeconds", "heartbeatUntil": "hookLimitSeconds"}
 
-# What Perdure does in another way, or not: said where the value is set.
+# Perdure does these differently or not at all: reported if the value is set.
 _OTHERWISE = {
     "enableRebalanceMonitoring": "EC2 has no call that confirms a recommendation to rebalance, so it is only labelled",
     "enableRebalanceDraining": "EC2 has no call that confirms a recommendation to rebalance, so it is only labelled",
@@ -35,7 +35,7 @@ _OTHERWISE = {
     "completeLifecycleActionDelaySeconds": "a hook is completed as soon as the Node is drained",
     "kubernetesEventsExtraAnnotations": "Events get no further annotations",
 }
-# Of how the handler itself runs, or what Perdure does always.
+# About how the handler itself runs, or what Perdure always does.
 _RUNNING = """
     affinity assumeAsgTagPropagation awsAccessKeyID awsEndpoint awsRegion awsSecretAccessKey containerSecurityContext
     customLabels deleteLocalData deleteSqsMsgIfNodeNotFound dnsConfig dnsPolicy emitKubernetesEvents
@@ -50,7 +50,7 @@ _RUNNING = """
 """
 _OF_ITS_OWN = frozenset(_RUNNING.split())
 
-# Fields of the handler's webhook template, by our names of them.
+# Fields of the handler's webhook template, by our names.
 _TEMPLATE_FIELDS = {
     "AccountId": "account",
     "Description": "text",

@@ -21,7 +21,7 @@ from domain.instances.resources import AWSMachine, Node
 from domain.instances.scheduled_maintenance import Effect, effect_of, scheduled_cause
 
 _OURS = "ec2:"
-# Health and EC2 round the dates of one event each in its own way.
+# Health and EC2 round the dates of the same event differently.
 _SAME_DATE = timedelta(hours=1)
 _TYPES = {
     "instance-retirement": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
@@ -39,7 +39,7 @@ def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
     told = labels.get(INTERRUPTION_LABEL, "")
     story = story_of(labelled.metadata)
     if story.hooks and not state.final:
-        return True  # somebody has to complete them
+        return True  # they must be completed
     return labels.get(STATE_LABEL) != state.value or _plan_differs(told, story.deadline, facts)
 
 

@@ -45,10 +45,10 @@ SET_UP_RULES = (
     "events:PutTargets",
     "events:TagResource",
 )
-# Which rules deliver to a queue is asked of all of an account's rules.
+# The rules of a queue are found among all rules of an account.
 FIND_RULES = ("events:ListRuleNamesByTarget",)
 ASSUME = ("sts:AssumeRole",)
-# Names that the AWS provider gives queues and rules, of whatever cluster.
+# The AWS provider's names of queues and rules, for any cluster.
 _PROVIDER_QUEUE, _PROVIDER_RULE = "*-queue", "*-ec2-rule"
 
 
@@ -113,7 +113,7 @@ def _setting_up(places: Sequence[Topology]) -> tuple[Document, ...]:
     return (
         _statement("SetUpQueues", SET_UP_QUEUES, queues),
         _statement("SetUpRules", SET_UP_RULES, rules),
-        # Which rules deliver to a queue is asked of all rules of an account.
+        # The rules of a queue are found among all rules of an account.
         _statement("FindRules", FIND_RULES, ["*"] if rules else []),
     )
 

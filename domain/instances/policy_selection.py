@@ -13,7 +13,7 @@ from domain.instances.interruption_policy import ReactionPolicy
 from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, Node
 from domain.model import Model
 
-# As the value of a tag in a selector: whatever its value is.
+# A tag's value in a selector that matches any value.
 ANY = "*"
 
 

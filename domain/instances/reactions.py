@@ -53,7 +53,7 @@ def reactions(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Action, ...]:
     """For the due causes, and for draining before a lifecycle action is completed."""
-    # Not only what would be reacted to: a made-up notice would stand in the label until its date.
+    # Also causes without a reaction: a forged notice would stay in the label until its date.
     unlisted = unlisted_plans(world.record, world.facts, now)
     if world.blocker:
         return (*_refuted(world, unlisted), *end_replacement(world, ()))
@@ -193,7 +193,7 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
     """None if there is no object for it, it is done, or its replacement is waited for."""
     owner, record, policy = world.owner, world.record, world.policy
     if owner is not None and owner.metadata.deleting:
-        # Cluster API has it in hand.
+        # Cluster API is already deleting it.
         return None
     because = Because(sort=cause.sort, since=cause.claimed_at)
     told = {"key": world.key, "cause": cause.name, "because": because}
@@ -216,7 +216,7 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
     if done or not node or record.state is InstanceState.TERMINATED:
         return None
     which = {**told, "node": node, "about": _about(world, about_node(node)), **world.workload}
-    # An annotation alone may say that the Node is drained: it is made sure of.
+    # Perhaps only an annotation says that the Node is drained, so it is checked.
     if terminates and world.own_node and drain and drain.covers(Reaction.DRAIN) and not drain.recalled:
         ends = record.state is not None and record.state.final
         return None if ends else TerminateInstance.model_validate({**which, "uid": world.own_node.metadata.uid})

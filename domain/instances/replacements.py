@@ -39,7 +39,7 @@ from domain.resource import CustomResource, ObjectMeta
 
 # The value of Cluster API's annotation on a Machine that is replaced. Cluster API only looks for the key.
 REPLACED = "perdure: replaced"
-# The mark's time is a worker's, a Machine's that of the API server.
+# The mark's time is from a worker's clock, a Machine's from the API server's.
 CLOCKS_DIFFER = timedelta(seconds=5)
 # An object's annotations may have 256 KiB.
 MOST_AT_ONCE = 200

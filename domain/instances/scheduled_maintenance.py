@@ -45,7 +45,7 @@ _CODES = {
     Effect.TERMINATION: _RETIRING,
 }
 
-# The first that a code contains says its effect.
+# The first that a code contains determines its effect.
 _EFFECTS = (
     ("INSTANCE_TERMINATION", Effect.TERMINATION),
     ("INSTANCE_STOP", Effect.STOP),

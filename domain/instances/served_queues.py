@@ -25,7 +25,7 @@ QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}(?:\.fifo)?", re.ASCII)
 _ROLE = re.compile(r"arn:[a-z-]+:iam::[0-9]{12}:role/.+", re.ASCII)
 
 DEAD = "-dead"
-# A region's own dead letters, which also hold those of queues that have none, as the AWS provider's.
+# A region's own dead letters, which also serve queues without their own, such as the AWS provider's.
 REGION_DEAD = f"{PREFIX}{DEAD}"
 
 

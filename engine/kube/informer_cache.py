@@ -76,7 +76,7 @@ class Mirror:
     def __init__(self, api: KubeApi, followed: Followed, timing: Timing | None = None) -> None:
         self.followed = followed
         self.entries: Indexer[Entry] = Indexer()
-        self._gone: dict[str, None] = {}  # uids, in the order of their going
+        self._gone: dict[str, None] = {}  # uids, in the order of deletion
         self._listeners: list[Listener] = []
         self._learned = ""
         self._known = asyncio.Event()
@@ -259,7 +259,7 @@ def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
     kept: JsonObject = {**obj, "metadata": metadata}
     if without and "status" in obj:
         kept["status"] = {name: value for name, value in mapping(obj, "status").items() if name not in without}
-    with suppress(RecursionError):  # nested beyond reason: it is kept as it came, and the mirror goes on
+    with suppress(RecursionError):  # nested too deeply: it is kept unchanged, and the mirror continues
         kept = _sharing(kept)
     return Entry(name, text(metadata, "resourceVersion"), kept)
 

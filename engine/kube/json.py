@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 JsonObject: TypeAlias = dict[str, object]
 
-# Far below what Python reads wherever it is called from, far above what anybody means.
+# Far below Python's limit at any depth of calls, far above any real object.
 MOST_NESTED = 400
 TOO_DEEP = "nested too deeply to be read"
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)

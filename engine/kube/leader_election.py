@@ -41,7 +41,7 @@ STANDBY_FOR = timedelta(minutes=10)
 # The duration of a Lease that names none: client-go's default.
 _DEFAULT_LEASE = timedelta(seconds=15)
 _RELEASE_WITHIN = timedelta(seconds=5)
-_ENDED = ("Failed", "Succeeded")  # phases of a Pod that does nothing any more
+_ENDED = ("Failed", "Succeeded")  # phases of a Pod that has ended
 
 Annotations = Callable[[], Mapping[str, str]]
 

@@ -32,7 +32,7 @@ _KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-
 _VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 _DATA_KEY = r"^[-._a-zA-Z0-9]+$"
 
-# A day and a half more than any hook or lead may be.
+# A day and a half more than the longest hook or lead.
 _LONGEST_SECONDS = 30 * 24 * 3600
 
 Seconds = Annotated[int, Marker(minimum=0, maximum=_LONGEST_SECONDS)]
@@ -72,7 +72,7 @@ class Reactions(KubeModel):
         return getattr(self, cause) is Reaction.DELETE_MACHINE
 
 
-# As long as a disruption counts for the others of its node group.
+# As long as a disruption counts in its node group.
 _LONGEST_REPLACEMENT = 3600
 ReplacementSeconds = Annotated[int, Marker(minimum=1, maximum=_LONGEST_REPLACEMENT)]
 
