@@ -82,7 +82,7 @@ class Action(Model):
     longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
     # On cancellation wait until the action has ended, because its outcome must be known.
     awaited_when_cancelled: ClassVar[bool] = False
-    # Once started it runs to its end, also if the decision no longer wants it.
+    # Once started it runs to its end, even if the decision no longer wants it.
     finishes: ClassVar[bool] = False
     # Started only when no other action of the object runs, because the lifecycle ends afterwards.
     last: ClassVar[bool] = False

@@ -87,7 +87,6 @@ class Key(Model):
 
 @cache
 def all_kinds() -> dict[str, Kind]:
-    """From the `KINDS` of each area's package."""
     return {kind.name: kind for area in _packages() for kind in area.KINDS}
 
 

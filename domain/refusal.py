@@ -83,7 +83,6 @@ class Refusal(Model):
 
 
 def doubled(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
-    """Each pause is twice as long as the one before."""
     return min(longest, first * (1 << min(attempts - 1, 10)))
 
 

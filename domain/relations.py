@@ -27,7 +27,7 @@ from domain.resource import KubeModel, KubeObject
 T = TypeVar("T")
 # An object by namespace and name, or by whatever else both sides of a relation know it.
 Name = Hashable
-# Objects by their model; by their kind where they have none; or the key of a lifecycle that no object stands behind.
+# Objects by their model; by their kind where they have none; or the key of a lifecycle without an object.
 End = type[KubeModel] | Kind | Key
 ANY_KIND = "*"
 

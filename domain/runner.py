@@ -38,14 +38,14 @@ W = TypeVar("W", bound=World)
 OBSERVE = "observe"  # the slot of the observation itself
 BUG = "Bug"  # the phase
 SUMMARY_LENGTH = 190
-# The least time between two observations that deadlines ask for: a deadline that stays in the past does not spin.
+# The least time between two observations for deadlines, so that a deadline in the past causes no busy loop.
 OBSERVE_REST = timedelta(seconds=1)
-# What the other side asks for is waited for within a pass if it is no longer than this, and so often in a row.
+# The longest pause requested by the other side that is waited for within a pass, and how often in a row.
 SHORT_PAUSE = timedelta(seconds=5)
 MOST_SHORT_PAUSES = 5
-# So many notices that are no longer reported are remembered: beyond, an Event costs a request that is refused.
+# The most remembered notices that are no longer reported; for others an Event costs a request that is refused.
 MOST_RECORDED = 50
-# What was observed is not so any more.
+# The observation is outdated.
 OUTDATED = frozenset({ErrorType.CONFLICT, ErrorType.ABSENT})
 
 

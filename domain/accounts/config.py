@@ -70,7 +70,6 @@ class OperatorConfig(Model):
 
     @property
     def default_pool(self) -> str:
-        """Empty if no pool is the default."""
         return next((name for name, pool in sorted((self.pools or {}).items()) if pool.default), "")
 
     @property

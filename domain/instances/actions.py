@@ -313,7 +313,7 @@ class CordonNode(_NodeAction):
     """Attributes:
     machine: empty if there is none.
     taken: whether AWS takes the instance right now.
-    reaction: a drain follows as an action of its own; the Node may also be tainted.
+    reaction: taint, cordon or drain; the drain itself follows as an action of its own.
     most: machines of the node group that may be disrupted at once; None for the setting.
     policy: the InterruptionPolicy, empty for the settings.
     about: the objects whose Events report it; none without a policy.

@@ -88,7 +88,7 @@ class Facts(Model):
 
     @property
     def gone(self) -> bool:
-        """Terminated or terminating."""
+        """Terminated, terminating, or unknown to EC2."""
         return not self.found or (self.state is not None and self.state.final)
 
 

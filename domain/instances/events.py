@@ -21,7 +21,7 @@ _YEARS = range(1970, 9001)
 
 
 def reckonable(moment: datetime) -> bool:
-    """Whether it has a zone, and a year in which AWS may send events."""
+    """Whether it has a zone, and a year far from the calendar's limits."""
     return moment.tzinfo is not None and moment.year in _YEARS
 
 
@@ -47,7 +47,7 @@ class InstanceState(StrEnum):
 
     @property
     def up(self) -> bool:
-        """Just started."""
+        """Starting or running."""
         return self in (InstanceState.PENDING, InstanceState.RUNNING)
 
 

@@ -96,7 +96,6 @@ def causes(
 
 
 def interruption_label(record: InstanceRecord, now: datetime) -> str:
-    """The label's value, empty for none."""
     found = {_value(kind, notice) for kind, notice in open_interruptions(record)}
     effects = (effect_of(planned.notice.code) for planned in open_planned(record, now))
     return most_severe(found | {effect.value for effect in effects if effect is not None})

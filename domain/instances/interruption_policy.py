@@ -201,7 +201,7 @@ class ReactionPolicy(Model):
         return Reaction.LABEL if action == "hibernate" else self.spot
 
     def for_effect(self, effect: Effect | None) -> Reaction:
-        """None for an unknown scheduled event."""
+        """Labels only for an unknown scheduled event."""
         reactions = {"ending": self.ending, "reboot": self.reboot, "maintenance": self.maintenance}
         return Reaction.LABEL if effect is None else reactions[_named(effect)]
 

@@ -1,7 +1,7 @@
 """The InterruptionPolicy of an instance: the most specific one that fits it.
 
-Policies select by its Kubernetes objects, and by its tags in EC2. EC2 is asked only if the first policy would otherwise
-depend on tags; until it has answered, only labels are written.
+Policies select by its Kubernetes objects, and by its tags in EC2. EC2 is asked for tags only if a policy that would
+come first names some; until it has answered, only labels are written.
 """
 
 from __future__ import annotations

@@ -242,7 +242,6 @@ def replacement_of(key: InstanceKey, deployment: MachineDeployment, members: Ite
 
 
 def is_replaced(machine: Machine) -> bool:
-    """Whether Perdure has asked a MachineSet to delete the Machine first."""
     return machine.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == REPLACED
 
 

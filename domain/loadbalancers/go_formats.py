@@ -96,5 +96,4 @@ def without_empty(document: Document) -> Document:
 
 
 def without_absent(document: Document) -> Document:
-    """None fields, like Go's `omitempty` on pointers."""
     return {name: value for name, value in document.items() if value is not None}

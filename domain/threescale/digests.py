@@ -56,7 +56,6 @@ def digests_of(resource: CustomResource) -> Digests:
 
 
 def remembering(resource: CustomResource, digests: Digests) -> dict[str, object]:
-    """Empty if unchanged."""
     return {} if digests_of(resource) == digests else {"digests": digests}
 
 

@@ -34,7 +34,6 @@ def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str]
 
 
 def text_at(body: str) -> Text:
-    """The document's version is a hash of the text."""
     return Text(body=body, version=hashlib.sha256(body.encode()).hexdigest())
 
 

@@ -77,7 +77,6 @@ def spec_fault(world: FederatedAccessWorld) -> str:
 
 
 def is_granted(world: FederatedAccessWorld, role: AWSFederatedRole) -> bool:
-    """Whether the status shows the currently wanted grant."""
     status = world.access.status
     wanted = wanted_digest(world.access, role, world.config.partition)
     return status.state == AccessState.READY and status.granted == wanted

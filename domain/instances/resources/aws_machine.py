@@ -33,6 +33,5 @@ class AWSMachine(HeldObject):
 
     @property
     def machine(self) -> str:
-        """Empty if it has none yet."""
         owners = self.metadata.owner_references
         return next((each.name for each in owners if each.kind == MACHINE.name), "")

@@ -96,5 +96,4 @@ class Machine(HeldObject):
 
     @property
     def node(self) -> str:
-        """Empty until it has joined."""
         return self.status.node_ref.name if self.status.node_ref else ""

@@ -82,12 +82,10 @@ class Infrastructure(KubeModel):
 
     @property
     def network(self) -> str:
-        """From the current or the former field."""
         return self.default_network.network_id or self.network_id
 
     @property
     def floating_net(self) -> str:
-        """From the current or the former field."""
         present = self.default_network.floating_net_id
         return (present if present is not None else self.floating_net_id) or ""
 

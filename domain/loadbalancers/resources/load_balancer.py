@@ -158,7 +158,6 @@ class LoadBalancer(CustomResource):
 
     @property
     def revision(self) -> str:
-        """Empty if it has none yet."""
         return self.metadata.annotations.get(REVISION_ANNOTATION, "")
 
     @property

@@ -85,7 +85,6 @@ class LoadBalancerSet(CustomResource):
 
     @property
     def template_hash(self) -> str:
-        """From its label."""
         return self.metadata.labels.get(TEMPLATE_HASH_LABEL, "")
 
     @property
