@@ -132,7 +132,7 @@ class ReactionPolicy(Model):
     abandon_failed_launch: terminate an instance whose Node is not ready within `launch_timeout`.
     maintenance_lead: how long before its date a scheduled event is acted upon.
     hook_margin: how long before Auto Scaling's limit a hook is completed, drained or not.
-    heartbeat: the longest interval of a hook's heartbeats; None for half of its timeout.
+    heartbeat: the longest interval of a hook's heartbeats; None for half of its timeout, at most five minutes.
     hook_limit: a hook is completed this long after its beginning at the latest; None for AWS's limit.
     most: machines of a node group that are disrupted at the same time; None for the setting.
     replace_first: by cause, how long a replacement is waited for before the Machine is deleted.

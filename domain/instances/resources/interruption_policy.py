@@ -227,7 +227,8 @@ class InterruptionPolicySpec(KubeModel):
         None, description="How long before Auto Scaling ends a hook's wait it is completed, drained or not."
     )
     heartbeat_seconds: Annotated[int, Marker(minimum=10, maximum=3600)] | None = Field(
-        None, description="How often a hook's heartbeat is sent at least; half of its timeout if absent."
+        None,
+        description="How often a hook's heartbeat is sent at least; never rarer than half of its timeout or five minutes.",
     )
     hook_limit_seconds: Annotated[int, Marker(minimum=30, maximum=48 * 3600)] | None = Field(
         None, description="After how long a hook is completed at the latest; as AWS allows if absent."
