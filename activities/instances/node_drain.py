@@ -97,7 +97,7 @@ class NodeActivities(Activities):
     async def cordon(self, node: CordonNode) -> Taking:
         machine = await self._machine(node) if node.namespace else await self._own(node)
         turn = Turn(at=now())
-        if machine and node.reaction is not Reaction.TAINT:
+        if machine and node.disrupts:
             turn = await self._disruptions.begin(machine, taken=node.taken, most=node.most, policy=node.policy)
         did = "taint" if node.reaction is Reaction.TAINT else "cordon"
         if turn.why:

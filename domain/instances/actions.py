@@ -24,7 +24,7 @@ from domain.instances.event_record import (
     uncordoned,
 )
 from domain.instances.event_verification import Facts, HookTiming, Question
-from domain.instances.interruption_policy import CauseSort, Draining, Reaction, Taint
+from domain.instances.interruption_policy import CauseSort, Draining, Reaction, Taint, TaintEffect
 from domain.instances.notices import on_each
 from domain.instances.observed import FIND_NODE, Emptying, InstanceWorld, KnownNode
 from domain.instances.replacements import Replacement, Unreplaced
@@ -332,6 +332,12 @@ class CordonNode(_NodeAction):
     policy: str = ""
     about: tuple[Key, ...] = ()
     because: Because | None = None
+
+    @property
+    def disrupts(self) -> bool:
+        """False for a taint that evicts nothing."""
+        evicts = self.taint is not None and self.taint.effect is TaintEffect.NO_EXECUTE
+        return evicts or self.reaction is not Reaction.TAINT
 
     @property
     def summary(self) -> str:

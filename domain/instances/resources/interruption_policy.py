@@ -228,7 +228,7 @@ class InterruptionPolicySpec(KubeModel):
     )
     heartbeat_seconds: Annotated[int, Marker(minimum=10, maximum=3600)] | None = Field(
         None,
-        description="How often a hook's heartbeat is sent at least; never rarer than half of its timeout or five minutes.",
+        description="How often a hook's heartbeat is sent at least, never rarer than half of its timeout or 300.",
     )
     hook_limit_seconds: Annotated[int, Marker(minimum=30, maximum=48 * 3600)] | None = Field(
         None, description="After how long a hook is completed at the latest; as AWS allows if absent."

@@ -63,7 +63,7 @@ from domain.instances.event_record import InstanceRecord, cordoned, opened
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import patch_for, work_for_instance
-from domain.instances.interruption_policy import Reaction, ReactionPolicy
+from domain.instances.interruption_policy import Reaction, ReactionPolicy, Taint, TaintEffect
 from domain.instances.names import InstanceKey
 from domain.instances.notices import about, about_node
 from domain.instances.observed import InstanceWorld
@@ -523,6 +523,23 @@ async def test_of_three_nodes_of_a_group_one_is_cordoned_at_a_time(labels: dict[
     assert len(marked) == 1
     assert sum(marked[0] in turn.why for turn in turns) == 2
     assert not (await cordon("x")).why or not labels.get(EKS)
+
+
+@pytest.mark.parametrize(("effect", "marked"), [(TaintEffect.NO_EXECUTE, 1), (TaintEffect.NO_SCHEDULE, 3)])
+async def test_a_taint_that_evicts_is_set_on_one_node_of_a_group_at_a_time(effect: TaintEffect, marked: int) -> None:
+    kube = Selecting()
+    activities = NodeActivities(cast("KubeApi", kube), Disruptions(cast("KubeApi", kube), "perdure", 1))
+    for name in "abc":
+        spec = {"providerID": f"aws:///{REGION}a/i-{name}"}
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        await kube.create(NODE, {"metadata": {"name": name, "labels": MANAGED}, "spec": spec, "status": ready})
+    for name in "abc":
+        key = InstanceKey(account=ACCOUNT, region=REGION, instance_id=f"i-{name}").lifecycle
+        how = {"reaction": Reaction.TAINT, "taint": Taint(key="k", effect=effect), "cause": "c"}
+        marking = CordonNode.model_validate({"key": key, "namespace": "", "cluster": "", "node": name, **how})
+        await ActivityEnvironment().run(activities.cordon, marking)
+    listed = (await kube.list(NODE)).items
+    assert len([each for each in listed if mapping(each, "spec").get("taints")]) == marked
 
 
 @pytest.mark.parametrize("ready", ["True", "False"])
