@@ -144,7 +144,7 @@ class Unreplaced(Model):
 
 def mark_of(annotations: Mapping[str, str]) -> Mark | None:
     """Raises:
-    UnreplaceableError: somebody has edited it.
+    UnreplaceableError: it was edited by hand.
     """
     written = annotations.get(REPLACING_ANNOTATION)
     if written is None:

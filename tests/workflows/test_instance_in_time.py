@@ -427,21 +427,20 @@ async def test_the_instance_of_a_node_is_drained_and_terminated_once(env: Workfl
         assert len(one.did("ask")) < 10
 
 
-async def test_a_termination_is_told_also_if_its_end_is_seen_before_its_answer(env: WorkflowEnvironment) -> None:
-    async with instance(env, spot=Reaction.TERMINATE_INSTANCE) as one:
-        one.join_alone()
+@pytest.mark.parametrize(
+    ("reaction", "reason"),
+    [(Reaction.TERMINATE_INSTANCE, "InstanceTerminated"), (Reaction.DELETE_MACHINE, "MachineDeleted")],
+)
+async def test_an_effect_is_reported_also_if_it_is_seen_before_its_answer(
+    env: WorkflowEnvironment, reaction: Reaction, reason: str
+) -> None:
+    async with instance(env, spot=reaction) as one:
+        if reaction is Reaction.TERMINATE_INSTANCE:
+            one.join_alone()
         one.seen_before_answered = True
         one.facts |= {"spot": True, "spot_code": "marked-for-termination"}
         await one.hand_over(await one.event(EventKind.SPOT, action="terminate"))
-        await one.until(lambda: "InstanceTerminated" in one.reasons, "the Event")
-
-
-async def test_a_deletion_is_told_also_if_it_is_seen_before_its_answer(env: WorkflowEnvironment) -> None:
-    async with instance(env, spot=Reaction.DELETE_MACHINE) as one:
-        one.seen_before_answered = True
-        one.facts |= {"spot": True, "spot_code": "marked-for-termination"}
-        await one.hand_over(await one.event(EventKind.SPOT, action="terminate"))
-        await one.until(lambda: "MachineDeleted" in one.reasons, "the Event")
+        await one.until(lambda: reason in one.reasons, "the Event")
 
 
 async def test_the_hook_of_a_node_that_somebody_deletes_is_completed(env: WorkflowEnvironment) -> None:

@@ -1,4 +1,4 @@
-"""Runs of workflows convert payloads by type adapters that they share, and leave out what nobody has set."""
+"""Runs of workflows convert payloads by shared type adapters, and leave out fields that are not set."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Nested(Model):
     note: str = "none"
 
 
-def test_fields_that_nobody_has_set_are_left_out_and_read_as_their_defaults() -> None:
+def test_fields_that_are_not_set_are_left_out_and_read_as_their_defaults() -> None:
     convert = data_converter(Settings()).payload_converter_class()
     value = Nested(inner=(Counted(), Counted(number=2))).model_copy(update={"note": ""})
     payload = convert.to_payload(value)
