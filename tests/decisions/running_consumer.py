@@ -23,5 +23,5 @@ async def running(consumer: Consumer) -> AsyncIterator[Consumer]:
 async def until(holds: Callable[[], bool], seconds: float = 60) -> None:
     """Looks each millisecond: what a consumer shows may be over soon."""
     async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110 - what is looked at tells nobody
+        while not holds():  # noqa: ASYNC110 - the state has no event to wait for
             await asyncio.sleep(0.001)

@@ -232,7 +232,7 @@ async def test_what_openstack_does_not_answer_is_decided_upon_at_once(played: Pl
     played.trouble[CreatePort.activity] = type_("Neutron does not answer", delay=timedelta(seconds=20))
     await played.until(1, timedelta(minutes=5))
     (name,) = played.world.objects["lbm"]
-    await eventually(lambda: "Neutron does not answer" in played.world.told, "nobody is told")
+    await eventually(lambda: "Neutron does not answer" in played.world.told, "the outage is reported")
     why = await machine_of(played).query("why", result_type=Why)
     assert (why.phase, why.why) == ("Waiting", "Neutron does not answer")
     (hindrance,) = why.hindrances
