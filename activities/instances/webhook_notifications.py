@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import ssl
 from datetime import timedelta
 
@@ -21,7 +22,7 @@ from activities.instances.cache import InstanceCache
 from domain.instances.actions import Done, Notify
 from domain.instances.names import InstanceKey
 from domain.instances.notices import about, on_each
-from domain.instances.resources.interruption_policy import Notification, NotificationFormat
+from domain.instances.resources.interruption_policy import WEB_ADDRESS, Notification, NotificationFormat
 from domain.instances.webhook_notifications import json_body, sentence, slack_body, teams_body, templated_body
 from domain.notices import warning
 from domain.refusal import RETRIED_BY_SERVER
@@ -78,7 +79,7 @@ class NotificationActivities(Activities):
 
     async def _send(self, channel: Notification, notice: Notify) -> None:
         what = f"notification {channel.name} of InterruptionPolicy {notice.policy}"
-        named = (channel.url_secret_key, *(each.secret_key for each in channel.headers))
+        named = (channel.url_secret_key, channel.proxy_secret_key, *(each.secret_key for each in channel.headers))
         keys = {key for key in named if key is not None}
         secrets = await self._secrets(what) if keys else {}
         missing = sorted(keys - set(secrets))
@@ -86,6 +87,10 @@ class NotificationActivities(Activities):
             where = f"Secret {self._namespace}/{KEPT_IN}"
             raise Unavailable(f"{what}: {where} has no readable key {', '.join(missing)}", code="SecretKeyMissing")
         url = channel.url or secrets[channel.url_secret_key or ""]
+        proxy = secrets[channel.proxy_secret_key] if channel.proxy_secret_key else channel.proxy
+        if proxy and not re.match(WEB_ADDRESS, proxy):
+            key = f"key {channel.proxy_secret_key} of Secret {self._namespace}/{KEPT_IN}"
+            raise Unavailable(f"{what}: {key} holds no address of an HTTP proxy", code="InvalidProxy")
         usual = {
             "Content-Type": "application/json",
             "Idempotency-Key": hashlib.sha256(f"{notice.key.path}/{notice.id}".encode()).hexdigest(),
@@ -96,7 +101,7 @@ class NotificationActivities(Activities):
         replaced = {name.lower() for name in given}
         headers = {name: value for name, value in usual.items() if name.lower() not in replaced} | given
         try:
-            client = await self._client(channel.proxy)
+            client = await self._client(proxy)
             async with (
                 asyncio.timeout(TIMEOUT),
                 client.stream("POST", url, content=_body(channel, notice), headers=headers) as answer,

@@ -149,3 +149,18 @@ _PARTITIONS = {
     "eu-isoe-": "aws-iso-e",
     "us-isof-": "aws-iso-f",
 }
+
+
+def dns_suffix_of(region: str) -> str:
+    """What the names of AWS's hosts for the region end with, as in `sqs.eu-central-1.amazonaws.com`."""
+    return _DNS_SUFFIXES.get(partition_of(region), "amazonaws.com")
+
+
+_DNS_SUFFIXES = {
+    "aws-cn": "amazonaws.com.cn",
+    "aws-eusc": "amazonaws.eu",
+    "aws-iso": "c2s.ic.gov",
+    "aws-iso-b": "sc2s.sgov.gov",
+    "aws-iso-e": "cloud.adc-e.uk",
+    "aws-iso-f": "csp.hci.ic.gov",
+}

@@ -204,6 +204,43 @@ async def test_a_missing_secret_and_a_missing_key_are_named(lab: Lab) -> None:
         await lab.send()
 
 
+async def test_a_proxy_with_a_password_is_read_from_the_secret(lab: Lab, webhook: Webhook) -> None:
+    await lab.secret(proxy=f"http://perdure:{CONFIDENTIAL}@127.0.0.1:{webhook.port}\n")
+    # No resolver knows the host: only the proxy can receive the request.
+    await lab.channel(url="http://chat.invalid/hook", proxySecretKey="proxy")
+    await lab.send()
+    given = base64.b64encode(f"perdure:{CONFIDENTIAL}".encode()).decode()
+    assert (webhook.urls, webhook.headers[0]["Proxy-Authorization"]) == (["http://chat.invalid/hook"], f"Basic {given}")
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        pytest.param(f"http://perdure:{CONFIDENTIAL}@127.0.0.1:1", id="away"),
+        pytest.param(f"socks5://perdure:{CONFIDENTIAL}@127.0.0.1:1", id="of another kind"),
+        pytest.param(f"perdure:{CONFIDENTIAL}@127.0.0.1:1", id="without a scheme"),
+    ],
+)
+async def test_a_proxy_that_cannot_be_used_is_given_up_without_naming_its_address(
+    lab: Lab, webhook: Webhook, proxy: str
+) -> None:
+    await lab.secret(proxy=proxy)
+    await lab.channel(url=webhook.url, proxySecretKey="proxy")
+    with pytest.raises(Unavailable) as caught:
+        await lab.send()
+    assert CONFIDENTIAL not in f"{caught.value!r} {caught.value.__cause__!r}"
+    await lab.send(attempt=8)
+    assert (len(lab.reported()), webhook.bodies) == (2, [])
+    assert not any(CONFIDENTIAL in message for message in lab.reported())
+
+
+async def test_a_missing_key_of_a_proxy_is_named(lab: Lab) -> None:
+    await lab.secret(other="x")
+    await lab.channel(url="http://chat.invalid/hook", proxySecretKey="proxy")
+    with pytest.raises(Unavailable, match="no readable key proxy"):
+        await lab.send()
+
+
 async def test_a_channel_that_was_removed_meanwhile_is_not_told(lab: Lab, webhook: Webhook) -> None:
     await lab.channel(url=webhook.url)
     await lab.send(channel="gone")
@@ -222,6 +259,7 @@ async def test_a_channel_that_was_removed_meanwhile_is_not_told(lab: Lab, webhoo
         ({"url": "https://x", "headers": [{"name": "a b", "value": "c"}]}, r"spec.notify\[0\].headers\[0\].name"),
         ({"url": "https://x", "headers": [{"name": "a"}]}, r"spec.notify\[0\].headers\[0\]"),
         ({"url": "https://x", "proxy": "socks5://y"}, r"spec.notify\[0\].proxy"),
+        ({"url": "https://x", "proxy": "http://y", "proxySecretKey": "z"}, "exclude each other"),
     ],
 )
 async def test_a_channel_that_cannot_be_meant_is_refused_with_the_field(

@@ -31,11 +31,21 @@ from domain.schema import Marker
 _KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 _VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 _DATA_KEY = r"^[-._a-zA-Z0-9]+$"
+WEB_ADDRESS = r"^https?://[!-~]+$"
+HEADER_NAME = r"^[A-Za-z0-9_-]+$"
+HEADER_VALUE = r"^[ -~]*$"
 
 # A day and a half more than the longest hook or lead.
-_LONGEST_SECONDS = 30 * 24 * 3600
+LONGEST_SECONDS = 30 * 24 * 3600
+# In characters.
+LONGEST_ADDRESS = 2000
+LONGEST_HEADER_NAME = 100
+LONGEST_HEADER_VALUE = 1000
+LONGEST_TEMPLATE = 4096
+MOST_HEADERS = 16
 
-Seconds = Annotated[int, Marker(minimum=0, maximum=_LONGEST_SECONDS)]
+Seconds = Annotated[int, Marker(minimum=0, maximum=LONGEST_SECONDS)]
+SecretKey = Annotated[str, Marker(pattern=_DATA_KEY, max_length=253)]
 Names = Annotated[tuple[str, ...], Marker(list_type="atomic")]
 
 
@@ -141,13 +151,13 @@ class NotificationFormat(StrEnum):
 class NotificationHeader(KubeModel):
     """A header of the request."""
 
-    name: Annotated[str, Marker(required=True, pattern=r"^[A-Za-z0-9_-]+$", max_length=100)] = Field(
+    name: Annotated[str, Marker(required=True, pattern=HEADER_NAME, max_length=LONGEST_HEADER_NAME)] = Field(
         description="The header's name."
     )
-    value: Annotated[str, Marker(pattern=r"^[ -~]*$", max_length=1000)] | None = Field(
+    value: Annotated[str, Marker(pattern=HEADER_VALUE, max_length=LONGEST_HEADER_VALUE)] | None = Field(
         None, description="The header's value, if it is no secret."
     )
-    secret_key: Annotated[str, Marker(pattern=_DATA_KEY, max_length=253)] | None = Field(
+    secret_key: SecretKey | None = Field(
         None, description="The key of the Secret perdure-notifications that holds the value."
     )
 
@@ -158,17 +168,17 @@ class Notification(KubeModel):
     name: Annotated[str, Marker(required=True, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)] = Field(
         description="Its name in messages, unique within the policy."
     )
-    url: Annotated[str, Marker(pattern=r"^https?://[!-~]+$", max_length=2000)] | None = Field(
+    url: Annotated[str, Marker(pattern=WEB_ADDRESS, max_length=LONGEST_ADDRESS)] | None = Field(
         None, description="Where it is posted to; redirects are not followed."
     )
-    url_secret_key: Annotated[str, Marker(pattern=_DATA_KEY, max_length=253)] | None = Field(
+    url_secret_key: SecretKey | None = Field(
         None, description="The key of the Secret perdure-notifications that holds the address."
     )
     causes: Annotated[tuple[CauseSort, ...], Marker(list_type="atomic")] | None = Field(
         None, description="Which causes are sent: spot, scheduled and hook if absent."
     )
     format: NotificationFormat | None = Field(None, description="The shape of the body, Json if absent.")
-    template: Annotated[str, Marker(pattern=TEMPLATE, max_length=4096)] | None = Field(
+    template: Annotated[str, Marker(pattern=TEMPLATE, max_length=LONGEST_TEMPLATE)] | None = Field(
         None,
         description="The body in place of a format, JSON as a rule; ${instance} and so on stand for values: "
         + ", ".join(FIELDS)
@@ -182,10 +192,13 @@ class Notification(KubeModel):
             ],
             ...,
         ],
-        Marker(list_type="atomic", max_items=16),
+        Marker(list_type="atomic", max_items=MOST_HEADERS),
     ] = Field((), description="Headers of the request; they replace the usual ones of the same name.")
-    proxy: Annotated[str, Marker(pattern=r"^https?://[!-~]+$", max_length=2000)] | None = Field(
-        None, description="The HTTP proxy that is used."
+    proxy: Annotated[str, Marker(pattern=WEB_ADDRESS, max_length=LONGEST_ADDRESS)] | None = Field(
+        None, description="The HTTP proxy that is used, if its address has no password."
+    )
+    proxy_secret_key: SecretKey | None = Field(
+        None, description="The key of the Secret perdure-notifications that holds the proxy's address."
     )
 
     def channel(self) -> Channel:
@@ -245,6 +258,10 @@ class InterruptionPolicySpec(KubeModel):
                     rules=(
                         ("has(self.url) != has(self.urlSecretKey)", "give either url or urlSecretKey"),
                         ("!(has(self.format) && has(self.template))", "format and template exclude each other"),
+                        (
+                            "!(has(self.proxy) && has(self.proxySecretKey))",
+                            "proxy and proxySecretKey exclude each other",
+                        ),
                     )
                 ),
             ],

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
+import botocore
 import pytest
 from instance_scenes import (
     ACCOUNT,
@@ -41,7 +43,15 @@ from domain.instances.event_record import Drain, cordoned, opened
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
 from domain.instances.interruption_causes import interruption_label
 from domain.instances.labels import Story, label_patch, recalled, story_of
-from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, parse_arn, partition_of
+from domain.instances.names import (
+    GroupKey,
+    InstanceKey,
+    dns_suffix_of,
+    group_of_arn,
+    instance_of_provider_id,
+    parse_arn,
+    partition_of,
+)
 from domain.instances.resources import AWSMachine, AWSMachinePool
 from domain.instances.scheduled_maintenance import Effect, effect_of
 from domain.resource import ObjectMeta
@@ -101,6 +111,18 @@ def test_arns_of_all_partitions_are_read(partition: str) -> None:
 )
 def test_a_region_says_its_partition(region: str, partition: str) -> None:
     assert partition_of(region) == partition
+
+
+def test_hosts_of_a_region_end_as_aws_says() -> None:
+    read = json.loads((Path(botocore.__file__).parent / "data" / "partitions.json").read_text())
+    suffixes = {
+        region: each["outputs"]["dnsSuffix"]
+        for each in read["partitions"]
+        for region in each["regions"]
+        if not region.endswith("-global")
+    }
+    assert len(suffixes) > 30
+    assert {region: dns_suffix_of(region) for region in suffixes} == suffixes
 
 
 def test_a_pool_is_known_by_its_groups_arn() -> None:
