@@ -23,6 +23,8 @@ MOST_GROUPS = 100
 _MOST_STATUSES = 100
 _MOST_IN_GROUPS = 50
 _MOST_ACTIVITIES = 20
+# Auto Scaling gives the same code for all that is wrong with a request.
+_NO_ACTION = ("No active Lifecycle Action found", "not found")
 _ENDING = (InstanceState.SHUTTING_DOWN, InstanceState.TERMINATED)
 
 
@@ -157,7 +159,7 @@ def _answer_hook(call: _Call) -> bool:
     try:
         call()
     except Invalid as error:
-        if error.code != "ValidationError":
+        if error.code != "ValidationError" or not any(words in error.message for words in _NO_ACTION):
             raise
         return False
     return True

@@ -104,10 +104,17 @@ class Disruptions:
         return [each for each in read_all(Machine, listed.items)[0] if node_group(each) == group]
 
     async def _with_etcd(self, nodes: list[Node]) -> list[Node]:
-        """The Nodes with the health of their etcd members, which run as static Pods where kubeadm made the cluster."""
+        """The Nodes with the health of their etcd members, which run as static Pods where kubeadm made the cluster.
+
+        Where one has such a Pod, one without lacks its member. Where none has, etcd runs elsewhere.
+        """
         pods = await self._kube.list(POD, "kube-system", label_selector="component=etcd")
-        unwell = {text(pod, "spec", "nodeName") for pod in pods.items if not is_ready(pod)}
-        return [each.model_copy(update={"etcd_healthy": each.metadata.name not in unwell}) for each in nodes]
+        healthy = {text(pod, "spec", "nodeName"): is_ready(pod) for pod in pods.items}
+        stacked = any(each.metadata.name in healthy for each in nodes)
+        return [
+            each.model_copy(update={"etcd_healthy": not stacked or healthy.get(each.metadata.name, False)})
+            for each in nodes
+        ]
 
     async def _read(self) -> tuple[JsonObject | None, Ledger]:
         try:

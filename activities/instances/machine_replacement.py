@@ -138,9 +138,10 @@ class MachineActivities(Activities):
         notices += self._taken(deletion)
 
     def _taken(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
-        said = f"deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
+        said = f"{deletion.name} is deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
         machine = Key(kind=MACHINE.name, namespace=deletion.namespace, name=deletion.name, uid=deletion.uid)
-        return on_each((machine,), warning, "InstanceTaken", said)
+        objects = dict.fromkeys((machine, *deletion.about))
+        return on_each(objects, warning, "InstanceTaken", said, cluster=f"{deletion.namespace}/{deletion.cluster}")
 
     async def _taken_earlier(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
         """What an earlier attempt, which may have died before it lowered the replicas, could not report."""

@@ -42,7 +42,7 @@ from domain.refusal import without_request
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import KubeApi
-from engine.kube.json import JsonObject, mapping, sequence, text
+from engine.kube.json import JsonObject, at, mapping, sequence, text
 from engine.kube.shared_reads import SharedReading
 from engine.kube.workload_clusters import workload
 
@@ -116,9 +116,10 @@ class NodeActivities(Activities):
     async def drain(self, node: EmptyNode) -> Emptied:
         """Evict until no Pod is left, the time is over, or something delays it that is not reported yet."""
         begun = node.begun or Emptying(node=node.node, cause=node.cause, since=_since(node))
-        logged, until, evicted = set(begun.reported), _end_of(node, begun.since), False
+        logged, evicted = set(begun.reported), False
         async with self._workload(node.namespace, node.cluster) as api:
             while left := await _evictable(api, node):
+                until = _end_of(node, begun.since, left)
                 if until is not None and until <= now():
                     return await self._end(api, node, begun, left)
                 activity.heartbeat(len(left))
@@ -277,12 +278,24 @@ def _since(node: EmptyNode) -> datetime:
     return node.earlier.since if node.earlier else activity.info().scheduled_time
 
 
-def _end_of(node: EmptyNode, since: datetime) -> datetime | None:
-    """When the time of a drain is over; Pods deleted then have their grace period before AWS takes the instance."""
-    how = node.how
-    forced = how.budgets is Budgets.FORCE and node.until is not None
-    until = node.until - (how.pod_grace or _POD_GRACE) if forced and node.until else node.until
+def _end_of(node: EmptyNode, since: datetime, left: Sequence[JsonObject]) -> datetime | None:
+    """When the time of a drain is over; Pods deleted then have their grace period before AWS takes the instance.
+
+    Budgets are respected for half of the time at least: a longer grace period could not end in time anyway.
+    """
+    how, until = node.how, node.until
+    if until is not None and how.budgets is Budgets.FORCE:
+        grace = max(_grace_of(pod) for pod in left) if how.pod_grace is None else how.pod_grace
+        until -= min(grace, max(until - since, timedelta()) / 2)
     return earliest([until, since + how.node_grace if how.node_grace is not None else None])
+
+
+def _grace_of(pod: JsonObject) -> timedelta:
+    """Nothing for a Pod that is being deleted: its grace period has begun."""
+    if text(pod, "metadata", "deletionTimestamp"):
+        return timedelta()
+    seconds = at(pod, "spec", "terminationGracePeriodSeconds")
+    return timedelta(seconds=seconds) if isinstance(seconds, int) else _POD_GRACE
 
 
 async def _evictable(api: KubeApi, node: EmptyNode) -> list[JsonObject] | None:

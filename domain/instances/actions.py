@@ -245,13 +245,21 @@ class Taking(Reported):
 
 
 class DeleteOwner(_Disrupting):
-    """Have Cluster API replace the Machine; `deployment` was asked for its replacement, if any was."""
+    """Have Cluster API replace the Machine.
+
+    Attributes:
+        deployment: was asked for its replacement, if any was.
+        cluster: the Machine's.
+        about: the objects whose Events report it, beside the Machine; none without a policy.
+    """
 
     activity: ClassVar[str] = "instances.delete_machine"
     result: ClassVar[type[Model] | None] = Taking
     awaited_when_cancelled: ClassVar[bool] = True
 
     deployment: str = ""
+    cluster: str = ""
+    about: tuple[Key, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -497,7 +505,7 @@ class CountRefuted(_InstanceAction):
 
     Attributes:
         cause: the claim.
-        about: the object whose Events report it; none if only a machine pool has the instance.
+        about: the objects whose Events report it; none if only a machine pool has the instance.
     """
 
     activity: ClassVar[str] = "instances.count_refuted"

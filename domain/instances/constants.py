@@ -80,7 +80,6 @@ LAUNCH_FAILED = "EC2 Instance Launch Unsuccessful"
 TERMINATE_OK = "EC2 Instance Terminate Successful"
 TERMINATE_FAILED = "EC2 Instance Terminate Unsuccessful"
 HEALTH_EVENT = "AWS Health Event"
-ABUSE_EVENT = "AWS Health Abuse Event"
 
 # SQS and EventBridge carry 1 MiB (since January 2026; 256 KiB before).
 LARGEST_BODY = 1 << 20

@@ -303,5 +303,4 @@ _READERS: dict[tuple[str, str], Reader] = {
     (c.AUTO_SCALING_SOURCE, c.TERMINATE_ACTION): _hook,
     **{(c.AUTO_SCALING_SOURCE, type_): _result(kind) for type_, kind in _RESULTS.items()},
     (c.HEALTH_SOURCE, c.HEALTH_EVENT): _health,
-    (c.HEALTH_SOURCE, c.ABUSE_EVENT): _health,
 }

@@ -13,6 +13,7 @@ from typing import Literal
 from domain.instances import constants as c
 from domain.instances.events import InstanceState
 from domain.instances.names import partition_of
+from domain.instances.scheduled_maintenance import SCHEDULES
 from domain.model import Model
 from domain.schema import Document
 
@@ -129,7 +130,7 @@ def auto_scaling_pattern(group_prefix: str = "") -> Document:
 
 
 def health_pattern() -> Document:
-    detail = {"service": ["EC2"], "eventTypeCategory": ["scheduledChange", "issue"]}
+    detail = {"service": ["EC2"], "eventTypeCategory": [*SCHEDULES, "issue"]}
     return {"source": [c.HEALTH_SOURCE], "detail-type": [c.HEALTH_EVENT], "detail": detail}
 
 

@@ -56,7 +56,9 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
     timing = world.timings.get(held.action.name, DEFAULT_TIMING)
     launching = held.action.transition == "launching"
     verdict = verify_hook(held.action.transition, held.group, world.facts, held.received_at, now)
-    limit = held.time + min(timing.limit - policy.hook_margin, policy.hook_limit or timing.limit)
+    # At least half of the time is left to drain, however long the margin.
+    margin = min(policy.hook_margin, timing.limit / 2)
+    limit = held.time + min(timing.limit - margin, policy.hook_limit or timing.limit)
     if launching:
         limit = min(limit, held.time + policy.launch_timeout)
     drain = free and not launching and not held.action.warms and not emptied

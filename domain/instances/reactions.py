@@ -210,12 +210,13 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
         if _replaces(world, owner, cause, now):
             return AskReplacement.model_validate({**told, **named, **room})
         deployment = world.asked.deployment if world.asked else ""
-        return DeleteOwner.model_validate({**told, **named, **room, "deployment": deployment})
+        known = {"about": _about_all(world), "cluster": world.workload["cluster"], "deployment": deployment}
+        return DeleteOwner.model_validate({**told, **named, **room, **known})
     drain, node = record.drain, world.node_name
     done = drain is not None and drain.covers(cause.reaction)
     if done or not node or record.state is InstanceState.TERMINATED:
         return None
-    which = {**told, "node": node, "about": _about(world, about_node(node)), **world.workload}
+    which = {**told, "node": node, "about": _about_all(world), **world.workload}
     # Perhaps only an annotation says that the Node is drained, so it is checked.
     if terminates and world.own_node and drain and drain.covers(Reaction.DRAIN) and not drain.recalled:
         ends = record.state is not None and record.state.final
@@ -229,7 +230,6 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
         how = {"until": cause.deadline, "how": policy.draining, "begun": last if same else None}
         return EmptyNode.model_validate({**which, **how})
     marking = {
-        "about": _about(world, *([about(owner)] if owner else []), about_node(node)),
         "machine": owner.metadata.name if owner else "",
         "reaction": reaction,
         "taint": _taint(policy.tainting, cause),
@@ -265,7 +265,7 @@ def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:
         "deadline": cause.deadline,
         "machine": owner.metadata.name if owner else "",
         "node": world.node_name,
-        "about": _about(world),
+        "about": _about_all(world)[:1],
         **world.workload,
     }
     wanted = (channel.name for channel in policy.channels if cause.sort in channel.causes)
@@ -293,11 +293,16 @@ def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImposs
     return TellImpossible(key=world.key, cause=cause.name, reaction=reaction, notices=notices, at=now)
 
 
-def _about(world: InstanceWorld, *others: Key) -> tuple[Key, ...]:
-    """The objects whose Events report a policy's actions, each once."""
+def _about_all(world: InstanceWorld) -> tuple[Key, ...]:
+    """The objects whose Events report a policy's actions, each once: AWSMachine, Machine and Node."""
     if not (world.labelled and world.policy.name):
         return ()
-    return tuple(dict.fromkeys((about(world.labelled), *others)))
+    node = (about_node(world.node_name),) if world.node_name else ()
+    return tuple(dict.fromkeys((*_machines(world), *node)))
+
+
+def _machines(world: InstanceWorld) -> tuple[Key, ...]:
+    return tuple(about(each) for each in (world.labelled, world.owner) if each is not None)
 
 
 def _taint(tainting: Tainting, cause: Cause) -> Taint | None:
@@ -305,8 +310,7 @@ def _taint(tainting: Tainting, cause: Cause) -> Taint | None:
 
 
 def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:
-    told = (about(world.labelled),) if world.labelled else ()
-    return tuple(CountRefuted(key=world.key, cause=name, about=told) for name in dict.fromkeys(names))
+    return tuple(CountRefuted(key=world.key, cause=name, about=_machines(world)) for name in dict.fromkeys(names))
 
 
 def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN) -> bool:

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from domain.instances.events import HealthNotice
 
-_SCHEDULES = ("scheduledChange", "plannedChange")
+SCHEDULES = ("scheduledChange", "plannedChange")
 
 
 class Effect(StrEnum):
@@ -75,7 +75,7 @@ def expedited(code: str) -> bool:
 
 def scheduled(category: str, code: str) -> bool:
     """Whether an event of this category and type is acted upon."""
-    return category in _SCHEDULES and schedules(code)
+    return category in SCHEDULES and schedules(code)
 
 
 def begins_at(notice: HealthNotice, lead: timedelta, received_at: datetime) -> datetime:

@@ -177,6 +177,7 @@ async def test_a_whole_policy_is_stored_as_it_was_written(kube: KubeApi) -> None
             "spec.replaceFirstSeconds.ending",
         ),
         ({"launchTimeoutSeconds": "15m"}, "spec.launchTimeoutSeconds"),
+        ({"hookMarginSeconds": 3601}, "spec.hookMarginSeconds"),
     ],
 )
 async def test_a_policy_that_nobody_can_mean_is_refused_with_the_field(

@@ -35,7 +35,7 @@ WEB_ADDRESS = r"^https?://[!-~]+$"
 HEADER_NAME = r"^[A-Za-z0-9_-]+$"
 HEADER_VALUE = r"^[ -~]*$"
 
-# A day and a half more than the longest hook or lead.
+# Scheduled events are announced weeks ahead.
 LONGEST_SECONDS = 30 * 24 * 3600
 # In characters.
 LONGEST_ADDRESS = 2000
@@ -236,8 +236,10 @@ class InterruptionPolicySpec(KubeModel):
     maintenance_lead_seconds: Seconds | None = Field(
         None, description="How long before its date a scheduled event is acted upon."
     )
-    hook_margin_seconds: Seconds | None = Field(
-        None, description="How long before Auto Scaling ends a hook's wait it is completed, drained or not."
+    hook_margin_seconds: Annotated[int, Marker(minimum=0, maximum=3600)] | None = Field(
+        None,
+        description="How long before Auto Scaling ends a hook's wait it is completed, drained or not; at most half of "
+        "that wait.",
     )
     heartbeat_seconds: Annotated[int, Marker(minimum=10, maximum=3600)] | None = Field(
         None,

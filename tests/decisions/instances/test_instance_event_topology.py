@@ -57,6 +57,7 @@ NOTICE = {"instance-id": "i-1", "instance-action": "terminate"}
         (enveloped("aws.autoscaling", "EC2 Instance Launch Unsuccessful", hook_detail()), "autoscaling"),
         (health(), "health"),
         (health(eventTypeCategory="issue"), "health"),
+        (health(eventTypeCategory="plannedChange"), "health"),
     ],
 )
 def test_each_event_comes_by_exactly_one_rule(event: Any, rule: str) -> None:

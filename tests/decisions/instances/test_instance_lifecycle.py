@@ -74,7 +74,7 @@ def asked(done: InstanceWork) -> tuple[Question, ...]:
 
 
 def refutation(cause: str) -> CountRefuted:
-    return CountRefuted(key=KEY.lifecycle, cause=cause, about=(about(machine()),))
+    return CountRefuted(key=KEY.lifecycle, cause=cause, about=(about(machine()), about(owner())))
 
 
 def labels(done: InstanceWork) -> dict[str, Any]:
@@ -587,6 +587,14 @@ def test_the_hook_is_completed_shortly_before_auto_scaling_times_out(timing: Hoo
     known = heartbeat_sent(cordoned(record(hook(0)), hook(0).key, "node-0"), "t-1", at(seconds - 20))
     assert "complete_hook" not in effects(hooked(known, seconds - 1, timings={"drain": timing}))
     assert effects(hooked(known, seconds, timings={"drain": timing})) == ["complete_hook"]
+
+
+def test_half_of_a_hooks_time_is_left_to_drain_whatever_the_margin() -> None:
+    policy = DRAINING.model_copy(update={"hook_margin": at(3600) - at(0)})
+    timing = {"drain": HookTiming(heartbeat_timeout=at(30) - at(0))}
+    known = heartbeat_sent(cordoned(record(hook(0)), hook(0).key, "node-0"), "t-1", at(1490))
+    assert "complete_hook" not in effects(hooked(known, 1499, policy=policy, timings=timing))
+    assert effects(hooked(known, 1500, policy=policy, timings=timing)) == ["complete_hook"]
 
 
 @pytest.mark.parametrize("metadata", [PAUSED, OUR_PAUSE, {"deletionTimestamp": "2026-05-04T09:00:00Z"}])

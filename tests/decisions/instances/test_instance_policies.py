@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
@@ -50,8 +51,8 @@ from domain.instances.interruption_policy import (
     TaintEffect,
     Tainting,
 )
-from domain.instances.notices import about_node
-from domain.instances.observed import InstanceWorld
+from domain.instances.notices import about, about_node
+from domain.instances.observed import Emptying, InstanceWorld
 from domain.instances.policy_selection import Selected, choose, selected
 from domain.instances.resources import AWSMachinePool, InterruptionPolicy
 from domain.notices import Notice
@@ -215,6 +216,21 @@ def test_a_node_is_tainted_or_cordoned_once(reaction: Reaction, always: bool, ta
     after = first.fold(observed(record(spot(4)), policy=wished, facts=marked(6)), Taking(turn=Turn(at=at(7))))
     then = [each for each in work_for_instance(after, at(8)).steps if not isinstance(each, AskInstance)]
     assert [type(each) for each in then] == ([EmptyNode] if reaction is Reaction.DRAIN else [])
+
+
+@pytest.mark.parametrize("reaction", [Reaction.TAINT, Reaction.DRAIN, Reaction.DELETE_MACHINE])
+@pytest.mark.parametrize("name", ["p", ""])
+def test_what_a_policy_does_is_reported_on_awsmachine_machine_and_node(reaction: Reaction, name: str) -> None:
+    wished = ReactionPolicy(name=name, spot=reaction)
+    objects = (about(machine()), about(owner()), about_node("node-0")) if name else ()
+    first = step(record(spot(4)), 7, policy=wished, facts=marked(6))
+    assert isinstance(first, CordonNode | DeleteOwner)
+    assert first.about == objects
+    if reaction is Reaction.DRAIN:
+        begun = cordoned(record(spot(4)), spot(4).key, "node-0")
+        drain = step(begun, 8, policy=wished, facts=marked(6))
+        assert isinstance(drain, EmptyNode)
+        assert drain.about == objects
 
 
 def test_a_stronger_reaction_follows_a_weaker_one() -> None:
@@ -613,13 +629,39 @@ def measured(metric: str, because: Because, reaction: str, **labels: str) -> flo
     return REGISTRY.get_sample_value(f"perdure_instances_{metric}", found) or 0
 
 
-async def test_what_is_forced_has_its_grace_period_before_the_instance_is_taken() -> None:
+@pytest.mark.parametrize(
+    ("grace", "terminates", "policy", "seconds", "forced"),
+    [
+        (120, False, None, 100, True),
+        (120, False, None, 140, False),
+        (None, False, None, 25, True),
+        (None, False, None, 35, False),
+        (120, True, None, 100, False),  # its grace period has begun
+        (120, False, 10, 100, False),
+        (3600, False, None, 310, False),  # budgets are respected for half of the ten minutes
+        (3600, False, None, 290, True),
+        (0, False, 3600, 310, False),
+    ],
+)
+async def test_force_leaves_the_longest_grace_period_of_the_pods_that_are_left(
+    *, grace: int | None, terminates: bool, policy: int | None, seconds: int, forced: bool
+) -> None:
     workload = Workload()
     await workload.pod("a")
-    workload.refusals = {"a": [Throttled("a budget")] * 10_000}
-    soon = BEGUN + timedelta(seconds=20)
-    await workload.drained(emptying(until=soon, how=Draining(budgets=Budgets.FORCE)))
-    assert workload.deleted == [("a", None)], "thirty seconds are its own"
+    spec = {} if grace is None else {"terminationGracePeriodSeconds": grace}
+    meta = {"deletionTimestamp": "2026-05-04T10:00:00Z"} if terminates else {}
+    await workload.kube.patch(POD, "n", "a", {"spec": spec, "metadata": meta})
+    workload.refusals = {"a": [Throttled("a budget")]}
+    until = BEGUN + timedelta(seconds=seconds)
+    begun = Emptying(node="node", cause="c", since=until - timedelta(minutes=10))
+    how = Draining(budgets=Budgets.FORCE, pod_grace=None if policy is None else timedelta(seconds=policy))
+    node = emptying(until=until, how=how, begun=begun)
+    try:
+        done: Emptied = await asyncio.wait_for(run(workload.drain, node), 0.2)
+    except TimeoutError:
+        assert not forced
+    else:
+        assert (done.delayed is not None and done.delayed.forced) == forced
 
 
 async def test_a_drain_ends_with_the_nodes_grace_period() -> None:

@@ -452,8 +452,11 @@ class Life:
     If it is `retried`, only workers die, and the workflow makes the attempt again.
     """
 
-    def __init__(self, kube: Clusters, name: str = "m-0", *, retried: bool = False) -> None:
+    def __init__(
+        self, kube: Clusters, name: str = "m-0", *, retried: bool = False, policy: ReactionPolicy = FIRST
+    ) -> None:
         self.kube = kube
+        self._policy = policy
         self._retried = retried
         self.key = InstanceKey(account=ACCOUNT, region=REGION, instance_id=f"i-{name}")
         self.name = name
@@ -479,10 +482,10 @@ class Life:
         heard = record(*([spot(seconds - 1)] if self.notice else []), live_at=seconds - 2)
         world = InstanceWorld(
             key=self.key.lifecycle,
-            machine=machine(),
+            machine=machine(labels={CLUSTER_LABEL: "c1"}),
             owner=whose,
             replacement=cache.replacement(self.key),
-            policy=FIRST,
+            policy=self._policy,
             known=self.known.model_copy(update={"record": heard, "facts": confirmed(seconds - 0.5)}),
         )
         server = ActivityEnvironment()
@@ -686,6 +689,16 @@ async def test_what_is_done_to_a_machine_is_told_once_wherever_a_worker_dies(fai
     assert begun.startswith("scaled from 3 to 4: Machine m-0 is replaced before it is deleted because of ")
     assert ended in ("scaled from 4 to 3: Machine m-0 goes, replaced by m-3", "scaled back to 3: Machine m-0 goes")
     assert len(kube.told("InstanceTaken")) == 1
+
+
+async def test_that_a_machine_is_deleted_is_reported_on_its_node_and_awsmachine_too() -> None:
+    kube = Clusters()
+    await kube.begin()
+    await lived(kube, Life(kube, policy=ReactionPolicy(name="p", spot=Reaction.DELETE_MACHINE)))
+    taken = [each for each in kube.notices if each.reason == "InstanceTaken" and each.about]
+    found = {(each.about.kind, each.about.name, each.cluster) for each in taken if each.about}
+    assert found == {("Machine", "m-0", ""), ("AWSMachine", "am-0", ""), ("Node", "m-0", "clusters/c1")}
+    assert taken[0].message.startswith("m-0 is deleted because of ")
 
 
 @pytest.mark.parametrize("fails_at", range(3, 6))

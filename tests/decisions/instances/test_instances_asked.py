@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, cast
 
-from activities.aws.instances import MOST_AT_ONCE, describe, describe_groups
+import pytest
+
+from activities.aws.instances import MOST_AT_ONCE, complete_hook, describe, describe_groups, send_heartbeat
 from activities.aws.session import Services
 from domain.instances.event_verification import Question
 from domain.instances.events import InstanceState
+from engine.errors import Invalid
 
 NOW = datetime(2026, 5, 4, 10, 0, tzinfo=UTC)
 REGION = "eu-central-1"
@@ -98,3 +102,38 @@ def test_all_that_is_asked_about_at_once_is_answered() -> None:
 def test_groups_that_come_in_parts_are_all_found() -> None:
     names = [f"group-{number}" for number in range(100)]
     assert describe_groups(cast(Services, Aws()), REGION, names) == {name: {IDS[0]: "InService"} for name in names}
+
+
+class Scaling:
+    """Auto Scaling, which refuses every answer to a hook."""
+
+    def __init__(self, error: Invalid) -> None:
+        self._error = error
+
+    def client(self, service: str, region: str) -> Scaling:
+        return self
+
+    def complete_lifecycle_action(self, **what: str) -> Json:
+        raise self._error
+
+    record_lifecycle_action_heartbeat = complete_lifecycle_action
+
+
+@pytest.mark.parametrize("answer", [send_heartbeat, partial(complete_hook, result="CONTINUE")])
+@pytest.mark.parametrize(
+    ("message", "gone"),
+    [
+        ("No active Lifecycle Action found with token t", True),
+        ("AutoScalingGroup name not found - no such group", True),
+        ("Value 't' at 'lifecycleActionToken' failed to satisfy constraint", False),
+    ],
+)
+def test_only_an_action_that_waits_no_more_counts_as_answered(
+    answer: Callable[..., bool], message: str, *, gone: bool
+) -> None:
+    scaling = cast(Services, Scaling(Invalid(message, code="ValidationError")))
+    if gone:
+        assert not answer(scaling, REGION, "g", "drain", "t")
+        return
+    with pytest.raises(Invalid, match="failed to satisfy constraint"):
+        answer(scaling, REGION, "g", "drain", "t")
