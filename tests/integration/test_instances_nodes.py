@@ -163,6 +163,8 @@ async def test_a_whole_policy_is_stored_as_it_was_written(kube: KubeApi) -> None
     [
         ({"reactions": {"spot": "explode"}}, "spec.reactions.spot"),
         ({"reactions": {"terminatingHook": "Drain"}}, "spec.reactions.terminatingHook"),
+        ({"reactions": {"rebalance": "drain"}}, "spec.reactions.rebalance"),
+        ({"reactions": {"capacityReservation": "cordon"}}, "spec.reactions.capacityReservation"),
         ({"selector": {"clusters": "prod"}}, "spec.selector.clusters"),
         ({"taint": {"effect": "Never"}}, "spec.taint.effect"),
         ({"taint": {"key": "not a key"}}, "spec.taint.key"),

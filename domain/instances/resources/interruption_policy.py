@@ -65,6 +65,12 @@ class Selector(KubeModel):
     tags: dict[str, str] = Field({}, description="Tags of the instance in EC2; * is any value.")
 
 
+class LabelOnly(StrEnum):
+    """Nothing confirms these events, so they can cause nothing else."""
+
+    LABEL = "label"
+
+
 class Reactions(KubeModel):
     """The reaction to each cause; one that is absent is as the settings say."""
 
@@ -76,6 +82,12 @@ class Reactions(KubeModel):
     maintenance: Reaction | None = Field(None, description="A scheduled loss of network or power.")
     terminating_hook: Reaction | None = Field(
         None, description="Auto Scaling waits before it terminates; label leaves the hook to whoever made it."
+    )
+    rebalance: LabelOnly | None = Field(
+        None, description="Spot recommends to rebalance: EC2 has no call that confirms this event."
+    )
+    capacity_reservation: LabelOnly | None = Field(
+        None, description="A capacity reservation is interrupted: EC2 has no call that confirms this event."
     )
 
     def deletes(self, cause: str) -> bool:
@@ -282,7 +294,7 @@ class InterruptionPolicySpec(KubeModel):
             "hook_limit": self.hook_limit_seconds,
         }
         said: dict[str, object] = {
-            **{cause: value for cause, value in self.reactions if value is not None},
+            **{cause: Reaction(value) for cause, value in self.reactions if value is not None},
             **{field: timedelta(seconds=value) for field, value in seconds.items() if value is not None},
             **_given(launching_hook=self.launching_hook, abandon_failed_launch=self.abandon_failed_launch),
             **_given(most=self.max_unavailable),
