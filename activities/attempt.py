@@ -122,7 +122,7 @@ def pause(seconds: float, progress: object = None) -> None:
 
 
 def _heartbeat(progress: object = None) -> None:
-    """Heartbeat if one is due: its answer tells of a cancellation."""
+    """Heartbeat if one is due: its answer reports a cancellation."""
     beats = _heartbeats.get()
     if beats is None or time.monotonic() >= beats.due:
         activity.heartbeat(progress)

@@ -68,7 +68,7 @@ class Linked(Enum):
     """Whether a first reference wakes the referent."""
 
     NEWS = "news"
-    KNOWN = "known: whoever links the two links the referent first"
+    KNOWN = "known: a client that links the two links the referent first"
     FOLLOWED = "followed: Perdure links the referent next, which is news to it by itself"
     NEVER = "never, nor that it does so no more: only what it is told counts"
 

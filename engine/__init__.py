@@ -1,1 +1,1 @@
-"""What every process stands on: settings, Temporal, the Kubernetes client, errors, telemetry. It knows no area."""
+"""The base of every process: settings, Temporal, the Kubernetes client, errors, telemetry. It knows no area."""

@@ -1,4 +1,4 @@
-"""Tells slow services from stuck ones.
+"""Distinguishes slow services from stuck ones.
 
 A service progresses while its processes use CPU, its log grows, or its process is replaced. A fixed timeout would fail
 on a busy computer.

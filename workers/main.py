@@ -1,4 +1,4 @@
-"""The worker process: it executes workflows and activities until it is told to stop.
+"""The worker process: it executes workflows and activities until it is stopped.
 
 One Temporal worker per task queue: a workflow queue per area, and an activity queue per API family (for accounts) or
 area, each with its own number of slots, so that a hanging API never holds another's. Queues of areas that are not
@@ -199,7 +199,7 @@ async def activities_of(
 
 
 async def _connected(settings: Settings, stopped: asyncio.Event) -> Client | None:
-    """Temporal's client; None if told to stop before there is one."""
+    """Temporal's client; None if stopped before there is one."""
     connecting = asyncio.ensure_future(connected(settings, PROCESS))
     await first_of(stopped.wait(), connecting)
     return None if stopped.is_set() else connecting.result()

@@ -129,7 +129,7 @@ class AccountPoolWorkflow(Passes[PoolWorld]):
 class OrganizationWorkflow(Passes[OrganizationWorld]):
     """The organization: the one lifecycle that hands out what is scarce.
 
-        woken, or due --> pass (count, permits to Accounts, one request for all support cases) --> tell pools --> wait
+        woken, or due --> pass (count, permits to Accounts, one request for all support cases) --> inform pools --> wait
 
     Claims ask it for their OUs. Concurrent requests share one activity; ids are kept until AWS reports them absent.
     """

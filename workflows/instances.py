@@ -52,7 +52,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
 
     An update answers when an observation that began after its events were recorded has ended, so several that come
     together share one. A later event opens the lifecycle again; nothing is lost in between, since states, tokens and
-    scheduled events can be asked of AWS, and notices stand in the AWSMachine's annotation.
+    scheduled events can be asked of AWS, and notices are in the AWSMachine's annotation.
     """
 
     has_object: ClassVar[bool] = False
@@ -119,7 +119,7 @@ class InstanceSweepWorkflow(Passes[SweptWorld]):
         woken by a new AWSMachine or AWSMachinePool
           --> sweep (one activity, two calls for 200 instances, one for 100 groups) --> wait for the next one
 
-    An instance whose state or scheduled events differ from its AWSMachine is told what AWS said, which opens its
+    An instance whose state or scheduled events differ from its AWSMachine gets AWS's answer, which opens its
     lifecycle: events may be lost, states are not. A group that differs from its AWSMachinePool is woken.
     """
 

@@ -2,7 +2,7 @@
 
     New ─► Syncing ─► Synced ─new spec, other referents, drift─► Syncing
       any ─► Orphan: something it refers to is missing; looked for again after 5 s, doubling to ten minutes
-      any ─► Invalid, Failed: told in the status; tried again after 5 s, doubling to ten minutes
+      any ─► Invalid, Failed: shown in the status; tried again after 5 s, doubling to ten minutes
       any ─deletion─► Deleting ─► (end)
 
 A wake makes the next pass at once, and drops 3scale's earlier refusals, whose reasons may be gone.

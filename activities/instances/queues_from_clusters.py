@@ -61,7 +61,7 @@ class ClusterPlaces:
         return next((each.trouble for each in (self._identities, *self._clusters) if each.trouble), "")
 
     async def current(self) -> tuple[str, ...]:
-        """The entries that stand for the places of the clusters now.
+        """The entries for the places of the clusters.
 
         Raises:
             ApiError: AWS does not say whose the process's own credentials are.

@@ -145,7 +145,7 @@ def _may_be_absent(read: Read) -> bool:
 def _last_page(answer: object, number: int) -> int:
     """The number of pages, as far as page `number` shows it.
 
-    3scale tells it if there is more than one, except for backend usages, whose list ends with an empty page. One entry
+    3scale says so if there is more than one, except for backend usages, whose list ends with an empty page. One entry
     needs no second call: the server's page size is larger.
     """
     if isinstance(answer, list):

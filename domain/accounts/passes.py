@@ -125,7 +125,7 @@ class TellPools(Action):
 
 
 def decide(world: OrganizationWorld, now: datetime) -> Decision:
-    """Also tells the pools of changed room."""
+    """Also informs the pools of changed room."""
     actions = (TellPools(room=world.known.room),) if world.known.news else ()
     return passed(world, now).model_copy(update={"actions": actions})
 

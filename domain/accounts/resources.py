@@ -67,14 +67,14 @@ class LegalEntity(KubeModel):
 
 
 class ServiceQuota(KubeModel):
-    """A wanted quota and how its request stands."""
+    """A wanted quota and the state of its request."""
 
     value: Required[int] = Field(0, description="The wanted quota.")
     status: Required[str] = Field("", description="TODO, IN_PROGRESS, COMPLETED, DENIED or MANUAL_ACTION.")
 
 
 class OptInRegion(KubeModel):
-    """How the opt-in of one region stands."""
+    """The state of one region's opt-in."""
 
     status: Required[str] = Field("", description="TODO, ENABLING, ENABLED or MANUAL_ACTION.")
 
@@ -105,7 +105,7 @@ class AccountSpec(KubeModel):
 
 
 class AccountStatus(KubeModel):
-    """How the account stands; an input too: people and tools blank or set it."""
+    """The account's state; an input too: people and tools blank or set it."""
 
     claimed: bool = Field(False, description="True while an AccountClaim holds the account.")
     support_case_id: str = Field("", alias="supportCaseID", description="The support case about Enterprise Support.")
@@ -315,7 +315,7 @@ class AccountClaimSpec(KubeModel):
 
 
 class AccountClaimStatus(KubeModel):
-    """How the claim stands; conditions are a map by type."""
+    """The claim's state; conditions are a map by type."""
 
     conditions: Required[MapByType[tuple[Condition, ...]]] = Field((), description="What happened to the claim.")
     state: Required[str] = Field("", description="Pending, Ready or Error; empty at first.")

@@ -317,7 +317,7 @@ def impossible(record: InstanceRecord, cause: str) -> InstanceRecord:
 
 
 def terminated(record: InstanceRecord, cause: str, node: str, at: datetime) -> InstanceRecord:
-    """EC2 was told to terminate the instance because of `cause`: EC2 is asked for its state."""
+    """EC2 was asked to terminate the instance because of `cause`: its state is queried."""
     done = cordoned(record, cause, node, at, Reaction.TERMINATE_INSTANCE)
     return done.model_copy(update={"ask_at": at, "only_to_check": False})
 

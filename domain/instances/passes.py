@@ -47,7 +47,7 @@ class LookAtGroup(Action):
 
 
 class SweepInstances(Sweep):
-    """Look at all instances and groups of all places, and tell those whose workflow knows less."""
+    """Look at all instances and groups of all places, and inform those whose workflow knows less."""
 
     activity: ClassVar[str] = "instances.sweep"
     compares: ClassVar[str] = "instances"

@@ -107,7 +107,7 @@ def _stays(world: InstanceWorld) -> Machine | None:
 
 
 def _plans_known(world: InstanceWorld) -> bool:
-    """Whether AWS has told this lifecycle what is scheduled for the instance."""
+    """Whether this lifecycle knows from AWS what is scheduled for the instance."""
     facts = world.facts
     return facts is not None and Question.STATUS in facts.asked and facts.at >= world.record.opened_at
 
@@ -159,7 +159,7 @@ def hook_unproven(world: InstanceWorld, hook: HookWork) -> bool:
 
 
 def hook_untimed(world: InstanceWorld, hook: HookWork) -> bool:
-    """Whether a needed hook's times are unknown, and AWS may still tell them."""
+    """Whether a needed hook's times are unknown, and AWS may still answer with them."""
     facts, held = world.facts, hook.held
     known = hook.complete is not None or held.action.name in world.timings
     return not known and (facts is None or Question.GROUP not in facts.asked or may_be_late(facts, held.received_at))
@@ -341,6 +341,6 @@ def _over(world: InstanceWorld, due: Sequence[Cause]) -> bool:
         return False
     # A completed lifecycle action is still a reason: the instance runs on for a moment.
     reasons = {cause.name for cause in due} | {hook.key for hook in record.hooks.values()}
-    # The same notice told under another id is another cause, for which the Node would be drained again.
+    # The same notice under another id is another cause, for which the Node would be drained again.
     still = any(cause.ends or (cause.reaction.of_node and cause.verdict is not Verdict.REFUTED) for cause in due)
     return record.drain.cause not in reasons and not still

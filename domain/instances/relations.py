@@ -2,12 +2,12 @@
 
 | change of | wakes |
 |---|---|
-| AWSMachine | its instance: when it gets one, is paused or goes, when somebody edits our labels; a new one: the sweep |
-| Node, if served | its instance: when it gets one, is ready, is paused or goes, when somebody edits our labels |
+| AWSMachine | its instance: when it gets one, is paused or goes, when our labels are edited; a new one: the sweep |
+| Node, if served | its instance: when it gets one, is ready, is paused or goes, when our labels are edited ||
 | Machine | the instance of its AWSMachine: when its Node has joined or is ready, when it is paused or goes |
-| MachineDeployment | the instances whose Machines it replaces: when somebody edits its replicas or our mark |
+| MachineDeployment | the instances whose Machines it replaces: when its replicas or our mark are edited |
 | Machine | the instances whose Machines its MachineDeployment replaces: when its Node is ready, when it goes |
-| AWSMachinePool | its group: when it has got one, when somebody edits our label; its instances: as its pause changes |
+| AWSMachinePool | its group: when it has got one, when our label is edited; its instances: as its pause changes |
 | InterruptionPolicy | the instances of the clusters, else of the namespaces, else all, that it selects |
 
 None of the kinds has a workflow by its own name, and what Perdure writes there itself wakes no lifecycle. AWSMachine

@@ -52,7 +52,7 @@ class Discovery:
 
         Raises:
             Absent: the API does not serve it, or did not some seconds ago.
-            ApiError: the API server cannot tell, or will not.
+            ApiError: the API server does not answer, or refuses.
         """
         version = self._versions.setdefault(api_version, _Version())
         async with version.reading:

@@ -22,7 +22,7 @@ class Load(Model):
     load_average: float
     """Of the last minute, at the end."""
     pressure: float | None
-    """Between start and end, 0 to 1; None where the kernel does not tell."""
+    """Between start and end, 0 to 1; None where the kernel does not report it."""
     stolen: float
     """Between start and end, 0 to 1."""
 

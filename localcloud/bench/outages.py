@@ -1,7 +1,7 @@
 """`perdure bench outages`: objects of several areas change while something that Perdure needs is away or wrong.
 
-    temporal  Temporal stands still (SIGSTOP), so connections hang instead of breaking
-    api       the Kubernetes API server stands still
+    temporal  Temporal is stopped (SIGSTOP), so connections hang instead of breaking
+    api       the Kubernetes API server is stopped
     postgres  the database of a production Temporal is killed every ten seconds, and starts again
     disk      the file system that holds every server's data and every log is full (a tmpfs, so root is needed)
     clock     the clocks of our own processes are an hour ahead, and then right again (libfaketime, from Debian)

@@ -24,7 +24,7 @@ def settle(store: Store, tenant: Record, host: str, wanted: int = 0) -> Record:
     if not wanted and (not port or not is_free(port)):
         port = _free_port(store)
         if tenant["port"]:
-            log.warning("tenant %s moved to port %d: somebody else has its own", tenant["name"], port)
+            log.warning("tenant %s moved to port %d: another process uses its own", tenant["name"], port)
     return store.update(tenant, port=port, url=f"http://{host}:{port}")
 
 

@@ -29,7 +29,7 @@ def nth(
 ) -> None:
     """Print the InterruptionPolicy that does what the AWS Node Termination Handler does with the values of its chart.
 
-    What has no counterpart, or another one, stands in comments before it. Nothing is written anywhere.
+    Comments before it name what has no counterpart, or a different one. Nothing is written anywhere.
 
     Example: perdure install migrate nth values.yaml
     """

@@ -110,7 +110,7 @@ def _idle(settings: Settings, found: Sequence[Place]) -> str:
     """Empty if there is something to do."""
     if not found:
         return "PERDURE_INSTANCES_QUEUES names no queue here; consumer, worker and watcher each need it"
-    return "in observe mode no message is taken from whoever else reads the queues" if settings.observing else ""
+    return "in observe mode no message is taken from other readers of the queues" if settings.observing else ""
 
 
 async def _until_stopped(

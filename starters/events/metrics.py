@@ -6,7 +6,7 @@ from prometheus_client import Counter, Gauge
 
 from engine.metrics import Histogram
 
-RECEIVED = Counter("perdure_events_received", "Messages received, each time anew.", ["queue"])
+RECEIVED = Counter("perdure_events_received", "Messages received; a redelivered one counts again.", ["queue"])
 REDELIVERED = Counter("perdure_events_redelivered", "Messages received that had been received before.", ["queue"])
 MESSAGES = Counter("perdure_events_messages", "Messages by what was done with them.", ["queue", "verdict"])
 EVENTS = Counter(

@@ -16,12 +16,12 @@ from starters.watch.projection_index import Index
 def instance_gauges(index: Index) -> Iterator[Metric]:
     machines = GaugeMetricFamily(
         "perdure_instances_machines",
-        "AWSMachines by what their labels tell; without an instance none is told.",
+        "AWSMachines by their labels; one without an instance is not counted.",
         labels=["state", "interruption"],
     )
     nodes = GaugeMetricFamily(
         "perdure_instances_nodes",
-        "Nodes on EC2 by what their labels tell, where PERDURE_INSTANCES_NODES serves them.",
+        "Nodes on EC2 by their labels, where PERDURE_INSTANCES_NODES serves them.",
         labels=["state", "interruption"],
     )
     served = [each for each in index.all(WatchedNode.kind_of.name) if each.fact("instance")]
@@ -30,7 +30,7 @@ def instance_gauges(index: Index) -> Iterator[Metric]:
         for labels, number in sorted(told.items()):
             family.add_metric(labels, number)
         yield family
-    pools = GaugeMetricFamily("perdure_instances_pools", "AWSMachinePools by what their label tells.", labels=["state"])
+    pools = GaugeMetricFamily("perdure_instances_pools", "AWSMachinePools by their label.", labels=["state"])
     for state, number in sorted(Counter(each.fact("state") for each in index.all(AWS_MACHINE_POOL.name)).items()):
         pools.add_metric([state], number)
     yield pools

@@ -112,9 +112,7 @@ def _rollouts(balancers: Sequence[Projection], sets: Sequence[Projection]) -> Me
         for each in sets
         if int(each.fact("replicas") or 0) and not each.deleting
     )
-    family = _family(
-        "perdure_loadbalancer_rolling_out", "1 while machines of two templates stand side by side.", _BALANCER
-    )
+    family = _family("perdure_loadbalancer_rolling_out", "1 while there are machines of two templates.", _BALANCER)
     for balancer in balancers:
         family.add_metric(_labels(balancer), float(with_machines[balancer.name] > 1))
     return family

@@ -89,7 +89,7 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
                 hold, checkpoint = partial(_hold, thread, election), election.annotation(CHECKPOINT)
                 await asyncio.create_task(_watch(settings, api, served, client, health, checkpoint, hold))
             except LeadershipLost as lost:
-                logger.warning("%s; another watcher may lead now, and this one stands by", lost)
+                logger.warning("%s; another watcher may lead now, and this one waits", lost)
             finally:
                 metrics.LEADER.set(0)
                 stand_by(election, health)

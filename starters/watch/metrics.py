@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import Counter, Gauge
 
-ECHOES = Counter("perdure_watch_echoes", "Changes that were an object's own workflow's and woke nobody.", ["kind"])
+ECHOES = Counter("perdure_watch_echoes", "Changes by an object's own workflow, which wake no workflow.", ["kind"])
 IGNORED = Counter("perdure_watch_ignored", "Events that changed nothing of interest.", ["kind"])
 WAKES = Counter("perdure_watch_wakes", "Wakes that Temporal has.", ["kind"])
 LAST_EVENT_AGE = Gauge("perdure_watch_last_event_age_seconds", "Seconds since the last sign of the stream.", ["kind"])

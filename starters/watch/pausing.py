@@ -80,10 +80,10 @@ class _Telling:
             try:
                 number = await wake_open_of(self._client, areas, self._cluster)
             except RPCError as error:
-                logger.warning("lifecycles cannot be told of a pause, trying again: %s", error)
+                logger.warning("lifecycles cannot be informed of a pause, trying again: %s", error)
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
-            logger.info("%d lifecycles of %s were told that they are paused, or go on", number, ", ".join(areas))
+            logger.info("%d lifecycles of %s were informed that they are paused or resumed", number, ", ".join(areas))
             return
 
 

@@ -68,7 +68,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
     "claims": {
         "Stalled": (
             "ResourceClaim, ResourceHandle, ResourcePool",
-            "somebody has to correct something; the reason says what",
+            "a person has to correct something; the reason says what",
         ),
         "VarsAreTemplates": (
             "ResourceProvider",

@@ -47,7 +47,7 @@ class PolicyCondition(KubeModel):
 
 
 class PolicyPrincipal(KubeModel):
-    """Whom a statement speaks of."""
+    """The principals of a statement."""
 
     aws: Required[tuple[str, ...]] = Field((), alias="AWS", description="ARNs of AWS principals.")
 
@@ -121,12 +121,12 @@ class FederatedAccessSpec(KubeModel):
 
 
 class FederatedAccessStatus(KubeModel):
-    """How the access stands; conditions are a map by type."""
+    """The access's state; conditions are a map by type."""
 
     conditions: Required[MapByType[tuple[Condition, ...]]] = Field((), description="What happened to the access.")
     console_url: str = Field("", alias="consoleURL", description="Where the role is assumed in AWS's console.")
     state: Required[str] = Field("", description="Ready or Failed; empty at first.")
-    granted: str = Field("", description="A digest of what was granted: the role's policies, and to whom.")
+    granted: str = Field("", description="A digest of the role's policies and principals.")
 
 
 class Place(Model):

@@ -102,7 +102,7 @@ class HandleLink(ObjectReference):
 
 
 class ClaimResourceStatus(Open):
-    """How one resource stands."""
+    """The state of one resource."""
 
     name: str = Field("", description="Distinguishes the resource from the claim's others.")
     provider: ObjectReference | None = Field(None, description="The resource's provider.")
@@ -115,7 +115,7 @@ class ClaimResourceStatus(Open):
 
 
 class ResourceClaimStatus(Open):
-    """How the claim stands."""
+    """The claim's state."""
 
     approval: Approval | None = Field(None, description="Whether the claim is approved.")
     diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")

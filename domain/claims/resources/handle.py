@@ -47,7 +47,7 @@ class HandleResource(Open):
 
 
 class ResourceHandleSpec(Open):
-    """What the handle holds, and for whom."""
+    """The handle's resources, and the claim it is bound to."""
 
     lifespan: HandleLifespan | None = Field(None, description="How long the handle lives.")
     preference_score: float | None = Field(
@@ -63,7 +63,7 @@ class ResourceHandleSpec(Open):
 
 
 class HandleResourceStatus(Open):
-    """How one resource stands."""
+    """The state of one resource."""
 
     name: str = Field("", description="Distinguishes the resource from the handle's others.")
     reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
@@ -73,7 +73,7 @@ class HandleResourceStatus(Open):
 
 
 class ResourceHandleStatus(Open):
-    """How the handle stands."""
+    """The handle's state."""
 
     diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
     healthy: bool | None = Field(None, description="Whether all resources are healthy; absent if unknown.")

@@ -73,7 +73,7 @@ class HandleCount(Open):
 
 
 class PooledHandle(Open):
-    """How one free handle stands."""
+    """The state of one free handle."""
 
     name: str = Field("", description="The handle's name.")
     healthy: bool | None = Field(None, description="Whether all its resources are healthy; absent if unknown.")
@@ -81,7 +81,7 @@ class PooledHandle(Open):
 
 
 class ResourcePoolStatus(Open):
-    """How the pool stands."""
+    """The pool's state."""
 
     diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
     kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")

@@ -19,7 +19,7 @@ from domain.schema import Json, JsonObject, Marker, Preserved, Required
 
 
 class ProviderApproval(Open):
-    """Whether somebody must approve of a claim before it is served."""
+    """Whether a person must approve a claim before it is served."""
 
     required: bool = Field(False, description="True to serve approved claims only.")
     pending_message: str = Field(

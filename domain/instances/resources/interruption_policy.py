@@ -1,6 +1,6 @@
 """InterruptionPolicy: what is to be done about the instances that it selects. Perdure only reads it.
 
-The API server refuses what a policy cannot mean and names the field, so a policy that stands can be followed. What it
+The API server refuses what a policy cannot mean and names the field, so a stored policy can be followed. What it
 leaves open the settings say (`PERDURE_INSTANCES_REACTIONS`, `PERDURE_INSTANCES_DISRUPTIONS`).
 """
 
@@ -81,7 +81,7 @@ class Reactions(KubeModel):
     reboot: Reaction | None = Field(None, description="A scheduled reboot.")
     maintenance: Reaction | None = Field(None, description="A scheduled loss of network or power.")
     terminating_hook: Reaction | None = Field(
-        None, description="Auto Scaling waits before it terminates; label leaves the hook to whoever made it."
+        None, description="Auto Scaling waits before it terminates; label leaves the hook to its owner."
     )
     rebalance: LabelOnly | None = Field(
         None, description="Spot recommends to rebalance: EC2 has no call that confirms this event."
@@ -112,7 +112,7 @@ class ReplaceFirst(KubeModel):
 
 
 class TaintSettings(KubeModel):
-    """The taint that the reaction taint sets, and cordon and drain as well where this stands."""
+    """The taint that the reaction taint sets, and cordon and drain as well where it is given."""
 
     key: Annotated[str, Marker(pattern=_KEY, max_length=253)] | None = Field(
         None, description="The taint's key, perdure.dev/interruption if absent."
@@ -192,7 +192,7 @@ class Notification(KubeModel):
     format: NotificationFormat | None = Field(None, description="The shape of the body, Json if absent.")
     template: Annotated[str, Marker(pattern=TEMPLATE, max_length=LONGEST_TEMPLATE)] | None = Field(
         None,
-        description="The body in place of a format, JSON as a rule; ${instance} and so on stand for values: "
+        description="The body in place of a format, JSON as a rule; ${instance} and so on are replaced by values: "
         + ", ".join(FIELDS)
         + ". $$ is a dollar.",
     )
@@ -282,7 +282,7 @@ class InterruptionPolicySpec(KubeModel):
             ...,
         ],
         Marker(list_type="map", list_map_keys=("name",), max_items=8),
-    ] = Field((), description="Webhooks that are told, once for each cause that AWS confirms.")
+    ] = Field((), description="Webhooks that are notified, once for each cause that AWS confirms.")
 
     def over(self, default: ReactionPolicy, name: str) -> ReactionPolicy:
         """The policy called `name`, with `default` where it says nothing."""

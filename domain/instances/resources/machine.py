@@ -27,7 +27,7 @@ class MachineSpec(KubeModel):
 
 
 class HeldStatus(KubeModel):
-    """Of a status the condition alone that tells of a hold: looks are part of histories, and the provider has a dozen.
+    """Only the condition of a pause: observations are part of histories, and the provider has a dozen conditions.
 
     Newer controllers set `Paused` also while the Cluster's own spec is paused.
     """
@@ -58,7 +58,7 @@ class HeldObject(CustomResource):
 
 
 class MachineStatus(HeldStatus):
-    """Its Node, once it has joined; Cluster API tells by a condition whether that is ready."""
+    """Its Node, once it has joined; a condition of Cluster API says whether it is ready."""
 
     node_ref: NodeReference | None = None
 

@@ -56,7 +56,7 @@ class Node(CustomResource):
 
     @property
     def pool(self) -> str:
-        """Its node group, node pool or instance group; empty if no label tells."""
+        """Its node group, node pool or instance group; empty if no label names it."""
         return next((self.metadata.labels[name] for name in NODE_GROUP_LABELS if name in self.metadata.labels), "")
 
     @property

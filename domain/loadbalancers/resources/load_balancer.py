@@ -59,7 +59,7 @@ class LoadBalancerOptions(KubeModel):
     )
     load_balancer_source_ranges: tuple[str, ...] = Field((), description="Who may connect; anyone if empty.")
     tcp_proxy_protocol: bool = Field(
-        False, description="True to tell backends the client by PROXY protocol, version 2."
+        False, description="True to send the client's address to backends by PROXY protocol, version 2."
     )
     tcp_proxy_protocol_port_filter: tuple[PortNumber, ...] = Field(
         (), description="The ports for which it is sent; all TCP ports if empty."

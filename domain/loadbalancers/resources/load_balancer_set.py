@@ -55,7 +55,7 @@ class SetCondition(KubeModel):
 
 
 class SetStatus(KubeModel):
-    """How the set stands."""
+    """The set's state."""
 
     available_replicas: int | None = Field(None, description="Stored, and never written.")
     ready_replicas: int | None = Field(None, description="Machines that are ready.")

@@ -18,7 +18,7 @@ CredentialsLocation = Annotated[str | None, Marker(enum=("headers", "query", "au
 
 
 class StatusCondition(KubeModel):
-    """How one side of the object stands; the list is kept sorted by type."""
+    """The state of one side of the object; the list is kept sorted by type."""
 
     type: Required[str] = Field("", description="The condition's type.")
     status: Required[str] = Field("", description="True, False or Unknown.")
@@ -126,7 +126,7 @@ class Security(KubeModel):
 
 
 class GatewayResponse(KubeModel):
-    """What the gateway answers to those whom it refuses."""
+    """The gateway's answers to requests that it refuses."""
 
     error_status_auth_failed: Int32 | None = Field(None, description="Status when credentials are wrong.")
     error_headers_auth_failed: str | None = Field(None, description="Content type when credentials are wrong.")

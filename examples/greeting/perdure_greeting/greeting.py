@@ -15,7 +15,7 @@ from perdure_greeting.resources import Greeting
 
 
 class GreetingWorld(World):
-    """A Greeting, and the ConfigMap of its name: its text, or that it belongs to somebody else."""
+    """A Greeting, and the ConfigMap of its name: its text, or that it has another owner."""
 
     greeting: Greeting = Greeting()
     shown: str | None = None
