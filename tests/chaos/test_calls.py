@@ -145,7 +145,7 @@ def test_an_account_is_cleaned_and_freed_although_calls_fail(
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("turn", ["take", "give back"])
-def test_what_is_done_after_nobody_waits_any_more_is_not_done_twice(lab: Lab, record: Record, turn: str) -> None:
+def test_an_effect_whose_caller_has_given_up_is_not_repeated(lab: Lab, record: Record, turn: str) -> None:
     if turn == "take":
         wave = _wave(_A, "organizations.CreateAccount", "iam.CreateAccessKey", "ec2.RunInstances", "support.CreateCase")
         lab.ready_to("take")

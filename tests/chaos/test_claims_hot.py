@@ -214,7 +214,7 @@ def test_everything_is_done_when_the_watcher_was_away_for_thirty_seconds(
     lab.audit()
 
 
-def test_an_end_that_passes_while_nothing_runs_is_kept_right_after_the_start(lab: ClaimsLab, record: Record) -> None:
+def test_an_expiry_during_downtime_is_handled_right_after_the_start(lab: ClaimsLab, record: Record) -> None:
     record([("expire", "all of it")], "worker and watcher down at that moment")
     name = lab.claim("chest")
     lab.settle()

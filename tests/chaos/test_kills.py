@@ -111,7 +111,7 @@ def test_no_instance_is_left_although_the_worker_dies_after_each_termination(lab
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("mode", MODES)
-def test_nobody_is_asked_for_a_deleted_account_although_the_worker_dies(lab: Lab, record: Record, mode: Break) -> None:
+def test_no_call_is_made_for_a_deleted_account_although_the_worker_dies(lab: Lab, record: Record, mode: Break) -> None:
     record([FORGETTING], MODES[mode])
     lab.ready_to("take")
     case_id = lab.take_and_wait()

@@ -164,7 +164,7 @@ def test_lives_that_each_meet_another_answer_come_to_the_same(
 
 
 @pytest.mark.parametrize(("turn", "broken"), _deaths())
-def test_lives_come_to_the_same_whoever_dies(
+def test_lifecycles_reach_the_same_result_whichever_process_dies(
     threescale_lab: ThreescaleLab,
     record: Record,
     record_property: Callable[[str, object], None],

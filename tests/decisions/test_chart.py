@@ -506,7 +506,7 @@ def test_the_schema_of_values_is_that_of_the_settings() -> None:
     assert SCHEMA.read_text() == rendered_schema(), ANEW
 
 
-def test_every_setting_stands_in_the_values_with_its_default() -> None:
+def test_every_setting_is_in_the_values_with_its_default() -> None:
     assert VALUES.read_text() == rendered_values(), ANEW
 
 
@@ -621,7 +621,7 @@ def test_every_file_of_rights_has_its_area() -> None:
     assert set(told.values()) == {*areas(), "every"}
 
 
-def test_every_role_says_by_its_name_whom_it_is_for() -> None:
+def test_every_roles_name_says_which_process_it_is_for() -> None:
     """The chart binds by the account's name, and takes roles without a process's name for people's."""
     for path in (DEPLOY / "rbac").rglob("*.yaml"):
         for obj in yaml.safe_load_all(path.read_text()):

@@ -128,7 +128,7 @@ def test_every_test_that_an_exemption_names_is_there() -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
-def test_every_demo_that_is_told_of_is_played_by_a_test() -> None:
+def test_every_documented_demo_is_played_by_a_test() -> None:
     tests = "".join(path.read_text() for path in (ROOT / "tests" / "integration").rglob("test_demo*.py"))
     named = {words[1] for words in map(perdure_words, PERDURE) if words[:1] == ["demo"] and len(words) > 1}
     assert named
@@ -136,7 +136,7 @@ def test_every_demo_that_is_told_of_is_played_by_a_test() -> None:
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if each.program == "helm"], ids=lambda each: each.place)
-def test_what_helm_is_told_to_set_is_in_the_charts_schema(command: Command) -> None:
+def test_values_set_for_helm_are_in_the_charts_schema(command: Command) -> None:
     words = command.words
     assert (ROOT / words[3] / "Chart.yaml").exists()
     pairs = [words[at + 1].split("=", 1) for at, word in enumerate(words) if word == "--set"]
@@ -188,7 +188,7 @@ def test_every_piece_of_yaml_is_known_to_who_reads_it(block: Block) -> None:
 
 
 @pytest.mark.parametrize("block", [each for each in BLOCKS if each.language == "python"], ids=lambda each: each.place)
-def test_what_python_is_told_to_import_is_there(block: Block) -> None:
+def test_imports_in_the_docs_exist(block: Block) -> None:
     tree = ast.parse(block.text)
     imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     exec(compile(ast.Module(imports, []), block.place, "exec"), {})

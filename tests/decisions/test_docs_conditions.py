@@ -144,7 +144,7 @@ def test_every_condition_that_is_written_has_a_meaning(area: str) -> None:
     assert {type_ for type_, _ in found()[area]} == set(MEANINGS[area])
 
 
-def test_every_area_that_writes_conditions_is_told_of() -> None:
+def test_every_area_that_writes_conditions_is_documented() -> None:
     assert {area for area, pairs in said().items() if pairs} <= set(TITLES)
 
 

@@ -132,7 +132,7 @@ async def test_a_claim_names_the_secret_that_its_account_lacks(lab: Lab) -> None
 
 
 @pytest.mark.complete
-async def test_each_key_that_the_config_map_lacks_is_named_by_whom_it_concerns(lab: Lab) -> None:
+async def test_each_key_missing_in_the_config_map_is_named_by_the_objects_it_concerns(lab: Lab) -> None:
     """One key after another."""
     await lab.ensure_pool(1)
     name = lab.free()[0].metadata.name

@@ -167,7 +167,9 @@ async def test_an_emptied_account_keeps_its_words(past: tuple[Lab, Past]) -> Non
     assert creating.message == "AWS account already created"
 
 
-async def test_an_account_that_somebody_moved_and_tagged_is_put_right_as_the_flags_say(past: tuple[Lab, Past]) -> None:
+async def test_an_account_that_was_moved_and_tagged_by_hand_is_corrected_as_the_flags_say(
+    past: tuple[Lab, Past],
+) -> None:
     lab, left = past
     flags = ("feature.validation_move_account", "feature.validation_tag_account")
     async with lab.configured(*flags) as config:

@@ -448,7 +448,7 @@ def test_prometheus_takes_the_rules_as_they_are(promtool: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.alert)
-def test_its_series_are_told_with_these_labels(case: Case) -> None:
+def test_its_series_have_these_labels(case: Case) -> None:
     known = told()
     for series in case.series:
         name, _, rest = series.partition("{")

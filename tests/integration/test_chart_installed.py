@@ -337,7 +337,7 @@ def test_settings_reach_the_processes_as_they_were_meant(helm: Helm) -> None:
         ("digest", f"sha256:{'a' * 64}", f"perdure@sha256:{'a' * 64}"),
     ],
 )
-def test_a_kept_version_runs_the_image_of_its_tag_or_digest(helm: Helm, key: str, value: str, image: str) -> None:
+def test_an_older_version_runs_the_image_of_its_tag_or_digest(helm: Helm, key: str, value: str, image: str) -> None:
     kept = [{"buildId": "1.4.0", key: value}]
     values = {"enabled": True, "buildId": "1.5.0", "promote": False, "keep": kept}
     objects = helm.rendered("anywhere", "--set-json", f"versioning={json.dumps(values)}")

@@ -267,7 +267,7 @@ async def test_waking_all_gives_every_object_its_lifecycle(person: Person, worke
     assert [row["name"] for row in listed.json] == ["aws"]
 
 
-async def test_an_object_that_nobody_deleted_cannot_be_abandoned(person: Person) -> None:
+async def test_an_object_that_is_not_being_deleted_cannot_be_abandoned(person: Person) -> None:
     name = await person.account("living", state="Ready", finalizers=[FINALIZER])
     refused = await person.perdure("abandon", "account", name, "--reason", "x", "--yes")
     assert refused.code == 1
@@ -309,7 +309,9 @@ async def test_abandoning_asks_first_and_says_what_stays(person: Person) -> None
 
 
 @pytest.mark.complete
-async def test_a_lifecycle_that_has_ended_is_told_apart_from_one_that_never_was(person: Person, worker: None) -> None:
+async def test_a_lifecycle_that_has_ended_is_distinguished_from_one_that_never_was(
+    person: Person, worker: None
+) -> None:
     name = await person.account("shortlived", state="Ready", labels={"iamUserId": "h5n8vx"}, finalizers=[FINALIZER])
     assert (await person.perdure("why", "account", name)).code == 0
     await person.remove("shortlived")

@@ -122,7 +122,7 @@ def test_what_is_typed_wrongly_is_noticed(home: Path) -> None:
     assert [each.went_well for each in typed] == [False, True, False]
 
 
-def test_every_manifest_is_accepted_as_it_stands(home: Path) -> None:
+def test_every_manifest_is_accepted_unchanged(home: Path) -> None:
     """All of `examples/`, strictly: a field that the server does not know is an error."""
     objects = [each for path in EXAMPLES.rglob("*.yaml") for each in yaml.safe_load_all(path.read_text()) if each]
     named = {str(each["metadata"].get("namespace", "default")) for each in objects}

@@ -163,7 +163,7 @@ def event(instance: str, state: InstanceState, id_: str = "", account: str = PAY
     return json.dumps(body | {"account": account, "region": REGION})
 
 
-async def test_the_events_of_accounts_that_share_a_queue_are_told(ground: Ground) -> None:
+async def test_the_events_of_accounts_that_share_a_queue_are_delivered(ground: Ground) -> None:
     other = "9" * 12
     sharing = f"{other}/{REGION}={ground.place}"
     ground.settings["PERDURE_INSTANCES_QUEUES"] += f",{sharing}"

@@ -98,7 +98,7 @@ def test_the_projects_own_package_is_the_same_when_it_is_built_again(
     assert hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(second.read_bytes()).digest()
 
 
-def test_the_image_runs_as_nobody_and_from_a_base_that_can_be_named_by_its_digest() -> None:
+def test_the_image_runs_without_root_on_a_base_that_a_digest_can_name() -> None:
     told = instructions()
     assert [line for line in told if line.startswith("USER ")] == ["USER 65532:65532"]
     assert told[0].startswith("ARG PYTHON_IMAGE=")

@@ -302,7 +302,7 @@ exit_now(7)
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_nobody_there_is_unavailable(deployment: Deployment, tmp_path: Path) -> None:
+async def test_a_missing_api_server_is_unavailable(deployment: Deployment, tmp_path: Path) -> None:
     api = await KubeApi.open(
         Settings(), "tests", kubeconfig=str(elsewhere(deployment, tmp_path, "https://127.0.0.1:1"))
     )
@@ -398,7 +398,7 @@ async def test_a_dead_leader_is_followed_when_its_lease_has_run_out(kube: KubeAp
     assert at(lease, "spec", "leaseTransitions") == 1
 
 
-async def test_a_leader_whose_lease_was_taken_is_told(kube: KubeApi, namespace: str) -> None:
+async def test_a_leader_whose_lease_was_taken_is_notified(kube: KubeApi, namespace: str) -> None:
     leader = election(kube, namespace, "leader")
     await leader.acquire()
     await kube.patch(LEASE, namespace, "lock", {"spec": {"holderIdentity": "thief"}})
@@ -498,7 +498,7 @@ async def test_a_lease_is_given_back_unless_another_holds_it(
     assert text(await kube.get(LEASE, namespace, "lock"), "spec", "holderIdentity") == holder
 
 
-async def test_a_write_of_somebody_else_does_not_end_leadership(kube: KubeApi, namespace: str) -> None:
+async def test_another_clients_write_does_not_end_leadership(kube: KubeApi, namespace: str) -> None:
     leader = election(kube, namespace, "leader")
     await leader.acquire()
     edited = await kube.patch(LEASE, namespace, "lock", {"metadata": {"annotations": {"note": "by hand"}}})

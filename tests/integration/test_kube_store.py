@@ -110,7 +110,7 @@ async def test_an_older_version_is_not_learnt(kube: KubeApi, namespace: str) -> 
         assert text(mirror.get(namespace, "one"), "data", "n") == "new"
 
 
-async def test_whoever_asks_for_a_kind_twice_shares_one_mirror(kube: KubeApi, namespace: str) -> None:
+async def test_following_a_kind_twice_shares_one_reflector(kube: KubeApi, namespace: str) -> None:
     async with Store(kube) as store:
         assert store.follow(Followed(CONFIG_MAP, namespace)) is store.follow(Followed(CONFIG_MAP, namespace))
 

@@ -100,7 +100,7 @@ async def test_an_object_older_than_it_was_left_is_asked_for(asked: Asked, kube:
     assert found.spec.replicas == 3
 
 
-async def test_one_made_anew_under_the_name_is_another(asked: Asked, kube: KubeApi, namespace: str) -> None:
+async def test_a_recreated_object_of_the_same_name_is_another(asked: Asked, kube: KubeApi, namespace: str) -> None:
     key, _ = await made(kube, namespace)
     assert await asked.own(key.model_copy(update={"uid": "former"})) is None
 

@@ -354,7 +354,9 @@ def test_down_waits_for_a_supervisor_that_has_only_begun(tmp_path: Path) -> None
     assert not state.root.exists()
 
 
-def test_nothing_is_removed_while_somebody_holds_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_removed_while_a_process_holds_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(deployments, "STOP_SECONDS", 0.05)
     state = StateDirectory(tmp_path / "state")
     state.create(Plan(clouds=(), services=(), binaries=None, kubeconfig=None))
@@ -406,7 +408,7 @@ def test_a_crashed_service_is_named_and_started_again(small: Deployment) -> None
     assert f"temporal (pid {pid}) was ended by SIGKILL" in small.log("supervisor").read_text()
 
 
-def test_a_detached_deployment_keeps_nothing_open_of_whoever_started_it(fresh: Deployment) -> None:
+def test_a_detached_deployment_holds_no_open_file_of_its_starter(fresh: Deployment) -> None:
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
     fresh.up(only=(services.ETCD,))
@@ -483,7 +485,7 @@ def test_a_service_that_is_slow_but_moves_is_waited_for(
     assert etcd.restarts == 0
 
 
-def test_a_service_that_stands_still_once_is_started_again(
+def test_a_service_that_hangs_once_is_started_again(
     fresh: Deployment, tmp_path: Path, slow_etcd: Callable[[str], None]
 ) -> None:
     slow_etcd(f"[ -e {tmp_path}/stood ] || {{ touch {tmp_path}/stood; {STANDS_STILL}; }}")
@@ -498,7 +500,7 @@ def test_a_service_that_stands_still_once_is_started_again(
     assert any("etcd used no CPU and wrote nothing to its log for 2 s" in line for line in said.lines)
 
 
-def test_what_runs_stays_and_the_next_up_goes_on_when_a_service_stands_still(
+def test_running_services_stay_and_the_next_up_goes_on_when_a_service_hangs(
     fresh: Deployment, slow_etcd: Callable[[str], None]
 ) -> None:
     slow_etcd(STANDS_STILL)
@@ -700,7 +702,7 @@ def test_down_says_what_it_has_removed_and_no_more(tmp_path: Path) -> None:
 # Ports.
 
 
-def test_remembered_ports_are_kept_while_free() -> None:
+def test_remembered_ports_are_reused_while_free() -> None:
     first, _ = choose_ports(("a", "b"), {})
 
     assert choose_ports(("a", "b"), first) == (first, [])

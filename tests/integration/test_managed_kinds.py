@@ -227,7 +227,7 @@ async def test_a_kind_that_is_installed_later_wakes_the_handles_that_name_it(
         await eventually(lambda: not woken.watcher.notes())
 
 
-async def test_a_kind_that_may_not_be_watched_is_told_and_holds_nobody_up(
+async def test_a_kind_that_may_not_be_watched_is_reported_and_blocks_no_other(
     kube: KubeApi, deployment: Deployment, namespace: str, made: AsyncExitStack, tmp_path: Path
 ) -> None:
     await kube.create(SERVICE_ACCOUNT, {"metadata": {"name": "watcher"}}, namespace)

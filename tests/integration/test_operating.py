@@ -205,7 +205,7 @@ async def test_a_file_with_a_mistake_is_refused_as_the_cluster_would(
     assert "poolSize" in err
 
 
-async def test_what_a_scheduled_audit_finds_is_told_as_a_metric(installation: Installation) -> None:
+async def test_findings_of_a_scheduled_audit_are_a_metric(installation: Installation) -> None:
     code, out, err = await installation.perdure("audit", "claims", "--report")
     assert (code, out[:8]) == (0, "claims: "), err
 

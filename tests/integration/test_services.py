@@ -388,7 +388,7 @@ async def test_a_class_that_changes_hands_ends_the_load_balancer_and_leaves_the_
     await shop.until_balancer(lambda each: not is_deleting(each), "ours again, it is served anew")
 
 
-async def test_a_load_balancer_that_somebody_edits_or_deletes_is_put_right(shop: Shop) -> None:
+async def test_a_load_balancer_that_others_edit_or_delete_is_restored(shop: Shop) -> None:
     await shop.create()
     first = await shop.until_balancer(lambda _: True, "the LoadBalancer is made")
     await shop.kube.patch(LOAD_BALANCER, CONTROL, shop.name, {"spec": {"replicas": 5}}, field_manager=PERSON)
@@ -404,7 +404,7 @@ async def test_a_load_balancer_that_somebody_edits_or_deletes_is_put_right(shop:
 
 
 @pytest.mark.complete
-async def test_what_a_load_balancer_is_told_its_service_is_told_once_across_restarts(shop: Shop, lab: Lab) -> None:
+async def test_a_load_balancers_events_reach_its_service_once_across_restarts(shop: Shop, lab: Lab) -> None:
     """W31: a restart tells nothing again, neither forwarded Events nor what is wrong with the Service."""
     await shop.create({"tcpIdleTimeout": "soon"})
     balancer = await shop.until_balancer(lambda _: True, "the LoadBalancer is made")

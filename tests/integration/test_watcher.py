@@ -139,7 +139,7 @@ async def test_every_change_is_followed_by_a_wake(kube: KubeApi, namespace: str)
         assert newest(watcher) > version(changed), "a cache that still has what is gone is behind"
 
 
-async def test_our_own_write_and_one_of_no_interest_wake_nobody(kube: KubeApi, namespace: str) -> None:
+async def test_our_own_write_and_an_irrelevant_one_wake_no_lifecycle(kube: KubeApi, namespace: str) -> None:
     recorder = Recorder(kube)
     await kube.create(CONFIG_MAP, config_map("a", x="1"), namespace)
     async with running(Watcher(kube, recorder.wake, [config_maps(namespace)], timing=TIMING)):
@@ -181,7 +181,7 @@ async def test_a_broken_stream_loses_nothing(
         assert not proxy.expire
 
 
-async def test_repeated_events_wake_nobody_and_put_nothing_back(
+async def test_repeated_events_wake_no_lifecycle_and_put_nothing_back(
     kube: KubeApi, through: KubeApi, proxy: FaultProxy, namespace: str
 ) -> None:
     proxy.doubled = True
@@ -346,7 +346,7 @@ async def test_a_watcher_that_may_not_list_a_kind_is_not_ready(kube: KubeApi, tm
 # Kinds that come and go.
 
 
-async def test_a_kind_that_is_not_installed_holds_nobody_up_and_is_found_when_it_comes(
+async def test_a_kind_that_is_not_installed_blocks_no_other_and_is_found_when_it_comes(
     kube: KubeApi, namespace: str
 ) -> None:
     gadget = gadget_kind()
@@ -534,7 +534,7 @@ async def test_another_watcher_leads_within_12_seconds_after_a_kill(
         assert since - killed <= timedelta(seconds=12)
 
 
-async def test_a_watcher_that_lost_the_lease_stands_by_and_takes_over_later(
+async def test_a_watcher_that_lost_the_lease_waits_and_takes_over_later(
     deployment: Deployment, kube: KubeApi, namespace: str, cluster: str
 ) -> None:
     async with (

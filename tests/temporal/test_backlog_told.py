@@ -22,7 +22,7 @@ from engine.temporal import connect, wake
 from workers.registry import workflows_of
 
 
-async def test_tasks_that_no_worker_takes_are_told_with_their_age(
+async def test_tasks_that_no_worker_takes_are_reported_with_their_age(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = await connect(pointing_at(temporal, monkeypatch), "tests")
@@ -99,7 +99,7 @@ async def both(client: Client) -> list[Backlog] | None:
     return found if len(found) == 2 else None
 
 
-async def test_a_batch_that_lasts_long_is_told_though_nothing_was_broken_off(
+async def test_a_batch_that_lasts_long_is_reported_although_nothing_was_interrupted(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = await connect(pointing_at(temporal, monkeypatch), "tests")

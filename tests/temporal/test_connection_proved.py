@@ -102,7 +102,9 @@ async def test_with_certificate_and_key_we_are_let_in(come: Come, files: dict[st
     assert (await client.count_workflows()).count >= 0
 
 
-async def test_who_is_not_let_in_is_told_why(come: Come, files: dict[str, str], key_file: Path, tmp_path: Path) -> None:
+async def test_a_refused_client_gets_the_reason(
+    come: Come, files: dict[str, str], key_file: Path, tmp_path: Path
+) -> None:
     strangers = hand_out(certificates(tmp_path / "strange"), tmp_path / "strangers")
     authority = {name: path for name, path in files.items() if "SERVER_CA" in name}
     assert "a certificate of an unknown authority" in await refused(come(strangers, key_file))

@@ -39,7 +39,7 @@ def told_of_version(area: str, build_id: str) -> float | None:
     return REGISTRY.get_sample_value("perdure_worker_version_missing", {"area": area, "build_id": build_id})
 
 
-async def test_an_area_without_a_worker_is_told_until_one_polls(
+async def test_an_area_without_a_worker_is_reported_until_one_polls(
     alone: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = pointing_at(alone, monkeypatch, areas=("accounts",))
@@ -88,7 +88,7 @@ async def test_why_names_the_area_without_a_worker(temporal: TemporalServer, mon
     await end(client, key)
 
 
-async def test_an_older_version_whose_workers_are_gone_is_told_with_its_lifecycles(
+async def test_an_older_version_without_workers_is_reported_with_its_lifecycles(
     alone: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = pointing_at(alone, monkeypatch, installation=f"perdure-{uuid4().hex[:8]}", areas=("accounts",))

@@ -37,7 +37,7 @@ def test_a_namespace_is_made_once_and_left_as_it_is_then(temporal: TemporalServe
     assert "none was missing" in again.stdout
 
 
-async def test_another_retention_is_set_and_what_was_is_told(temporal: TemporalServer) -> None:
+async def test_another_retention_is_set_and_the_former_one_is_reported(temporal: TemporalServer) -> None:
     client = await Client.connect(temporal.address, namespace=f"kept-{uuid4().hex[:8]}")
     assert (await bootstrap(client)).retention_days == 30
     done = await bootstrap(client, timedelta(days=7))
@@ -45,7 +45,7 @@ async def test_another_retention_is_set_and_what_was_is_told(temporal: TemporalS
     assert (await bootstrap(client)).retention_days == 7
 
 
-async def test_an_attribute_of_another_type_is_told_and_left(temporal: TemporalServer) -> None:
+async def test_an_attribute_of_another_type_is_reported_and_left(temporal: TemporalServer) -> None:
     other = await Client.connect(temporal.address, namespace=f"taken-{uuid4().hex[:8]}")
     with pytest.MonkeyPatch.context() as patched:
         # Somebody else's namespace, where a name of ours means something else.

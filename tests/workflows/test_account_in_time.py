@@ -164,7 +164,7 @@ async def test_at_the_limit_an_account_is_deleted_25_minutes_after_its_birth(lif
     assert timedelta(0) <= deleted - (born + timedelta(minutes=25)) < timedelta(seconds=1.5)
 
 
-async def test_a_permit_that_ends_unused_is_asked_for_anew(lifecycle: Lifecycle) -> None:
+async def test_a_permit_that_ends_unused_is_requested_again(lifecycle: Lifecycle) -> None:
     world = lifecycle.world
     world.answers["aws.create_account"] = refusing(Denied("no"), 1000, None)
     await lifecycle.wake()
@@ -232,7 +232,7 @@ async def test_a_case_resolved_before_it_is_recorded_is_not_lost(lifecycle: Life
     await lifecycle.until_state("Ready")
 
 
-async def test_one_timer_stands_for_a_deadline_however_many_results_come(lifecycle: Lifecycle) -> None:
+async def test_one_timer_serves_a_deadline_however_many_results_come(lifecycle: Lifecycle) -> None:
     lifecycle.world.regions = SEVENTEEN_REGIONS
     await lifecycle.to_ready()
     started = [
@@ -309,7 +309,7 @@ async def test_a_wake_of_a_settled_account_writes_nothing(lifecycle: Lifecycle) 
     assert lifecycle.world.effects == before
 
 
-async def test_a_write_of_somebody_else_is_a_conflict_and_both_survive(lifecycle: Lifecycle) -> None:
+async def test_another_clients_write_is_a_conflict_and_both_survive(lifecycle: Lifecycle) -> None:
     world = lifecycle.world
 
     async def disturbed(action: Any) -> None:
@@ -504,7 +504,7 @@ async def shown_phase(lifecycle: Lifecycle) -> str:
 
 
 @pytest.mark.parametrize("state", ["Creating", "InitializingRegions", "PendingVerification", "Ready"])
-async def test_a_workflow_started_anew_searches_and_asks_for_no_second_effect(lifecycle: Lifecycle, state: str) -> None:
+async def test_a_restarted_workflow_searches_and_asks_for_no_second_effect(lifecycle: Lifecycle, state: str) -> None:
     world = lifecycle.world
     if state == "Ready":
         await lifecycle.to_ready()

@@ -92,7 +92,7 @@ async def test_a_request_that_stays_open_for_a_month_costs_no_event(lifecycle: L
 
 
 @pytest.mark.recorded
-async def test_a_denied_quota_fails_the_account_and_a_retry_asks_anew(lifecycle: Lifecycle) -> None:
+async def test_a_denied_quota_fails_the_account_and_a_retry_requests_it_again(lifecycle: Lifecycle) -> None:
     world = lifecycle.world
     answers = ["DENIED", "COMPLETED"]
 

@@ -111,7 +111,7 @@ async def shown_and_written(claims: Area) -> tuple[tuple[object, ...], int]:
     return shown, written
 
 
-async def test_a_claim_that_the_binder_ends_looks_at_itself_only_when_nobody_has(claims: Area) -> None:
+async def test_a_claim_that_the_binder_ends_observes_itself_only_when_the_binder_did_not(claims: Area) -> None:
     end = await claims.now() + timedelta(hours=1)
     patient = until_then(end).model_copy(update={"patience": timedelta(seconds=20)})
     await open_with(claims.env.client, claim(), ObjectWorld(key=claim(), decision=patient))
@@ -125,7 +125,7 @@ async def test_a_claim_that_the_binder_ends_looks_at_itself_only_when_nobody_has
     assert abs(claims.times(PassClaim)[0] - end - timedelta(seconds=20)) < timedelta(seconds=1)
 
 
-async def test_a_claim_that_the_binder_has_ended_is_told_and_ends_without_a_look(claims: Area) -> None:
+async def test_a_claim_that_the_binder_has_ended_is_notified_and_ends_without_observing(claims: Area) -> None:
     end = await claims.now() + timedelta(hours=1)
     patient = until_then(end).model_copy(update={"patience": timedelta(seconds=20)})
     await open_with(claims.env.client, claim(), ObjectWorld(key=claim(), decision=patient))
@@ -176,7 +176,7 @@ async def test_an_object_that_is_gone_ends_its_workflow(claims: Area, key: Key) 
         await claims.handle(key).result()
 
 
-async def test_the_binder_goes_on_at_once_while_somebody_waits(claims: Area) -> None:
+async def test_the_binder_goes_on_at_once_while_a_claim_waits(claims: Area) -> None:
     batches = 0
 
     async def batch(look: Serve) -> BinderWorld:
@@ -195,7 +195,7 @@ async def test_the_binder_goes_on_at_once_while_somebody_waits(claims: Area) -> 
 # --- claims ask the binder, and the binder tells claims ---
 
 
-async def test_the_binder_is_told_which_claims_ask_and_tells_each_batch_once(claims: Area) -> None:
+async def test_the_binder_gets_the_claims_that_ask_and_reports_each_batch_once(claims: Area) -> None:
     await tell(claims.env.client, BINDER, "serve", claim("one"))
     assert (await claims.looks(Serve, 1))[0].asked == (claim("one"),)
     await wake(claims.env.client, BINDER)

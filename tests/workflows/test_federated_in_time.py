@@ -228,7 +228,7 @@ async def test_a_refused_access_heals_by_itself_once_aws_lets_it(env: WorkflowEn
 
 
 @pytest.mark.complete
-async def test_what_nobody_may_take_back_is_let_go_after_a_day(env: WorkflowEnvironment) -> None:
+async def test_an_access_that_may_not_be_revoked_is_released_after_a_day(env: WorkflowEnvironment) -> None:
     async with at_work(env) as pair:
         await pair.ready()
         pair.refused = {RevokeAccess.activity}

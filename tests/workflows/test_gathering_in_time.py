@@ -156,7 +156,7 @@ async def test_ous_are_asked_for_together_and_once(env: WorkflowEnvironment, clo
     assert cloud.asked == [("a", "b"), ("c",)]
 
 
-async def test_an_ou_that_is_gone_is_asked_for_anew_by_the_first_who_says_so(
+async def test_an_ou_that_is_gone_is_requested_again_after_the_first_report(
     env: WorkflowEnvironment, cloud: Cloud
 ) -> None:
     await ask(env, "a", "b")
@@ -189,7 +189,7 @@ async def test_an_ou_that_aws_refuses_holds_up_no_other(env: WorkflowEnvironment
     )
 
 
-async def test_a_denied_question_fails_and_the_next_is_asked_anew(env: WorkflowEnvironment, cloud: Cloud) -> None:
+async def test_a_denied_question_fails_and_the_next_is_asked_again(env: WorkflowEnvironment, cloud: Cloud) -> None:
     cloud.denies = True
     with pytest.raises(WorkflowUpdateFailedError) as failed:
         await ask(env, "a")
@@ -211,9 +211,7 @@ async def test_a_refused_observation_stays_requested_for_the_next_attempt(
     assert cloud.looks == [True, True, True]
 
 
-async def test_pools_are_told_of_a_room_when_they_can_hear_of_it_and_once(
-    env: WorkflowEnvironment, cloud: Cloud
-) -> None:
+async def test_pools_are_notified_of_room_once_and_when_they_are_open(env: WorkflowEnvironment, cloud: Cloud) -> None:
     rooms = [Room(active=active, limit=10, free=10 - active, budget=5) for active in (9, 4)]
     for number, cloud.room in enumerate(rooms, 1):
         await wake(env.client, ORGANIZATION)

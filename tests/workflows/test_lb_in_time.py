@@ -180,7 +180,7 @@ async def test_machines_that_do_not_boot_one_after_another_are_made_ever_more_se
     assert minutes == [0, 1, 2, 4, 8]
 
 
-async def test_a_machine_that_reports_in_time_is_kept(played: Played) -> None:
+async def test_a_machine_that_reports_in_time_stays(played: Played) -> None:
     await played.until(1, timedelta(minutes=5))
     (name,) = played.world.objects["lbm"]
     await played.env.sleep(timedelta(minutes=9))

@@ -90,7 +90,9 @@ async def test_a_pool_learns_who_gave_itself_up_and_only_once(env: WorkflowEnvir
     assert deleted == ["first"]
 
 
-async def test_who_gives_itself_up_during_a_pass_is_told_to_the_next(env: WorkflowEnvironment, passes: Passes) -> None:
+async def test_an_account_that_gives_up_during_a_pass_is_reported_to_the_next(
+    env: WorkflowEnvironment, passes: Passes
+) -> None:
     passes.free.clear()
     await wake(env.client, POOL)
     await passes.until(lambda: len(passes.told) == 2)

@@ -141,7 +141,7 @@ async def phase(handle: WorkflowHandle[object, object]) -> str:
     return found
 
 
-async def test_a_pass_is_told_the_newest_version_of_each_kind_that_has_woken_it(env: WorkflowEnvironment) -> None:
+async def test_a_pass_gets_the_newest_version_of_each_kind_that_has_woken_it(env: WorkflowEnvironment) -> None:
     passes = Passes(world(READY))
     async with at_work(env, passes, "is_told_what_was_seen"):
         for number, seen in enumerate(({"LoadBalancer": "99", "Service": "7"}, {"LoadBalancer": "100"}, {}), 1):

@@ -116,7 +116,7 @@ async def product(kube: MemoryKube) -> Key:
 ACCOUNT = {"adminURL": "aHR0cDovL25vYm9keS5pbnZhbGlk", "token": "eA=="}  # http://nobody.invalid, x
 
 
-async def test_an_orphan_looks_eleven_to_thirteen_times_in_an_hour_and_calls_nobody(
+async def test_an_orphan_observes_eleven_to_thirteen_times_in_an_hour_and_makes_no_call(
     env: WorkflowEnvironment, http: httpx.AsyncClient
 ) -> None:
     looks = RealLooks(http)

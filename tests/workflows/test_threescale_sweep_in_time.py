@@ -51,7 +51,7 @@ class Sweeps:
         return world
 
 
-async def test_tenants_are_swept_each_hour_whoever_wakes_the_sweep_between(
+async def test_tenants_are_swept_each_hour_whatever_wakes_the_sweep_between(
     env: WorkflowEnvironment, http: httpx.AsyncClient
 ) -> None:
     sweeps = Sweeps(http)

@@ -44,7 +44,7 @@ class Looks:
         await eventually(lambda: len(self.made) >= number, lambda: f"{len(self.made)} looks, not {number}")
 
 
-async def test_a_place_is_looked_at_again_until_it_is_nobodys(env: WorkflowEnvironment) -> None:
+async def test_a_place_is_observed_again_until_it_is_not_used(env: WorkflowEnvironment) -> None:
     looks = Looks(Outcome.WAITING, Outcome.SETTLED, Outcome.SETTLED, Outcome.GONE)
     workflows = Worker(env.client, task_queue="instances", workflows=workflows_of("instances"))
     activities = Worker(env.client, task_queue=Queue.INSTANCES.value, activities=[looks.one], interceptors=[Boundary()])
@@ -65,7 +65,7 @@ async def test_a_place_is_looked_at_again_until_it_is_nobodys(env: WorkflowEnvir
 @pytest.mark.parametrize(
     ("lever", "told"), [("retry", "wake it to repeat at once what was refused"), ("pause", "perdure pause --area")]
 )
-async def test_who_pulls_a_lever_of_what_has_no_object_is_told_what_to_do(
+async def test_a_person_who_pulls_a_lever_without_an_object_gets_advice(
     env: WorkflowEnvironment, lever: str, told: str
 ) -> None:
     looks = Looks(Outcome.FAILED)

@@ -19,7 +19,7 @@ async def signals(env: WorkflowEnvironment) -> int:
     return len([event async for event in events if event.event_type == wanted])
 
 
-async def test_a_lifecycle_that_is_open_is_told_and_no_other_is_started(env: WorkflowEnvironment) -> None:
+async def test_a_lifecycle_that_is_open_is_notified_and_no_other_is_started(env: WorkflowEnvironment) -> None:
     await wake_open(env.client, KEY)  # none has ever been there
     await wake(env.client, KEY)
     handle = env.client.get_workflow_handle(KEY.workflow_id)

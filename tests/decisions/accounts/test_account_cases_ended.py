@@ -66,7 +66,7 @@ def test_a_case_that_is_resolved_or_was_never_opened_is_left_alone(account: Acco
     assert activities(decide_account(world(account), NOW)) == ["aws.delete_identities"]
 
 
-def test_an_account_that_waits_anew_resolves_its_new_case() -> None:
+def test_an_account_that_waits_again_resolves_its_new_case() -> None:
     before = condition("Ready", entered=ago(days=9))
     assert activities(decide_account(world(deleted("PendingVerification", PENDING, before)), NOW)) == [RESOLVE]
 

@@ -146,7 +146,7 @@ def test_a_garbled_delay_is_none() -> None:
 
 
 @pytest.mark.parametrize("type_", [ErrorType.DENIED, ErrorType.INVALID, ErrorType.ABSENT])
-def test_what_aws_will_not_close_is_freed_and_why_is_told(type_: ErrorType) -> None:
+def test_an_account_that_aws_will_not_close_is_released_with_a_reason(type_: ErrorType) -> None:
     refused = {CloseAccount.activity: refusal(type_, "not this one")}
     decision = decide(released().model_copy(update={"refusals": refused}), NOW)
     assert release_of(decision).how is Release.FREE

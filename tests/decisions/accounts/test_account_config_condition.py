@@ -93,7 +93,7 @@ def test_who_needs_nothing_of_the_configmap_says_nothing_of_it(of: Account) -> N
     assert decide_any(world(of, config=parse_config(None)), NOW).actions == ()
 
 
-def test_a_failure_is_told_by_its_own_condition_although_a_key_was_missing() -> None:
+def test_a_failure_has_its_own_condition_although_a_key_was_missing() -> None:
     waits = settle(world(creating(), config=config(ami_owner=None)))
     failed = settle(waits, now=NOW + timedelta(minutes=26))
     assert failed.account.status.state == "Failed"

@@ -60,7 +60,7 @@ def test_an_account_that_says_whose_it_is_keeps_that_in_its_first_write() -> Non
     assert patch.patch["spec"] == {"claimLink": "claim", "legalEntity": {"id": "entity-1", "name": "One"}}
 
 
-def test_an_existing_id_is_kept_and_a_missing_one_uses_the_same_alphabet() -> None:
+def test_an_existing_id_stays_and_a_missing_one_uses_the_same_alphabet() -> None:
     kept = account(meta={"finalizers": [], "labels": {"iamUserId": "zzz999"}})
     assert decide(world(kept), NOW).actions[0].patch["metadata"]["labels"] == {"iamUserId": "zzz999"}  # type: ignore[attr-defined]
     named = account("my-account", meta={"labels": {}})
@@ -212,7 +212,7 @@ def test_denials_and_bugs_do_not_fail_an_account_that_has_none_yet(type_: ErrorT
     assert activities(decide(after, NOW)) == ["aws.create_account"]
 
 
-def test_a_permit_that_came_too_late_is_asked_for_anew() -> None:
+def test_an_expired_permit_is_requested_again() -> None:
     start = world(known={"permit": granted()})
     after = fold(start, decide(start, NOW).actions[0], refusal(ErrorType.INVALID, code="PermitExpired"))
     assert (after.known.permit, after.refusals) == (None, {})
@@ -287,7 +287,7 @@ def test_only_a_pools_account_without_any_aws_account_is_a_zombie(
     assert ("kube.delete" in activities(decision)) is deleted
 
 
-def test_an_account_of_nobodys_pool_waits_beyond_25_minutes() -> None:
+def test_an_account_without_a_pool_waits_beyond_25_minutes() -> None:
     lonely = account(meta={**OLD, **NOBODY}, spec={"accountPool": ""})
     decision = decide(settle(world(lonely, known={"permit": limit_reached()})), NOW)
     assert (decision.outcome, decision.deadline, decision.actions) == (Outcome.WAITING, None, ())
@@ -298,7 +298,7 @@ def test_a_pools_failed_account_without_an_aws_account_gives_way_to_another(stat
     assert activities(decide(world(account(status={"state": state})), NOW)) == ["kube.delete"]
 
 
-def test_the_pool_is_told_of_an_account_that_gives_way_to_another() -> None:
+def test_the_pool_is_notified_of_an_account_that_gives_way_to_another() -> None:
     owner = {"kind": "AccountPool", "name": "pool", "uid": "uid-pool", "controller": True}
     failed = world(account(meta={"ownerReferences": [owner]}, status={"state": "Failed"}))
     here = failed.model_copy(update={"key": failed.key.model_copy(update={"cluster": "east"})})
@@ -363,7 +363,7 @@ def test_only_the_dot_com_annotation_with_true_pauses() -> None:
 
 
 @pytest.mark.parametrize("state", ["Claimed", "Requested"])
-def test_states_that_nobody_knows_are_shown_and_not_touched(state: str) -> None:
+def test_unknown_states_are_shown_and_not_changed(state: str) -> None:
     decision = decide(world(account(spec={"awsAccountID": AWS_ID}, status={"state": state})), NOW)
     assert (decision.actions, decision.outcome) == ((), Outcome.WAITING)
     assert "unknown to this version" in decision.why

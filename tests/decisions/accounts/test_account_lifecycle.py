@@ -258,7 +258,7 @@ def test_a_retry_forgets_the_iam_refusal_that_failed_the_account() -> None:
     assert mended.account.status.state == "PendingVerification"
 
 
-def test_a_failed_account_set_to_creating_by_hand_is_tried_anew() -> None:
+def test_a_failed_account_set_to_creating_by_hand_is_retried() -> None:
     no = {"aws.ensure_admin_user": lambda a: refusal(ErrorType.INVALID, "limit", code="LimitExceeded")}
     failed = settle(world(in_state("Creating")), answers=no)
     seen = world(in_state("Creating")).recall(failed)
@@ -344,7 +344,7 @@ def test_initializing_regions_without_its_condition_fails_as_missing_condition()
     assert written_condition(decision, "InternalError")["reason"] == "MissingCondition"
 
 
-def test_some_refused_regions_are_told_and_do_not_stop_the_account() -> None:
+def test_some_refused_regions_are_reported_and_do_not_stop_the_account() -> None:
     outcomes = {**done("eu-west-1"), **done("us-east-1", ok=False, message="no capacity")}
     decision = decide(initializing(outcomes=outcomes, case_id="case-1"), NOW)
     assert status_of(decision)["state"] == "PendingVerification"
@@ -589,7 +589,7 @@ def test_a_reused_account_gets_a_new_key_each_time_it_has_lost_one() -> None:
     assert activities(decide(again, NOW)) == ["aws.ensure_admin_user"]
 
 
-def test_a_key_that_was_made_while_a_claim_took_the_account_is_made_anew_after_it() -> None:
+def test_a_key_created_while_a_claim_took_the_account_is_created_again_after_it() -> None:
     held = ready_account(status={"reused": True}, spec={"iamUserSecret": "", "claimLink": "claim"})
     meanwhile = world(held).recall(world(held, known={"admin_secret": f"{NAME}-secret"}))
     bare = ready_account(status={"reused": True}, spec={"iamUserSecret": ""})
@@ -768,7 +768,7 @@ def test_an_account_in_which_nothing_was_ever_done_is_released_from_deletion(cod
     assert not settle(world(ready_account(meta=DELETED)), answers=refused).exists
 
 
-def test_an_account_that_a_living_claim_holds_is_kept_and_says_so_once() -> None:
+def test_an_account_held_by_a_living_claim_stays_and_reports_so_once() -> None:
     held = ready_account(
         meta=DELETED, spec={"claimLink": "claim", "claimLinkNamespace": "tenant"}, status={"claimed": True}
     )

@@ -261,7 +261,7 @@ def test_without_a_shard_name_a_ready_account_does_not_begin_to_opt_in() -> None
     assert activities(decided(creating(), config=nameless)) == ["accounts.ask_to_opt_in"]
 
 
-def test_a_list_that_grew_expands_the_quotas_anew() -> None:
+def test_a_longer_list_expands_the_quotas_again() -> None:
     of = ready(AFRICA)
     quotas = {"us-east-1": {"L-0EA8095F": {"value": 1, "status": "COMPLETED"}}}
     of = Account.model_validate(
@@ -330,7 +330,7 @@ def test_a_turn_that_was_let_go_is_offered_again_after_hours_or_for_another_list
     assert permits(crowd, feature(f"{AFRICA},{ZURICH}"), {}, NOW, over.let_go).granted
 
 
-async def test_a_turn_that_nobody_was_told_of_is_not_let_go() -> None:
+async def test_a_turn_is_not_granted_when_its_account_cannot_be_notified() -> None:
     reader = cast("Reader", SimpleNamespace(settings=SimpleNamespace(accounts_protected=())))
     begun = OrganizationMemory(), [born(1, ready(AFRICA))], feature(), cast("Client", None)
     held = await ActivityEnvironment().run(give_permits, reader, *begun, tells=False)

@@ -144,7 +144,7 @@ def test_accounts_of_every_namespace_are_watched() -> None:
     assert (watched.followed.namespace, watched.has_workflow) == ("", True)
 
 
-async def test_a_pool_of_another_namespace_is_told_and_neither_filled_nor_counted() -> None:
+async def test_a_pool_of_another_namespace_is_reported_and_neither_filled_nor_counted() -> None:
     kube = MemoryKube()
     made = await kube.create(ACCOUNT_POOL, pool(size=3).model_dump(mode="json", exclude_none=True), "tenant")
     key = pool().key.model_copy(update={"namespace": "tenant", "uid": made["metadata"]["uid"]})

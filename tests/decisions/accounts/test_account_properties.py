@@ -176,7 +176,7 @@ def test_every_decision_is_explained_and_names_what_it_waits_for(start: World) -
 
 
 @given(WORLDS)
-def test_no_write_says_what_stands_there_already(start: World) -> None:
+def test_no_write_repeats_what_the_object_already_says(start: World) -> None:
     resource = start.account if isinstance(start, AccountWorld) else start.claim  # type: ignore[attr-defined]
     for action in decide_any(start, NOW).actions:
         if isinstance(action, Patch):

@@ -109,7 +109,7 @@ def test_entries_of_regions_alone_need_no_default() -> None:
     assert list(status.regional_service_quotas) == ["eu-west-1"]
 
 
-def test_a_code_that_nobody_knows_is_left_to_people_and_holds_nothing_up() -> None:
+def test_an_unknown_quota_code_is_left_to_people_and_blocks_nothing() -> None:
     of = account(spec=spec({"default": {"L-UNKNOWN": 1}}))
     status = expanded(of.spec, of.status, ("us-east-1",), config())
     assert status.regional_service_quotas["us-east-1"]["L-UNKNOWN"].status == "MANUAL_ACTION"
@@ -226,7 +226,7 @@ def test_of_the_two_places_of_an_opted_in_region_they_take_one() -> None:
     assert asked(standing("TODO", regions=MANY[:1]), **fields) == {"region-00": 1}
 
 
-def test_nobody_looks_at_vcpus_when_every_quota_has_its_place() -> None:
+def test_vcpus_are_not_read_when_every_quota_has_its_region() -> None:
     assert asked(standing("IN_PROGRESS", {RULES: 1}, MANY[:1]), known={"vcpus_asked": MANY[:2]}) == {"region-00": 1}
     assert asked(standing("COMPLETED"), known={"vcpus_asked": MANY}) == {}
 
@@ -238,7 +238,7 @@ def test_vcpus_that_the_pool_wants_itself_are_counted_once() -> None:
     assert asked(of, known={"vcpus_asked": ("region-00",)}) == {"region-00": 1, "region-01": 15, "region-02": 4}
 
 
-def test_a_quota_request_of_initialization_is_kept_until_it_is_seen_ended() -> None:
+def test_a_quota_request_of_initialization_is_remembered_until_it_has_ended() -> None:
     before = world(pending({"us-east-1": {RULES: "TODO"}}))
     (init,) = [
         a
@@ -290,7 +290,7 @@ def test_news_of_a_value_that_is_not_wanted_any_more_are_none() -> None:
 
 
 @pytest.mark.parametrize("open_", ["TODO", "IN_PROGRESS"])
-def test_nobody_is_ready_before_the_quotas_are_settled_however_early_the_case_is(open_: str) -> None:
+def test_no_account_is_ready_before_its_quotas_are_settled(open_: str) -> None:
     decision = decide(world(pending({"us-east-1": {RULES: open_}}), known={"resolved_case": "case-1"}), NOW)
     assert activities(decision) == ["aws.raise_quotas"]
     assert decision.waits_for == ("ServiceQuotas",)
@@ -319,7 +319,7 @@ def test_a_denied_quota_fails_the_account_in_the_replaced_operators_words() -> N
     assert "us-east-1/L-0EA8095F" in decision.why
 
 
-def test_a_denial_from_before_the_way_to_ready_began_anew_does_not_count() -> None:
+def test_a_denial_from_before_the_account_started_over_does_not_count() -> None:
     of = pending({"us-east-1": {RULES: "TODO"}})
     entered = present(of.status.conditions, "PendingVerification")
     action = raised(decide(world(of), NOW))["us-east-1"]

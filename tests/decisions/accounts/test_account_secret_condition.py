@@ -55,7 +55,7 @@ def test_a_new_claim_whose_secret_is_refused_is_pending() -> None:
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "NotTheHolder"])
-def test_another_refusal_is_not_told_as_a_secrets(code: str) -> None:
+def test_another_refusal_does_not_set_the_secret_condition(code: str) -> None:
     (slot,) = [action.slot for action in decide(bound(), NOW).actions]
     decision = decide(bound(refusals={slot: REFUSED.model_copy(update={"code": code})}), NOW)
     assert activities(decision) == [slot]

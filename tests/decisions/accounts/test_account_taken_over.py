@@ -139,7 +139,7 @@ def test_regions_that_were_being_initialised_are_searched_for_what_runs_there() 
     assert end.account.status.state == "PendingVerification"
 
 
-def test_regions_that_nobody_has_initialised_for_51_minutes_fail_as_they_would_have() -> None:
+def test_regions_left_uninitialised_for_51_minutes_fail_as_before() -> None:
     late = in_state("InitializingRegions", since=ago(seconds=3061))
     end, asked = asked_of_aws(seen_first(late))
     failure = condition_of(end.account.status.conditions, "AccountCreationFailed")
@@ -179,7 +179,7 @@ def test_a_status_that_tools_emptied_starts_the_account_again_with_the_id_it_has
 
 
 @pytest.mark.parametrize("state", ["Pending", "Claimed", "Whatever"])
-def test_a_state_that_nobody_knows_is_told_and_left(state: str) -> None:
+def test_an_unknown_state_is_reported_and_left(state: str) -> None:
     odd = account(spec={"awsAccountID": AWS_ID}, status={"state": state})
     decision = decide(seen_first(odd), NOW)
     assert (decision.outcome, decision.actions) == (Outcome.WAITING, ())

@@ -56,7 +56,7 @@ def flags(**data: str | None) -> OperatorConfig:
         ("feature.accountpool_validation", Check.QUOTAS),
     ],
 )
-def test_each_check_stands_behind_its_own_flag(flag: str, check: Check) -> None:
+def test_each_check_has_its_own_flag(flag: str, check: Check) -> None:
     assert enabled(config()) == frozenset()
     assert enabled(parse_config({**DATA, flag: "true"})) == {check}
     assert enabled(parse_config({**DATA, **ON, flag: "false"})) == set(Check) - {check}
@@ -176,7 +176,7 @@ def test_only_what_failed_without_an_aws_account_is_removed(state: str, id_: str
     assert removable(account(spec={"awsAccountID": id_}, status={"state": state})) is holds
 
 
-def test_a_pools_changed_quotas_are_written_over_and_their_status_begins_anew() -> None:
+def test_a_pools_changed_quotas_are_written_over_and_their_status_is_reset() -> None:
     of_config = flags(accountpool=QUOTAS)
     old = ready_account(spec={"regionalServiceQuotas": {"default": {"L-1": {"value": 1, "status": ""}}}})
     spec = wanted_spec(old, of_config)
@@ -206,7 +206,7 @@ def test_only_accounts_that_name_a_pool_of_the_configmap_get_its_quotas(spec: di
     assert wanted_spec(ready_account(spec=spec), flags(accountpool=QUOTAS)) is None
 
 
-def test_quotas_that_cannot_be_read_are_written_over_nobodys() -> None:
+def test_quotas_that_cannot_be_read_overwrite_none() -> None:
     of_config = flags(accountpool="pool: {globalservicequotas: {L-1: many}}")
     old = ready_account(spec={"globalServiceQuotas": {"L-1": {"value": 1, "status": ""}}})
     assert wanted_spec(old, of_config) is None

@@ -36,7 +36,7 @@ def test_a_second_pass_moves_the_probe_time_only() -> None:
 
 
 @pytest.mark.parametrize("status", ["False", "Unknown", ""])
-def test_a_condition_that_somebody_set_otherwise_is_replaced_as_a_whole(status: str) -> None:
+def test_a_condition_that_a_person_changed_is_replaced_as_a_whole(status: str) -> None:
     hand = Condition.model_validate(condition("Ready", entered=ago(days=1), status=status))
     (now_true,) = with_condition((hand,), "Ready", "Ready", "m", NOW)
     assert (now_true.status, now_true.message, now_true.last_transition_time) == ("True", "m", timestamp(NOW))

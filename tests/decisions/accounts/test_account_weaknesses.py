@@ -60,7 +60,7 @@ WEAKNESSES = {
     "test_a_drained_worker_hands_the_initialisation_to_the_next",
     "W9": "test_an_account_whose_every_region_refused_fails_and_says_so",
     "W10": "test_what_a_killed_process_left_running_is_terminated_by_the_next_attempt",
-    "W11": "test_a_write_of_somebody_else_is_a_conflict_and_both_survive",
+    "W11": "test_another_clients_write_is_a_conflict_and_both_survive",
     "W12": "test_a_claim_that_an_account_names_already_is_completed_not_given_a_second_one",
     "W13": "test_an_unfit_account_is_never_given test_a_fresh_looking_account_of_another_legal_entity_is_never_given",
     "W14": "test_nothing_is_copied_from_an_account_that_does_not_name_the_claim",
@@ -75,9 +75,9 @@ WEAKNESSES = {
     "W24": "test_input_that_crashed_the_replaced_operator_is_only_input",
     "W25": "test_many_regions_at_once_assume_the_role_once",
     "W26": "test_what_is_pending_is_looked_at_again_by_the_server_without_history",
-    "W29": "test_an_account_that_a_living_claim_holds_is_kept_and_says_so_once",
+    "W29": "test_an_account_held_by_a_living_claim_stays_and_reports_so_once",
     "W30": "test_a_deletion_whose_identities_cannot_be_deleted_keeps_the_account",
-    "W31": "test_each_check_stands_behind_its_own_flag "
+    "W31": "test_each_check_has_its_own_flag "
     "test_all_accounts_are_looked_at_as_soon_as_what_they_are_measured_by_has_changed "
     "test_a_missing_owner_tag_hides_no_other_check",
     "W32": "test_a_failed_account_says_what_failed_it test_every_decision_is_explained_and_names_what_it_waits_for",
@@ -100,7 +100,7 @@ TRAPS = {
     "C8": "test_a_broken_claim_is_in_error_and_a_broken_account_failed",
     "C9": "test_conditions_accumulate_and_keep_their_order",
     "C10": "test_a_reused_account_of_the_same_legal_entity_comes_before_a_fresh_one",
-    "C11": "test_nothing_is_released_while_another_finalizer_stands",
+    "C11": "test_nothing_is_released_while_another_finalizer_remains",
     "C12": "test_permits_end_at_the_limit_which_counts_every_active_account",
     "C13": "test_each_missing_key_stops_its_own_step_and_is_named",
     "C14": "test_closing_accounts_is_a_dry_run_unless_the_key_says_false",
@@ -110,7 +110,7 @@ TRAPS = {
     "C18": "test_a_session_in_another_account_deletes_nothing",
     "C19": "test_only_usable_regions_are_listed",
     "C20": "test_a_definite_refusal_is_the_regions_outcome",
-    "C21": "test_an_account_that_a_living_claim_holds_is_kept_and_says_so_once",
+    "C21": "test_an_account_held_by_a_living_claim_stays_and_reports_so_once",
     "C22": "test_nothing_is_copied_from_an_account_that_does_not_name_the_claim "
     "test_a_fresh_looking_account_of_another_legal_entity_is_never_given",
     "C23": "test_a_pool_neither_counts_nor_gives_accounts_outside_the_operators_namespace "
@@ -128,7 +128,7 @@ OF_CUSTOMERS = {
     "W14": "test_another_tenants_account_is_neither_used_nor_deleted test_a_key_of_another_account_is_not_used",
     "W15": "test_the_role_goes_before_anything_else_of_a_release",
     "W16": "test_a_customers_account_wakes_its_claim_by_its_state_and_by_its_trouble",
-    "W18": "test_a_person_has_an_account_let_go_that_cannot_be_cleaned_and_nobody_gets_it",
+    "W18": "test_a_person_can_release_an_account_that_cannot_be_cleaned_from_all_use",
     "W19": (
         "test_an_account_that_cannot_be_entered_any_more_says_so_and_tries_on "
         "test_after_a_day_it_is_let_go test_a_person_can_have_it_let_go_at_once "
@@ -149,16 +149,16 @@ OF_FEDERATED_ACCESS = {
     "W27": (
         "test_a_deleted_role_waits_until_its_accesses_are_gone "
         "test_it_cleans_up_though_its_role_is_gone_and_its_labels_are_too "
-        "test_an_access_is_taken_back_whole_though_nobody_knows_its_policy "
+        "test_an_access_is_revoked_whole_although_its_policy_is_unknown "
         "test_an_account_that_a_claim_has_brought_is_entered_by_its_support_role "
         "test_an_access_is_taken_back_with_its_role_although_the_worker_dies"
     ),
     "W28": (
         "test_an_access_whose_role_is_missing_heals_when_the_role_comes "
         "test_each_step_that_is_refused_fails_it_aloud_and_is_tried_again "
-        "test_a_policy_that_iam_refuses_is_told "
+        "test_a_policy_that_iam_refuses_is_reported "
         "test_a_role_with_managed_policies_only_is_judged "
-        "test_what_a_torn_judging_left_stops_nobody"
+        "test_leftovers_of_an_interrupted_judgement_block_no_other"
     ),
 }
 
@@ -170,7 +170,7 @@ def defined() -> frozenset[str]:
     return frozenset(name for source in sources for name in re.findall(r"^(?:async )?def (test_\w+)", source, re.M))
 
 
-def test_every_weakness_and_every_trap_is_told_of() -> None:
+def test_every_weakness_and_every_trap_is_listed() -> None:
     told = {*WEAKNESSES, *TRAPS, *OF_CUSTOMERS, *OF_FEDERATED_ACCESS}
     assert told == {f"W{number}" for number in range(1, 36)} | {f"C{number}" for number in range(1, 25)}
 

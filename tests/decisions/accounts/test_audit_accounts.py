@@ -28,7 +28,7 @@ def pending(case_id: str = "") -> Account:
         ([pending("case-1")], {}, []),
     ],
 )
-def test_a_case_that_nobody_waits_for_is_found(
+def test_a_case_without_a_waiting_account_is_found(
     accounts: list[Account], cases: dict[str, str], found: list[str]
 ) -> None:
     assert [finding.subject for finding in unwanted_cases(accounts, cases, "accounts")] == found

@@ -297,7 +297,7 @@ def test_a_person_can_have_it_let_go_at_once(on: str) -> None:
     assert "the customer has left" in decide(start, NOW).why
 
 
-def test_an_account_that_was_never_entered_leaves_nothing_and_waits_for_nobody() -> None:
+def test_an_account_that_was_never_entered_leaves_nothing_and_is_gone_at_once() -> None:
     of = creating(meta=DELETED)
     assert not settle(releasing(of, **denied(3))).exists
 

@@ -191,7 +191,7 @@ def test_a_settled_access_asks_for_nothing() -> None:
         {"awsCustomPolicy": {**CUSTOM, "awsStatements": [{**STATEMENT, "effect": "Deny"}]}},
     ],
 )
-def test_a_changed_role_is_granted_anew_while_the_access_stays_ready(changes: dict[str, Any]) -> None:
+def test_a_changed_role_is_granted_again_while_the_access_stays_ready(changes: dict[str, Any]) -> None:
     world, _, done = live(access_world(granted(), role(**changes)))
     assert done == [*GRANT, "write status"]
     assert of(world).status.state == "Ready"
@@ -229,7 +229,7 @@ class _Attaching:
         return obliging(action)
 
 
-def test_names_of_what_the_replaced_operator_made_are_kept() -> None:
+def test_names_made_by_the_replaced_operator_stay() -> None:
     found = access(meta=KEPT, status=FOUND)
     names: list[str] = []
     live(access_world(found, role()), lambda a: names.append(a.name) if isinstance(a, EnsureAccessRole) else None)
@@ -261,7 +261,7 @@ def test_a_copied_label_that_comes_back_midway_does_not_win_over_the_keys() -> N
     assert of(world).metadata.labels == LABELS
 
 
-def test_what_the_status_says_of_the_account_is_kept_whatever_was_identified() -> None:
+def test_the_account_in_the_status_wins_over_the_identified_one() -> None:
     world, _, done = live(access_world(granted(), role(roleDescription="another")).learn(account_id="444455556666"))
     assert "write object" not in done
     assert of(world).metadata.labels == LABELS
@@ -271,7 +271,7 @@ def test_what_the_status_says_of_the_account_is_kept_whatever_was_identified() -
     "condition",
     [{"type": "Failed", "message": "Failed to create role"}, {"type": "Ready", "message": "Account Access Ready"}],
 )
-def test_a_label_under_which_something_may_have_been_made_is_kept(condition: dict[str, str]) -> None:
+def test_a_label_under_which_a_role_may_exist_stays(condition: dict[str, str]) -> None:
     labels = {**LABELS, "awsAccountID": "444455556666"}
     failed = access(meta={**KEPT, "labels": labels}, status={"state": "Failed", "conditions": [condition]})
     world, _, done = live(access_world(failed, role()), refusing("aws.ensure_access_policy", code="IdentityMismatch"))

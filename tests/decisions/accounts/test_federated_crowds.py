@@ -72,6 +72,6 @@ async def test_accesses_are_written_some_at_a_time(action: StampAccesses | Delet
 
 
 @pytest.mark.parametrize("action", [STAMP, DELETE], ids=lambda action: action.activity)
-async def test_a_write_that_fails_is_told(action: StampAccesses | DeleteAccesses) -> None:
+async def test_a_write_that_fails_is_reported(action: StampAccesses | DeleteAccesses) -> None:
     with pytest.raises(Unavailable):
         await carry_out(Kube(access_7=Unavailable("no")), action)

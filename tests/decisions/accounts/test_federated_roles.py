@@ -30,7 +30,7 @@ def saying(valid: bool, reason: str, message: str, detail: str = "") -> Any:
     return effect
 
 
-def test_a_new_role_is_kept_judged_and_valid() -> None:
+def test_a_new_role_gets_a_finalizer_is_judged_and_becomes_valid() -> None:
     world, decision, done = live(role_world(role(meta={"finalizers": ["other"]})))
     assert done == ["write object", "validate_policies", "write status"]
     assert isinstance(world, FederatedRoleWorld)
@@ -92,7 +92,7 @@ def test_a_settled_role_asks_for_nothing() -> None:
     assert (decision.actions, decision.outcome) == ((), Outcome.SETTLED)
 
 
-def test_a_changed_spec_is_judged_anew_and_its_accesses_told_before_the_status() -> None:
+def test_a_changed_spec_is_judged_again_and_its_accesses_stamped_before_the_status() -> None:
     changed = role(status=VALID, meta={"generation": 2})
     world, _, done = live(role_world(changed, seen(), seen("going", deleting=True)))
     assert done == ["validate_policies", "stamp_accesses", "write status"]
@@ -138,7 +138,7 @@ def test_a_mended_role_says_what_is_wrong_now_and_then_that_it_is_valid() -> Non
     assert {c.type for c in mended.role.status.conditions} == {"Valid", "Invalid"}
 
 
-def test_what_the_payer_may_not_judge_is_told_and_tried_again() -> None:
+def test_a_denied_judgement_is_reported_and_retried() -> None:
     world, decision, _ = live(role_world(role()), refusing("aws.validate_policies"))
     assert decision.outcome is Outcome.WAITING
     assert "is refused" in decision.why
@@ -155,7 +155,7 @@ def test_a_persons_retry_has_it_judged_once_more() -> None:
     assert world.role.status.state == "Valid"
 
 
-def test_a_blanked_status_is_written_anew() -> None:
+def test_a_blanked_status_is_written_again() -> None:
     world, _, done = live(role_world(role(status={"state": "", "conditions": []})))
     assert done == ["validate_policies", "write status"]
     assert isinstance(world, FederatedRoleWorld)
@@ -163,7 +163,7 @@ def test_a_blanked_status_is_written_anew() -> None:
 
 
 @pytest.mark.parametrize("state", ["", "Bogus"])
-def test_a_state_that_people_have_changed_is_judged_anew(state: str) -> None:
+def test_a_state_that_people_have_changed_is_judged_again(state: str) -> None:
     world, decision, done = live(role_world(role(status={**VALID, "state": state})))
     assert done == ["validate_policies", "write status"]
     assert isinstance(world, FederatedRoleWorld)

@@ -70,7 +70,7 @@ async def test_claims_that_come_together_are_one_question(organization: Organiza
     assert organization.questions == [("a", "b"), ("c",)]
 
 
-async def test_a_refused_entity_is_told_its_own_reason_and_no_other_is(
+async def test_a_refused_entity_gets_its_own_reason_and_no_other_is_refused(
     organization: Organization, hand_over: HandOver
 ) -> None:
     hand_over.prepare("base", ["bad", "good"])
@@ -89,7 +89,7 @@ async def test_a_question_that_failed_is_asked_again(organization: Organization,
     assert organization.questions == [("a",), ("a",)]
 
 
-async def test_an_ou_that_somebody_has_deleted_is_told_to_the_organization(
+async def test_a_deleted_ou_is_reported_to_the_organization(
     organization: Organization, hand_over: HandOver, kube: MemoryKube, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await kube.put(claim(), ready_account(spec={"claimLink": "claim", "claimLinkNamespace": "tenant"}))

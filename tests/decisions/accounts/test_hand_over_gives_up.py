@@ -78,7 +78,7 @@ async def test_a_hand_over_that_hangs_is_left_to_the_claim(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("error", NO_ANSWER)
-async def test_a_question_for_an_ou_that_nobody_answers_is_tried_again(error: Exception) -> None:
+async def test_an_unanswered_question_for_an_ou_is_retried(error: Exception) -> None:
     hand_over = HandOver(reader(MemoryKube()), cast("Sessions", None), cast("Client", Temporal(error)))
     with pytest.raises(Unavailable, match="gave no answer"):
         await hand_over.unit_of(UnitRequest(base="ou-base", legal_entity="entity"))

@@ -74,7 +74,7 @@ async def hand_over(kube: MemoryKube, action: DeliverCredentials | Fulfil) -> No
 
 @pytest.mark.parametrize("byoc", [False, True])
 @pytest.mark.parametrize("source", [{}, {"aws_access_key_id": "AKIA2"}, {**KEY, "aws_secret_access_key": ""}])
-async def test_half_a_key_is_not_handed_over_and_takes_nobodys_away(source: dict[str, str], byoc: bool) -> None:
+async def test_half_a_key_is_not_handed_over_and_replaces_no_other(source: dict[str, str], byoc: bool) -> None:
     kube, action = await cluster(source, byoc=byoc)
     with pytest.raises(Invalid, match="Secret aws-account-operator/source needs aws_access_key_id"):
         await hand_over(kube, action)

@@ -77,7 +77,7 @@ def test_a_count_without_waiting_accounts_keeps_permits_that_are_still_valid() -
     assert verdicts(asking) == ["Granted", "LimitReached"]
 
 
-def test_a_count_while_nobody_wants_an_account_counts_what_is_being_created() -> None:
+def test_a_count_without_requests_includes_accounts_being_created() -> None:
     soon = NOW + timedelta(seconds=90)
     known = OrganizationMemory(granted={"used": soon, "unused": soon})
     after = swept(known, [], [], limit=100, active=10, creating={"used", "elsewhere"}, budget=Budget(), now=NOW)
@@ -101,7 +101,7 @@ def test_a_permit_is_good_for_two_minutes() -> None:
     assert found.granted == {"osd-creds-mgmt-b00000": permit.until}
 
 
-def test_an_open_permit_stays_the_same_and_an_expired_one_is_given_anew() -> None:
+def test_an_open_permit_stays_the_same_and_an_expired_one_is_renewed() -> None:
     until = NOW + timedelta(seconds=30)
     accounts = wanting(1)
     name = accounts[0].metadata.name
@@ -145,7 +145,7 @@ def test_closed_accounts_do_not_count() -> None:
     assert verdicts(judged(wanting(1), census(99, more=closed))) == ["Granted"]
 
 
-def test_a_permit_given_anew_after_a_failed_request_counts_as_promised() -> None:
+def test_a_renewed_permit_after_a_failed_request_counts_as_promised() -> None:
     """Its name stands in AWS's list already, but for the request that failed."""
     accounts = wanting(2)
     failed = attempt(accounts[0].metadata.name, "FAILED", at=NOW - timedelta(minutes=3))
@@ -199,7 +199,7 @@ def test_the_budget_counts_every_request_of_the_window_failed_ones_too() -> None
 @pytest.mark.parametrize(
     "lifted", [(), (pool(meta={"annotations": {"perdure.dev/create-budget-since": ago(minutes=50)}}),)]
 )
-def test_who_waits_for_the_budget_is_told_the_same_while_nothing_changes(lifted: tuple[AccountPool, ...]) -> None:
+def test_who_waits_for_the_budget_gets_the_same_verdict_while_nothing_changes(lifted: tuple[AccountPool, ...]) -> None:
     spent = [attempt(f"a{i}", at=NOW - timedelta(minutes=5)) for i in range(30)]
     looks = [
         judged(wanting(1), census(10, *spent), pools=lifted, now=NOW + timedelta(minutes=later)) for later in range(3)
@@ -218,7 +218,7 @@ def test_the_budget_has_room_again_when_its_oldest_request_leaves_the_window() -
     assert verdicts(later) == ["Granted"]
 
 
-def test_the_room_is_measured_anew_when_time_gives_it_back_though_nobody_asks() -> None:
+def test_the_room_is_measured_again_when_time_gives_it_back_without_requests() -> None:
     oldest = NOW - timedelta(minutes=40)
     spent = [attempt(f"a{i}", at=oldest + timedelta(minutes=i)) for i in range(30)]
     known = OrganizationMemory(room=judged([], census(10, *spent)).room)
@@ -358,7 +358,7 @@ NEVER_WANTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("idle", NEVER_WANTS, ids=["paused", "deleting", "blank but claimed"])
-def test_an_older_namesake_that_wants_no_account_holds_nobody_up(idle: dict[str, Any]) -> None:
+def test_an_older_account_of_the_same_name_that_wants_none_blocks_no_other(idle: dict[str, Any]) -> None:
     first = account(**{**idle, "meta": {**idle.get("meta", {}), "creationTimestamp": ago(minutes=9)}})
     second = account(meta={"namespace": "other", "creationTimestamp": ago(minutes=8)})
     third = account(meta={"namespace": "third", "creationTimestamp": ago(minutes=7)})

@@ -118,7 +118,7 @@ async def test_whose_an_account_is_that_is_about_to_be_adopted_is_asked_once(
     assert asked == [{AWS_ID}]
 
 
-async def test_each_of_two_accounts_of_one_name_is_told_its_own_verdict_once(told: list[tuple[Key, Permit]]) -> None:
+async def test_each_of_two_accounts_of_one_name_gets_its_own_verdict_once(told: list[tuple[Key, Permit]]) -> None:
     accounts = [account(), account(meta={"namespace": "other", "creationTimestamp": timestamp(NOW)})]
     known = await passed(Cluster(ROOMY, *accounts))
     assert [key for key, _ in told] == [each.key for each in accounts]

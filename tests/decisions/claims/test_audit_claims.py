@@ -132,11 +132,11 @@ def test_a_world_that_fits_has_no_findings(found: Snapshot) -> None:
         ),
     ],
 )
-def test_each_thing_that_does_not_fit_is_told(found: Snapshot, expected: list[str]) -> None:
+def test_each_inconsistency_is_reported(found: Snapshot, expected: list[str]) -> None:
     assert told(found) == expected
 
 
-def test_workflows_of_other_clusters_are_nobodys_business_here() -> None:
+def test_workflows_of_other_clusters_are_ignored() -> None:
     prefixed = frozenset(f"blue/{id_}" for id_ in RUNNING)
     assert told(world(cluster="blue", workflows=prefixed | {"ResourceClaim/users/theirs/theirs"})) == []
 

@@ -91,7 +91,7 @@ async def test_a_crowd_that_asks_at_once_sends_a_few_signals() -> None:
     assert list(sent[-1]) == [claim(0)]
 
 
-async def test_a_claim_whose_question_could_not_be_sent_is_told() -> None:
+async def test_a_claim_whose_question_could_not_be_sent_is_notified() -> None:
     async def send(claims: Sequence[Key]) -> None:
         raise ConnectionError
 

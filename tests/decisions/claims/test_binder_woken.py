@@ -48,7 +48,7 @@ async def test_what_comes_after_the_wake_wakes_again(queue: BinderQueue, woken: 
     assert woken == [BINDER, BINDER]
 
 
-async def test_a_claim_that_got_its_handle_in_time_wakes_nobody(queue: BinderQueue, woken: list[Key]) -> None:
+async def test_a_claim_that_got_its_handle_in_time_wakes_no_other(queue: BinderQueue, woken: list[Key]) -> None:
     edit(queue, "one", 1)
     edit(queue, "one", 2, handle="guid-1")
     await a_moment()
@@ -117,7 +117,7 @@ async def test_a_free_handle_that_may_fit_now_is_offered_to_every_claim(
     ],
     ids=["an end", "a reference"],
 )
-async def test_a_free_handle_that_fits_as_before_is_offered_to_nobody(queue: BinderQueue, after: Any) -> None:
+async def test_a_free_handle_that_fits_as_before_is_offered_to_no_claim(queue: BinderQueue, after: Any) -> None:
     queue.serving = True
     write(queue, 1, **LAB)
     look(queue, "one")

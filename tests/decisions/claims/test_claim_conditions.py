@@ -51,7 +51,7 @@ def test_another_message_of_the_same_reason_is_no_transition() -> None:
     assert with_stalled({"conditions": [stalled(A)]}, other, LATER) == {"conditions": [stalled(other)]}
 
 
-def test_several_faults_are_told_in_one_message_each_once() -> None:
+def test_several_faults_are_reported_in_one_message_each_once() -> None:
     assert summed([A, B, A]) == Fault(reason=A.reason, message=f"{A.message}; {B.message}")
     assert summed([]) is None
 

@@ -231,7 +231,7 @@ def test_a_claim_given_another_account_is_handed_that_one() -> None:
     assert activities(decide(seen, NOW)) == ["accounts.fulfil"]
 
 
-def test_a_claim_blanked_by_hand_gets_its_secret_anew() -> None:
+def test_a_claim_blanked_by_hand_gets_its_secret_again() -> None:
     ready = settle(bound_world())
     blank = ready.claim.model_copy(update={"status": AccountClaim().status})
     seen = claim_world(blank, account=HELD).recall(ready)
@@ -358,7 +358,7 @@ def test_a_tenant_cannot_skip_the_cleaning_by_annotating_its_own_claim() -> None
     assert not any(isinstance(action, ReleaseAccount) for action in told.actions)
 
 
-def test_a_person_has_an_account_let_go_that_cannot_be_cleaned_and_nobody_gets_it() -> None:
+def test_a_person_can_release_an_account_that_cannot_be_cleaned_from_all_use() -> None:
     """W18, issue 110 of the replaced operator: a claim that is stuck for ever, and its namespace with it."""
     annotated = {"annotations": {"perdure.dev/let-go": "the account is closed"}}
     start = bound_world(bound(meta=DELETED))
@@ -513,7 +513,7 @@ def test_rotation_can_be_switched_off() -> None:
 
 
 @pytest.mark.parametrize("finalizers", [[FINALIZER, "fleet-manager"], ["fleet-manager", FINALIZER]])
-def test_nothing_is_released_while_another_finalizer_stands(finalizers: list[str]) -> None:
+def test_nothing_is_released_while_another_finalizer_remains(finalizers: list[str]) -> None:
     decision = decide(releasing(meta={"finalizers": finalizers}), NOW)
     assert (decision.outcome, decision.actions) == (Outcome.WAITING, ())
     assert "fleet-manager" in decision.why
@@ -589,7 +589,7 @@ def test_bugs_never_mark_an_account_failed() -> None:
     assert "accounts.release" not in activities(decide(going, NOW))
 
 
-def test_what_stands_in_for_an_account_in_development_mode_is_never_cleaned() -> None:
+def test_the_substitute_for_an_account_in_development_mode_is_never_cleaned() -> None:
     """Every Account of that mode has the same one; in an emulator it may be the payer's."""
     going = releasing().model_copy(update={"dev_mode": True})
     rotated = going.learn(keys_rotated=True)

@@ -157,11 +157,11 @@ def test_no_template_is_an_empty_one() -> None:
         (["missing.part"], "Validation check failed: check 0"),
     ],
 )
-def test_the_first_false_check_is_told(expressions: list[str], text: str | None) -> None:
+def test_the_first_false_check_is_reported(expressions: list[str], text: str | None) -> None:
     assert error({"spec": {"size": "s"}}, validation=checks(*expressions)) == text
 
 
-def test_a_check_that_raises_is_told_with_its_exception() -> None:
+def test_a_check_that_raises_is_reported_with_its_exception() -> None:
     told = error({"spec": {"size": "s"}}, validation=checks("spec.size + 1 > 2"))
     assert str(told).startswith('Validation check "check 0" failed with exception: ')
 

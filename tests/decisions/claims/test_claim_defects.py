@@ -71,7 +71,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "D16 a rolling end moves at every look": (
         f"{DECISIONS}/test_claim_lifespan.py::test_a_rolling_end_moves_only_when_half_of_the_relative_maximum_is_left",
-        f"{DECISIONS}/test_handle_evaluation.py::test_a_rolling_end_moves_late_and_news_is_told_once",
+        f"{DECISIONS}/test_handle_evaluation.py::test_a_rolling_end_moves_late_and_is_announced_once",
     ),
     "D17 approval, auto-delete, links and pools wait for polls": (
         f"{CLAIMS}/test_claim_values.py::test_a_claim_is_pending_until_an_approver_says_so_and_served_at_once_then",

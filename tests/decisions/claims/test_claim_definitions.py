@@ -117,7 +117,7 @@ def test_fixed_names_hide_vars() -> None:
     assert overridden("{{ guid }}", spec={"vars": {"guid": "of a var"}}) == "b7k2q"
 
 
-def test_nobody_asked_is_none_and_an_empty_list() -> None:
+def test_a_missing_requester_is_none_and_an_empty_list() -> None:
     text = "{{ requester_user is none }} {{ requester_identity is none }} {{ requester_identities | length }}"
     assert overridden(text) == "True True 0"
 
@@ -228,7 +228,7 @@ def test_a_link_without_a_resource_neither_waits_nor_lends() -> None:
     assert found["data"] == {"seen": "unset"}
 
 
-def test_a_provider_linked_twice_is_told_apart_by_resource_name() -> None:
+def test_a_provider_linked_twice_is_distinguished_by_resource_name() -> None:
     twice = handle(
         entry("child", "one", template=config_map("c")),
         entry("child", "two", template=config_map("d")),

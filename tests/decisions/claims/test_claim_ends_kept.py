@@ -57,7 +57,7 @@ async def plan_of(api: Api, claim: Any) -> ClaimPlan:
 
 @pytest.mark.parametrize("moment", [timestamp(NOW), "2026-01-01t00:00:00z"])
 @pytest.mark.parametrize("push", [True, False])
-async def test_an_end_that_has_come_is_kept_whatever_the_templates_do(push: bool, moment: str) -> None:
+async def test_a_passed_expiry_is_honoured_whatever_the_templates_do(push: bool, moment: str) -> None:
     assert (await settle(Api(), ending_at(moment), CLAIM, NOW, push=push)).expired
 
 

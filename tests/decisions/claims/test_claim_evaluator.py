@@ -67,7 +67,7 @@ async def test_a_call_gives_what_the_function_gives(evaluator: Evaluator) -> Non
     assert (await evaluator.call(render, request, Rendered)).value == {"a": [7, None, 1.5, True]}
 
 
-async def test_a_faulty_template_is_told_as_by_the_renderer(evaluator: Evaluator) -> None:
+async def test_a_faulty_template_is_reported_as_by_the_renderer(evaluator: Evaluator) -> None:
     with pytest.raises(TemplateError) as error:
         await evaluator.call(render, Rendering(template="{{ missing }}", what="here"), Rendered)
     assert (error.value.what, error.value.text) == ("here", "'missing' is undefined")
@@ -92,7 +92,7 @@ async def test_only_functions_named_before_are_called(evaluator: Evaluator) -> N
         await evaluator.call(other, Deed(name=""), Rendered)
 
 
-async def test_functions_that_cannot_be_imported_are_told_at_the_start() -> None:
+async def test_functions_that_cannot_be_imported_are_reported_at_the_start() -> None:
     def local(request: Deed) -> Rendered:
         return Rendered()
 
@@ -148,25 +148,25 @@ async def test_memory_is_limited(evaluator: Evaluator) -> None:
         await evaluator.call(render, Rendering(template=hoard), Rendered)
 
 
-async def test_a_function_that_brings_its_process_down_does_so_twice_and_is_told(evaluator: Evaluator) -> None:
+async def test_a_function_that_kills_its_process_runs_twice_and_is_reported(evaluator: Evaluator) -> None:
     with pytest.raises(EvaluationLimit, match=r"crashed its process \(signal SIGABRT\)"):
         await evaluator.call(misbehave, Deed(name="die"), Rendered)
     assert (await evaluator.call(render, Rendering(template="x"), Rendered)).value == "x"
 
 
-async def test_a_process_killed_from_outside_costs_nobody_a_call(evaluator: Evaluator) -> None:
+async def test_a_process_killed_from_outside_loses_no_call(evaluator: Evaluator) -> None:
     os.kill(await process_of(evaluator), signal.SIGKILL)
     assert (await evaluator.call(render, Rendering(template="x"), Rendered)).value == "x"
 
 
-async def test_all_processes_killed_cost_nobody_a_call(evaluator: Evaluator) -> None:
+async def test_killing_all_processes_loses_no_call(evaluator: Evaluator) -> None:
     process = await process_of(evaluator)
     os.kill(parent_of(process), signal.SIGKILL)
     await gone(process)
     assert (await evaluator.call(render, Rendering(template="x"), Rendered)).value == "x"
 
 
-async def test_a_cancelled_call_leaves_its_answer_to_nobody(evaluator: Evaluator) -> None:
+async def test_a_cancelled_call_gives_its_answer_to_no_other(evaluator: Evaluator) -> None:
     for _ in range(3):
         slow = asyncio.ensure_future(evaluator.call(render, Rendering(template=ENDLESS), Rendered))
         await asyncio.sleep(0.05)
@@ -270,7 +270,7 @@ async def test_the_slow_lane_is_short_for_all_who_cannot_wait() -> None:
         await run(99)
 
 
-async def test_who_is_turned_away_from_the_slow_lane_is_told_why(hasty: Evaluator) -> None:
+async def test_a_call_refused_by_the_slow_lane_gets_a_reason(hasty: Evaluator) -> None:
     slow = endless(hasty, "a/1")
     await asyncio.gather(*slow, return_exceptions=True)
     more = endless(hasty, *(f"a/{number}" for number in range(2, 10)))

@@ -131,7 +131,7 @@ def test_what_was_not_done_is_given_again() -> None:
     ("awaited", "comes", "told"),
     [(None, LATER, True), (LATEST, LATER, True), (LATER, LATEST, False), (NOW, LATER, True), (LATER, NOW, False)],
 )
-def test_the_binder_is_told_of_an_end_ahead_that_it_does_not_wait_for(
+def test_the_binder_is_woken_for_an_earlier_expiry_than_it_waits_for(
     awaited: datetime | None, comes: datetime, told: bool
 ) -> None:
     ends = Ends()
@@ -270,7 +270,7 @@ def ended(queue: BinderQueue, woken: list[Key], monkeypatch: pytest.MonkeyPatch)
     return Area(queue, woken)
 
 
-async def test_all_that_end_are_ended_and_their_workflows_told(ended: Area) -> None:
+async def test_all_that_expire_are_ended_and_their_workflows_notified(ended: Area) -> None:
     names = [f"c{number}" for number in range(5 * AT_ONCE)]
     ended.has(*map(a_claim, names))
     assert await ended.batch() is False
@@ -290,7 +290,7 @@ async def test_what_is_not_plain_is_left_to_its_own_workflow(ended: Area) -> Non
     assert ended.looked == ["plain"]
 
 
-async def test_one_that_cannot_be_ended_holds_up_nobody_and_looks_at_itself(
+async def test_a_claim_that_cannot_be_ended_blocks_no_other_and_checks_itself(
     ended: Area, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(name: str) -> None:
@@ -483,7 +483,7 @@ async def test_a_claim_that_is_served_still_is_not_ended_beside_that(ended: Area
     await batch
 
 
-async def test_one_that_somebody_has_written_meanwhile_is_asked_once_more() -> None:
+async def test_a_claim_written_meanwhile_is_requested_once_more() -> None:
     batch = ExpiryBatch(lambda: None)
     one = ("users", "one")
     batch.join(one)
@@ -529,7 +529,7 @@ async def test_who_is_on_its_way_out_already_goes_on_at_its_end(ended: Area) -> 
     assert sorted(ended.looked) == ["going", "marked"]
 
 
-async def test_an_end_that_the_binder_does_not_take_is_told_once_more(
+async def test_an_expiry_that_the_binder_does_not_take_is_sent_once_more(
     queue: BinderQueue, woken: list[Key], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue_module, "END_OVERDUE", timedelta(seconds=MOMENT))

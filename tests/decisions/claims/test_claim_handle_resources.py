@@ -109,7 +109,7 @@ def test_recomputing_again_changes_nothing(entries: Any, yielded: Any, own: str)
 
 
 @given(RESOURCES, RESOURCES, OWN)
-def test_no_entry_stands_for_two_resources(entries: Any, yielded: Any, own: str) -> None:
+def test_no_entry_is_paired_with_two_resources(entries: Any, yielded: Any, own: str) -> None:
     taken = [index for index in paired(entries, yielded, own) if index is not None]
     assert len(taken) == len(set(taken))
 

@@ -221,7 +221,7 @@ def test_an_edit_refused_by_old_statuses_is_validated_again_on_new_ones(mended: 
     assert (decision.phase, does(decision)) == ("Ready" if mended else "Invalid", [])
 
 
-def test_a_refusal_is_told_once_it_is_shown_and_when_it_is_another() -> None:
+def test_a_refusal_is_reported_once_it_is_shown_and_when_it_changes() -> None:
     errors: Json = {**NAMED, "provider": {"validationErrors": ["Parameter size is immutable."]}}
     refused = ClaimPlan(status=errors, halt=Halt.INVALID)
     assert decide(validated(named(), held(), refused), NOW).notices == ()

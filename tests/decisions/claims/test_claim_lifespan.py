@@ -44,7 +44,7 @@ def terms(default: str = "", maximum: str = "", relative: str = "") -> Terms:
 # --- terms ---
 
 
-def test_terms_keep_the_text_that_stands_there_beside_what_it_says_now() -> None:
+def test_terms_keep_the_raw_text_beside_the_rendered_one() -> None:
     lifespan: JsonObject = {"default": "{{ d }}", "maximum": "{{ m }}", "relativeMaximum": "2h", "end": "x"}
     assert terms_of(lifespan, {"default": "1h", "maximum": None, "relativeMaximum": "2h"}) == Terms(
         default=Setting(raw="{{ d }}", rendered="1h"), relative_maximum=Setting(raw="2h", rendered="2h")
@@ -61,7 +61,7 @@ def test_list_mode_takes_the_shortest_of_each_kind_with_its_own_text() -> None:
     assert least([]) == Terms()
 
 
-def test_a_term_that_is_no_duration_is_told_by_its_name() -> None:
+def test_a_term_that_is_no_duration_is_reported_by_its_name() -> None:
     for bad in (lambda: least([terms(maximum="soon")]), lambda: for_claim(terms("1h", "soon"), None, NOW)):
         with pytest.raises(UnreadableDuration, match=r"lifespan\.maximum is 'soon'"):
             bad()
@@ -248,7 +248,7 @@ def test_a_new_wish_or_a_new_relative_maximum_is_settled_at_once() -> None:
     assert settle(terms(relative="2h"), asked, current=current).end == SECOND + 2 * HOUR
 
 
-def test_an_end_beyond_the_relative_maximum_is_drawn_in_whoever_put_it_there() -> None:
+def test_an_end_beyond_the_relative_maximum_is_shortened_regardless_of_its_origin() -> None:
     asked = SECOND + 30 * HOUR
     honoured = Wish(end=asked, relative_maximum=2 * HOUR)
     assert settle(terms(relative="2h"), asked, current=SECOND + 9 * HOUR, honoured=honoured).end == SECOND + 2 * HOUR

@@ -260,7 +260,7 @@ def test_without_ignored_paths_a_template_fits_when_nothing_is_added_or_replaced
     assert tolerated_differences(has, asks, ()) == (None if changed else 0)
 
 
-def test_a_handle_can_be_added_anew_and_removed_twice() -> None:
+def test_a_handle_can_be_added_again_and_removed_twice() -> None:
     free = FreeHandles([handle("h", ready=False)])
     free.add(handle("h", ready=True))
     assert [h.ready for h in free.candidates(Wanted((wanted(),)), NOW)] == [True]
@@ -294,7 +294,7 @@ def test_300_claims_find_200_distinct_handles_among_a_thousand_others() -> None:
 # --- faults of authors ---
 
 
-def test_a_bad_expression_is_told_when_it_is_needed() -> None:
+def test_a_bad_expression_is_reported_when_it_is_needed() -> None:
     asked = wanted(SMALL, "things", "thing", "(")
     assert chosen([handle("h")], asked) == ["h"]
     with pytest.raises(BadPattern, match="regular expression"):

@@ -80,7 +80,7 @@ def test_a_handles_vars_are_seen_over_the_providers() -> None:
     assert values(outcome) == {"p": "of the handle"}
 
 
-def test_a_default_template_that_fails_is_told() -> None:
+def test_a_default_template_that_fails_is_reported() -> None:
     (error,) = errors(settle([parameter("p", default={"template": "{{ nothing }}"})], {}))
     assert error.startswith("Parameter p exception on default: ")
     assert "nothing" in error
@@ -157,7 +157,7 @@ def test_a_random_default_is_made_once() -> None:
         ),
     ],
 )
-def test_what_is_not_allowed_is_told_in_fixed_words(declared: Any, asked: Any, accepted: Any, expected: Any) -> None:
+def test_a_forbidden_value_is_reported_in_fixed_words(declared: Any, asked: Any, accepted: Any, expected: Any) -> None:
     assert errors(settle([declared], asked, accepted)) == expected
 
 
@@ -184,7 +184,7 @@ def test_a_check_that_raises_names_itself() -> None:
     assert error.startswith("Parameter p exception on check broken: ")
 
 
-def test_a_schema_that_cannot_be_used_is_told() -> None:
+def test_a_schema_that_cannot_be_used_is_reported() -> None:
     (error,) = errors(settle([parameter("p", validation=checked(type="strin"))], {"p": "text"}))
     assert error.startswith("Parameter p schema validation failed: openAPIV3Schema cannot be used: ")
 
@@ -212,7 +212,7 @@ def test_a_limit_raised_in_the_handles_vars_lifts_an_error() -> None:
     assert values(raised) == {"p": 5}
 
 
-def test_errors_of_all_parameters_are_told_at_once() -> None:
+def test_errors_of_all_parameters_are_reported_at_once() -> None:
     declared = [parameter("a", required=True), parameter("b", validation=checked(POSITIVE))]
     assert errors(settle(declared, {"b": 0, "c": 1})) == [
         "Parameter a is required.",

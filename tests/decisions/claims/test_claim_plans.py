@@ -127,7 +127,7 @@ def stalled(plan: ClaimPlan) -> str:
         ),
     ],
 )
-def test_a_spec_that_cannot_be_followed_is_told_and_halts(asked: Any, reason: str, words: str) -> None:
+def test_a_spec_that_cannot_be_followed_is_reported_and_halts(asked: Any, reason: str, words: str) -> None:
     plan = ask(asked, SIZES, MAPS)
     assert plan.fault is not None
     assert (plan.halt, plan.fault.reason) == (Halt.FAULT, reason)
@@ -534,7 +534,7 @@ def test_what_is_wrong_with_making_a_handle_hinders_no_binding(lifespan: Any, as
     assert plan.no_creation == stalled(plan) == plan.fault.message
 
 
-def test_a_claim_whose_start_nobody_can_read_is_not_served() -> None:
+def test_a_claim_with_an_unreadable_start_is_not_bound() -> None:
     asked = claim(provider={"name": "base"}, lifespan={"start": "2026-11-21T12:00:00+24:00"})
     plan = ask(asked, provider("base", **CREATES))
     assert plan.fault is not None

@@ -145,7 +145,7 @@ def test_an_object_that_may_not_be_read_is_as_it_was() -> None:
     assert handle_status(seen, [None]).status == KEPT
 
 
-def test_a_reference_in_the_status_alone_is_kept() -> None:
+def test_a_reference_in_the_status_alone_stays() -> None:
     held = handle(entry("base"), status={"resources": [{"reference": REFERENCE}]})
     assert status(held, provider("base"))["resources"] == [{"ready": False, "reference": REFERENCE}]
 

@@ -255,7 +255,7 @@ def test_unknown_is_neither_true_nor_false() -> None:
     assert claim.status.resources[0].ready is None
 
 
-def test_nulls_inside_free_form_parts_are_kept() -> None:
+def test_nulls_inside_free_form_parts_stay() -> None:
     claim = ResourceClaim.model_validate({"spec": {"provider": {"name": "p", "parameterValues": {"a": None}}}})
     assert claim.spec.provider is not None
     assert claim.spec.provider.parameter_values == {"a": None}
@@ -299,11 +299,11 @@ def test_a_malformed_object_is_named_with_each_wrong_field() -> None:
     assert "integer" in problems["spec.minAvailable"]
 
 
-def test_what_is_wrong_is_told_without_the_value() -> None:
+def test_an_error_is_reported_without_the_value() -> None:
     assert "s3cret" not in str(read(ResourcePool, malformed("s3cret")))
 
 
-def test_a_malformed_object_stands_in_nobodys_way() -> None:
+def test_a_malformed_object_blocks_no_other() -> None:
     good = {"metadata": {"name": "good"}, "spec": {"minAvailable": 1}}
     readable, unreadable = read_all(ResourcePool, [good, malformed("x"), {}, {"metadata": 3}, good])
     assert [pool.metadata.name for pool in readable] == ["good", "", "good"]
@@ -347,7 +347,7 @@ def test_a_claim_is_approved_by_an_approver_or_by_having_been_served(status: Jso
     assert ResourceClaim.model_validate({"status": status}).approved is approved
 
 
-def test_what_abandoning_leaves_behind_is_told() -> None:
+def test_what_abandoning_leaves_behind_is_reported() -> None:
     claim = ResourceClaim.model_validate(OBJECTS["claim-1.12-bound"])
     assert claim.outside[0].startswith("ResourceHandle poolboy/guid-x7k2m")
     assert claim.outside[1] == "ConfigMap labs/thing-x7k2m (v1)"

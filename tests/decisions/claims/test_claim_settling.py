@@ -88,7 +88,7 @@ def gadget(name: str, **spec: str) -> Json:
     return {**GADGET, "metadata": {"name": name}, "spec": spec}
 
 
-async def test_what_a_linked_resource_lends_anew_reaches_the_other_in_the_same_pass() -> None:
+async def test_a_new_value_of_a_linked_resource_reaches_the_other_in_the_same_pass() -> None:
     allowed = {"updateFilters": ANYTHING, "parameters": [{"name": "size", "allowUpdate": True}]}
     base = provider("base", template={"definition": gadget("base", size="{{ size }}")}, **allowed)
     link = {

@@ -67,7 +67,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("spec", "reason"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
-def test_the_first_fault_by_the_replaced_operators_order_is_told(spec: dict[str, Any], reason: str) -> None:
+def test_the_first_fault_by_the_replaced_operators_order_is_reported(spec: dict[str, Any], reason: str) -> None:
     found = spec_fault(claim(spec=spec))
     assert found is not None
     assert found[0] == reason

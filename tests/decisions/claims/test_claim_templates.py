@@ -102,7 +102,7 @@ def test_undefined_can_be_walked_and_asked(template: str, result: str) -> None:
         ("{% extends 'x' %}", "no loader"),
     ],
 )
-def test_a_fault_is_told_with_its_place(template: str, text: str) -> None:
+def test_a_fault_is_reported_with_its_place(template: str, text: str) -> None:
     assert text in refused(template)
 
 
@@ -432,7 +432,7 @@ def test_half_a_character_is_refused(template: str) -> None:
     assert "surrogates not allowed" in refused(template)
 
 
-def test_an_error_that_quotes_half_a_character_can_be_told() -> None:
+def test_an_error_that_quotes_half_a_character_can_be_reported() -> None:
     assert "?" in refused(f"{{{{ 1 | json_query({HALF}) }}}}").encode().decode()
 
 

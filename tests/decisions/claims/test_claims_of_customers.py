@@ -60,7 +60,7 @@ def customers(state: str = "Ready", **fields: Any) -> Account:
     return account(spec=spec, status=status, meta={"ownerReferences": [], **fields.pop("meta", {})})
 
 
-def test_the_customers_secret_is_kept_before_an_account_is_made() -> None:
+def test_the_customers_secret_is_protected_before_an_account_is_made() -> None:
     assert activities(decide(byoc(input_secret=FREE), NOW)) == ["accounts.hold_input_secret"]
     (make,) = decide(byoc(), NOW).actions
     assert isinstance(make, MakeCustomerAccount)

@@ -120,7 +120,7 @@ async def area(monkeypatch: pytest.MonkeyPatch) -> Area:
     return area
 
 
-async def test_a_handle_that_fits_nobody_has_nobody_looked_at(area: Area) -> None:
+async def test_a_handle_that_fits_no_claim_has_no_claim_checked(area: Area) -> None:
     area.handle("guid-1", pool="others")
     assert area.queue.waiting
     assert await area.batch() == []
@@ -184,7 +184,7 @@ async def test_one_that_has_a_handle_already_is_looked_at(area: Area) -> None:
     assert await area.batch() == ["a"]
 
 
-async def test_one_that_is_held_now_has_its_workflow_told(area: Area) -> None:
+async def test_a_claim_that_is_on_hold_has_its_workflow_notified(area: Area) -> None:
     area.held = "the area is paused"
     area.handle("guid-1", pool="others")
     await area.batch()
@@ -218,7 +218,7 @@ async def test_one_that_is_always_written_by_others_stays_among_those_that_wait(
     assert sorted(area.told) == ["a", "b", "c"]
 
 
-async def test_one_that_cannot_be_served_has_its_workflow_told_and_holds_up_nobody(area: Area) -> None:
+async def test_a_claim_that_cannot_be_bound_has_its_workflow_notified_and_blocks_no_other(area: Area) -> None:
     told = await area.refused(Refusal(type=ErrorType.UNAVAILABLE, message="no answer", at=NOW))
     assert told is not None
     assert (told[1].decision.at_deadline, told[1].decision.why) == ("try again", "Unavailable: no answer")

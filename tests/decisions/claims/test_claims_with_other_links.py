@@ -50,7 +50,7 @@ async def test_a_living_claim_sees_what_it_names(link: str, found: str) -> None:
 
 
 @pytest.mark.parametrize(("claimed", "link", "found"), [(True, NAME, True), (True, OTHER, False), (False, NAME, False)])
-async def test_a_claimed_account_that_names_nobody_sees_the_claim_that_names_it(
+async def test_a_claimed_account_without_a_link_sees_the_claim_that_names_it(
     claimed: bool, link: str, found: bool
 ) -> None:
     kube = MemoryKube()

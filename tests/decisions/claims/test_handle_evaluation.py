@@ -153,7 +153,7 @@ def test_what_shares_an_object_already_leaves_it_to_the_first() -> None:
     assert stalled(plan.handle_status)[0][0] == "ResourceDoubled"
 
 
-def test_a_recorded_resource_keeps_its_object_from_one_that_stands_before_it() -> None:
+def test_a_recorded_resource_keeps_its_object_from_an_earlier_entry() -> None:
     shared = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things", "name": "box-b7k2q"}
     held = twins("a", "b")
     held["spec"]["resources"][1]["reference"] = shared
@@ -242,7 +242,7 @@ def test_a_claim_that_knows_no_values_of_the_provider_leaves_those_of_the_handle
     assert entries(plan)[0]["template"] == {"data": {"n": "1"}}
 
 
-def test_a_missing_provider_leaves_the_entries_and_is_told() -> None:
+def test_a_missing_provider_leaves_the_entries_and_is_reported() -> None:
     held = handle(entry("base", "base", template={"data": {}}), provider={"name": "gone"}, **BOUND)
     plan = bound(claim(resources=[entry("base")]), held, maps(), states=[state(**{"ready": "yes"})], push=False)
     assert [fault.reason for fault in plan.faults] == ["ProviderMissing"]
@@ -382,7 +382,7 @@ BROKEN = maps(
     ],
     ids=["template", "definition", "link", "filter", "provider"],
 )
-def test_a_fault_is_told_on_both_and_the_rest_happens(base: Any, reason: str, words: str) -> None:
+def test_a_fault_is_reported_on_both_and_the_rest_happens(base: Any, reason: str, words: str) -> None:
     recorded = {"apiVersion": "v1", "kind": "ConfigMap", "name": "guid0-b7k2q"}
     held = handle(
         entry("base", "base", reference=recorded),
@@ -498,7 +498,7 @@ def test_the_end_that_a_claim_asks_for_is_settled(status: Any, terms: Any, asked
     assert plan.requested_end == ""
 
 
-def test_a_rolling_end_moves_late_and_news_is_told_once() -> None:
+def test_a_rolling_end_moves_late_and_is_announced_once() -> None:
     live = Live(long(BEGUN, "2026-12-01T00:00:00Z"), holding(relativeMaximum="2h"), maps(), states=[state()])
     first = live.look()
     assert (first.end, first.look_at, first.end_was_cut) == (NOW + 2 * HOUR, NOW + HOUR, True)
@@ -532,7 +532,7 @@ def test_a_wish_that_was_taken_back_leaves_the_end() -> None:
         ("2026-11-21T18:00:00Z", {"maximum": "{{ gone }}"}, "TemplateFailed", {"maximum": "9h"}),
     ],
 )
-def test_a_lifespan_that_cannot_be_read_is_told_and_ends_nothing(
+def test_a_lifespan_that_cannot_be_read_is_reported_and_ends_nothing(
     asked: str, terms: Any, reason: str, shown: dict[str, str]
 ) -> None:
     end = timestamp(NOW + HOUR)
@@ -553,7 +553,7 @@ def test_maxima_are_shown_rendered_in_one_unit() -> None:
 # First ready
 
 
-def test_the_default_begins_anew_when_the_resources_are_ready_for_the_first_time() -> None:
+def test_the_default_restarts_when_the_resources_are_ready_for_the_first_time() -> None:
     live = Live(long(), holding(default="1h", end=timestamp(NOW + HOUR)), maps())
     live.look()
     assert live.claim["status"]["lifespan"] == {"start": timestamp(NOW), "end": timestamp(NOW + HOUR)}
@@ -600,7 +600,7 @@ def test_first_ready_is_made_up_for_when_only_the_handles_status_was_written() -
     assert (lifespan(plan)["firstReady"], plan.end) == (timestamp(NOW), NOW + HOUR)
 
 
-def test_the_default_begins_anew_although_the_claim_is_not_accepted() -> None:
+def test_the_default_restarts_although_the_claim_is_not_accepted() -> None:
     held = holding(default="1h", end=timestamp(NOW + HOUR / 2))
     plan = bound(long(BEGUN), held, maps(), states=[state(ready="yes")], push=False)
     assert (plan.end, plan.requested_end) == (NOW + HOUR, timestamp(NOW + HOUR))
@@ -696,7 +696,7 @@ def test_a_handle_that_was_ready_when_it_was_taken_is_ready_from_the_start() -> 
     assert (lifespan(plan), plan.requested_end, plan.wish) == (times, "", None)
 
 
-def test_times_that_people_have_spoilt_are_recorded_anew_once() -> None:
+def test_times_that_people_have_spoilt_are_recorded_again_once() -> None:
     asked = long({"lifespan": {"start": "yesterday", "firstReady": "noon"}})
     live = Live(asked, holding(default="1h"), maps(), states=[state(ready="yes")])
     live.look()
@@ -926,13 +926,13 @@ def test_references_are_written_in_the_domain_that_is_served() -> None:
 
 
 @pytest.mark.parametrize("field", ["autoDelete", "autoDetach"])
-def test_a_condition_that_fails_is_false_and_told(field: str) -> None:
+def test_a_condition_that_fails_is_false_and_reported(field: str) -> None:
     plan = bound(long(**when(field, "1 // 0")), holding(), maps(), states=[state()])
     assert (plan.auto_delete, plan.auto_detach) == (False, False)
     assert f"ResourceClaim mine, spec.{field}.when: " in stalled(plan.claim_status)[0][1]
 
 
-def test_a_condition_whose_error_quotes_half_a_character_is_told_to_the_worker() -> None:
+def test_a_condition_error_with_half_a_character_reaches_the_worker() -> None:
     asked = long(**when("autoDelete", "1 | json_query('\\ud800')"))
     plan = bound(asked, holding(end=timestamp(NOW)), maps(), states=[state()])
     assert HandlePlan.model_validate_json(plan.model_dump_json()) == plan

@@ -110,7 +110,7 @@ def test_a_handle_without_its_claim_ends_only_after_a_fresh_observation(by: Json
 
 
 @pytest.mark.parametrize(("fresh", "hold", "actions"), [(False, "", ["observe_again"]), (True, "", ["end_handle"])])
-def test_an_end_that_has_come_is_kept_on_what_the_api_server_says(fresh: bool, hold: str, actions: list[str]) -> None:
+def test_a_passed_expiry_is_acted_on_only_by_a_fresh_read(fresh: bool, hold: str, actions: list[str]) -> None:
     expired = evaluated(FREE, HandlePlan(end=NOW), fresh=fresh, hold=hold)
     assert does(decide(expired, NOW)) == actions
 

@@ -82,7 +82,7 @@ async def test_a_live_object_of_any_shape_is_seen(live: Json) -> None:
     assert await managed(live).states(holding("a")) == States((live,))
 
 
-async def test_what_may_not_be_read_is_told_from_what_is_not_there() -> None:
+async def test_a_forbidden_read_differs_from_a_missing_object() -> None:
     assert await managed().states(holding("denied", "a", "absent", "", "denied")) == States(
         (None, BARE, None, None, None), (0, 4)
     )

@@ -43,7 +43,7 @@ class Cluster:
         return ACCOUNT
 
 
-async def test_what_handles_make_and_change_is_told_from_what_its_own_lifecycle_writes() -> None:
+async def test_writes_for_handles_differ_from_writes_of_the_objects_own_lifecycle() -> None:
     cluster = Cluster()
     managed = Managed(cast(KubeApi, cluster), cast(Discovery, cluster), cast(ClaimCache, cluster))
     await managed.create(HANDLE, cast(Any, ACCOUNT))

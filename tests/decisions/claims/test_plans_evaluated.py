@@ -72,7 +72,7 @@ async def test_a_claim_is_planned(evaluator: Evaluator, asked: Any, assigned: An
     assert (plan.creation is None) == (plan.fault is not None) == (not asked["spec"])
 
 
-async def test_refused_values_are_told(evaluator: Evaluator) -> None:
+async def test_refused_values_are_reported(evaluator: Evaluator) -> None:
     question = ClaimQuestion(names=NAMES, now=NOW, providers=PROVIDERS, claim=asking({"n": 9000, "m": 1}))
     plan = await evaluator.call(plan_claim, question, ClaimPlan)
     assert len(plan.status["provider"]["validationErrors"]) == 2  # type: ignore[index, call-overload, arg-type]

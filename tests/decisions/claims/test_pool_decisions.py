@@ -309,7 +309,7 @@ def test_without_a_readable_key_nothing_is_created_whatever_room_was_counted(
     assert says in (stalled.message or "")
 
 
-def test_a_quota_of_another_pool_that_is_no_number_stops_nobody_else() -> None:
+def test_a_malformed_quota_of_another_pool_blocks_no_other() -> None:
     text = "pool: {default: true}\nother: {servicequotas: {default: {L-1: many}}}"
     assert decide(view(of_config=config(accountpool=text)), NOW).create
     stopped = decide(view(pool=pool("other"), of_config=config(accountpool=text)), NOW)
@@ -431,7 +431,7 @@ FIRST, SECOND = "osd-creds-mgmt-bbbbbb", "osd-creds-mgmt-cccccc"
 NOBODY: frozenset[str] = frozenset()
 
 
-def test_deaths_are_those_that_were_told_each_once() -> None:
+def test_each_reported_failure_counts_once() -> None:
     gone = count_failures(FailedAccounts(), [account(FIRST)], frozenset({FIRST, SECOND}), frozenset({SECOND}), NOW)
     assert gone == FailedAccounts(names=(SECOND,), last_at=NOW)
     later = count_failures(gone, [account(FIRST)], frozenset({FIRST}), frozenset({SECOND}), NOW + timedelta(minutes=5))
@@ -553,7 +553,7 @@ def test_an_account_that_names_an_earlier_claim_of_another_entity_is_not_complet
     assert bind(abandoned, ready_account("osd-creds-mgmt-cccccc")) == {"claim": "osd-creds-mgmt-cccccc"}
 
 
-def test_unserved_claims_are_told_why() -> None:
+def test_unbound_claims_get_a_reason() -> None:
     members = [
         ready_account("osd-creds-mgmt-bbbbbb", spec={"claimLink": "c", "claimLinkNamespace": "n"}),
         ready_account("osd-creds-mgmt-cccccc", spec={"legalEntity": {"id": "else", "name": ""}}),

@@ -143,7 +143,7 @@ def test_an_account_that_was_let_go_uncleaned_is_given_to_no_claim() -> None:
 
 
 @pytest.mark.parametrize(("uid", "complete"), [("uid-claim", [True]), ("uid-of-one-before", [])])
-def test_an_account_is_kept_by_its_claim_and_by_no_later_namesake(uid: str, complete: list[bool]) -> None:
+def test_an_account_stays_with_its_claim_and_not_with_a_later_namesake(uid: str, complete: list[bool]) -> None:
     link = {"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": {"id": "entity-1"}}
     held = ready_account(spec=link, meta={"annotations": {CLAIM_UID_ANNOTATION: uid}})
     view = PoolView(pool=pool(), accounts=(held,), claims=(claim(),), config=CONFIG, room=None)

@@ -74,7 +74,7 @@ def test_only_the_name_of_a_reference_counts() -> None:
         (listing({"template": {}}), "InvalidResources", ["spec.resources[0]", "neither"]),
     ],
 )
-def test_an_entry_without_its_provider_is_told(asked: Any, reason: str, words: list[str]) -> None:
+def test_an_entry_without_its_provider_is_reported(asked: Any, reason: str, words: list[str]) -> None:
     with pytest.raises(NotAssigned) as error:
         assign(asked, ALL)
     assert error.value.reason == reason

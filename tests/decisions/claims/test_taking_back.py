@@ -120,7 +120,7 @@ async def test_a_conflict_that_means_nothing_leaves_nothing_behind() -> None:
     assert cluster.objects == {}
 
 
-async def test_what_is_refused_again_and_again_is_told_and_the_others_go() -> None:
+async def test_repeated_refusals_are_reported_and_the_others_go() -> None:
     cluster = Cluster(HANDLE, an_object("first", "guid-abcde"), an_object("second", "guid-abcde"))
     cluster.refusals = 3
     (refused,) = await deleted(cluster, "first", "second")
@@ -159,7 +159,7 @@ async def test_what_no_version_serves_is_gone() -> None:
     assert set(cluster.objects) == {"it"}
 
 
-async def test_what_cannot_be_told_to_be_gone_keeps_its_handle() -> None:
+async def test_an_object_that_may_still_exist_keeps_its_handle() -> None:
     cluster = Cluster(HANDLE, an_object("it"))
     cluster.unserved, cluster.elsewhere = {"v1"}, Unavailable("read the group: 503")
     (refused,) = await deleted(cluster, "it")

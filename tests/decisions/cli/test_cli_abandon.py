@@ -110,7 +110,7 @@ def while_asked(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Awaitable
     monkeypatch.setattr(typer, "confirm", confirm)
 
 
-def test_what_others_write_while_a_person_thinks_is_kept(kube: MemoryKube, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_made_while_a_person_confirms_survive(kube: MemoryKube, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck(kube, ACCOUNT, ACCOUNT.finalizer)
     held = {"metadata": {"finalizers": [ACCOUNT.finalizer, "example.com/other"]}}
     while_asked(monkeypatch, lambda: kube.patch(ACCOUNT, "ns", "one", held))

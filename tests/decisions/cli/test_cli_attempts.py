@@ -19,7 +19,7 @@ def pending(name: str, attempt: int, failure: Failure | None = None) -> PendingA
     return found
 
 
-def test_an_action_that_is_tried_again_is_told_with_its_last_answer() -> None:
+def test_a_retried_action_is_shown_with_its_last_answer() -> None:
     throttled = Failure(message="slow down", application_failure_info=ApplicationFailureInfo(type="Throttled"))
     told = attempts([pending("aws.initialize_region", 8, throttled)])
     assert [(t.action, t.type, t.message, t.attempts, t.retry_at) for t in told] == [

@@ -116,7 +116,7 @@ def test_no_cluster_fills_in_no_objects(monkeypatch: pytest.MonkeyPatch) -> None
     assert candidates(["why", "account", ""]) == []
 
 
-def test_kubectl_is_told_that_no_files_are_meant(
+def test_kubectl_completion_offers_no_files(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["kubectl_complete-perdure", "why", "accountcl"])

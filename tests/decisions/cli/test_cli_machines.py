@@ -61,7 +61,7 @@ def test_a_kind_of_cluster_api_has_no_lifecycles_to_list() -> None:
         kind_named("awsmachine")
 
 
-def test_the_instance_stands_in_the_spec_by_either_id() -> None:
+def test_the_instance_is_read_from_either_id_in_the_spec() -> None:
     provider_id = f"aws:///{REGION}a/{ID}"
     assert named_in({"spec": {"providerID": provider_id}}) == NAMED
     assert named_in({"spec": {"instanceID": ID, "providerID": provider_id}}) == NAMED
@@ -69,7 +69,7 @@ def test_the_instance_stands_in_the_spec_by_either_id() -> None:
     assert named_in({"spec": {}}) == Named()
 
 
-def test_a_machine_is_told_from_other_owners() -> None:
+def test_a_machine_is_distinguished_from_other_owners() -> None:
     owners = [{"kind": "AWSMachinePool", "name": "p"}, {"kind": "Machine", "name": "m"}]
     assert owner_of({"metadata": {"ownerReferences": owners}}) == "m"
     assert owner_of({"metadata": {"ownerReferences": owners[:1]}}) == ""
@@ -94,6 +94,6 @@ def test_the_account_is_that_of_its_lifecycle_or_the_only_one_served_in_its_regi
 
 
 @pytest.mark.parametrize(("served", "said"), [((), "is not served"), ((HERE, ELSEWHERE), "several places")])
-def test_an_instance_whose_account_nobody_can_tell_is_refused(served: tuple[tuple[str, str], ...], said: str) -> None:
+def test_an_instance_of_unknown_account_is_refused(served: tuple[tuple[str, str], ...], said: str) -> None:
     with pytest.raises(CommandError, match=said):
         instance_of(ASKED, NAMED, {}, served)

@@ -40,7 +40,7 @@ def serving(refusals: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(temporal, "BETWEEN_LOOKS", 0.0)
 
 
-async def test_a_refused_wake_is_told_and_made_again(
+async def test_a_refused_wake_is_reported_and_repeated(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     serving(2, monkeypatch)

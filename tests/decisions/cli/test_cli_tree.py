@@ -44,7 +44,7 @@ def drawn(rows: list[Row], *, kept: list[Row] | None = None, kind: str = "", nam
     return [f"{'. ' * depth}{each.kind} {each.name}" for depth, each in branches]
 
 
-def test_everything_stands_under_its_owner() -> None:
+def test_every_object_is_listed_under_its_owner() -> None:
     assert drawn(ROWS) == [
         "LoadBalancer by-hand",
         "Service web",
@@ -101,7 +101,7 @@ def test_objects_that_own_each_other_end() -> None:
         (machine(), ""),
     ],
 )
-def test_load_balancers_say_for_whom_they_are(obj: CustomResource, owner: str) -> None:
+def test_load_balancers_name_their_owner(obj: CustomResource, owner: str) -> None:
     assert belonging_of(obj.kind_of, obj.model_dump(mode="json", by_alias=True, exclude_unset=True)).owner == owner
 
 

@@ -75,13 +75,13 @@ def session(temporal: object, kube: object = None) -> Session:
         (of_activity(timed_out()), "plan Account/ns/one: activity ScheduleToClose timeout"),
     ],
 )
-async def test_what_an_update_failed_of_is_told(cause: BaseException, said: str) -> None:
+async def test_the_cause_of_a_failed_update_is_reported(cause: BaseException, said: str) -> None:
     with pytest.raises(CommandError) as refused:
         await lifecycle.plan(session(Temporal(cause)), KEY)
     assert refused.value.message.startswith(said)
 
 
-async def test_where_nobody_has_done_it_in_time_the_worker_is_asked_after() -> None:
+async def test_an_update_that_times_out_asks_whether_a_worker_is_running() -> None:
     with pytest.raises(CommandError) as refused:
         await lifecycle.plan(session(Temporal(of_activity(timed_out()))), KEY)
     assert "is a worker running?" in refused.value.advice

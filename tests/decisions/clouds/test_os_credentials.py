@@ -58,7 +58,7 @@ def test_indentation_means_nothing(before: str) -> None:
     assert read("\r\n".join(lines)) == read(FULL)
 
 
-def test_a_password_stands_in_no_representation() -> None:
+def test_a_password_appears_in_no_representation() -> None:
     assert "a#b" not in repr(read(FULL))
 
 
@@ -133,7 +133,7 @@ def test_what_is_no_text_is_refused() -> None:
         read_credentials({"cloudprovider.conf": "%%%"}, WHERE, environment={})
 
 
-def test_a_project_is_one_place_whoevers_credentials_lead_there() -> None:
+def test_a_project_is_one_place_under_any_credentials() -> None:
     one, other = read(FULL, project_id="abc"), read(FULL.replace("robot", "other"), project_id="abc")
     assert one.place == other.place
     assert one.place != read(FULL).place

@@ -75,7 +75,7 @@ def test_user_data_that_nova_repeats_is_left_out() -> None:
         (503, {}, None),
     ],
 )
-def test_a_wanted_delay_is_kept(status: int, headers: Mapping[str, str], delay: timedelta | None) -> None:
+def test_a_requested_delay_is_respected(status: int, headers: Mapping[str, str], delay: timedelta | None) -> None:
     assert refusal(CALL, status, "", headers).delay == delay
 
 

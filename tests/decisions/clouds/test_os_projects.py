@@ -59,7 +59,7 @@ def kube() -> PaperKube:
     return kube
 
 
-def test_a_secret_is_read_once_and_its_project_kept(kube: PaperKube) -> None:
+def test_a_secret_is_read_once_and_its_project_reused(kube: PaperKube) -> None:
     known = Projects(kube, Settings())
     assert known.project(REFERENCE) is known.project(REFERENCE)
     assert kube.reads == 1
@@ -106,7 +106,7 @@ def test_two_secrets_of_one_project_share_its_limits(kube: PaperKube) -> None:
     assert one.guard is other.guard
 
 
-def test_a_missing_secret_is_told_and_looked_for_again(kube: PaperKube) -> None:
+def test_a_missing_secret_is_reported_and_read_again(kube: PaperKube) -> None:
     known = Projects(kube, Settings())
     del kube.objects[("Secret", "cloud")]
     with pytest.raises(Denied, match="Secret lbs/cloud") as refused:

@@ -172,14 +172,14 @@ def test_credentials_that_keystone_refuses_are_not_tried_again_at_once(cloud: Cl
     assert (cloud.tokens, cloud.calls) == (1, [])
 
 
-def test_a_keystone_that_is_away_for_a_moment_locks_nobody_out(cloud: Cloud, project: Project) -> None:
+def test_a_short_outage_of_keystone_locks_no_caller_out(cloud: Cloud, project: Project) -> None:
     cloud.keystone = [503, 201]
     with pytest.raises(Unavailable):
         port(project)
     assert port(project) == PORT
 
 
-def test_an_unknown_region_is_told(cloud: Cloud) -> None:
+def test_an_unknown_region_is_reported(cloud: Cloud) -> None:
     with opened(cloud, region="south") as project, pytest.raises(Invalid) as refused:
         port(project)
     assert refused.value.code == "NoEndpoint"
@@ -256,7 +256,7 @@ def test_deleting_says_whether_it_was_there(cloud: Cloud, project: Project) -> N
         project.delete(Api.NEUTRON, "port", "/ports/p-1", what="p-1")
 
 
-def test_absence_is_told(cloud: Cloud, project: Project) -> None:
+def test_absence_is_reported(cloud: Cloud, project: Project) -> None:
     cloud.answers = [(404, {"itemNotFound": {"code": 404, "message": "gone"}})]
     with pytest.raises(Absent):
         project.get(Api.NOVA, "server", "/servers/s", what="s")

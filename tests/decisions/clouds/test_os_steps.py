@@ -102,9 +102,7 @@ def test_a_disturbed_creation_makes_exactly_one(cloud: SmallCloud, project: Proj
 
 
 @pytest.mark.parametrize("what", MAKING)
-def test_whoever_comes_after_a_killed_process_adopts_what_it_made(
-    cloud: SmallCloud, project: Project, what: str
-) -> None:
+def test_the_successor_of_a_killed_process_adopts_what_it_made(cloud: SmallCloud, project: Project, what: str) -> None:
     kind, number, making = MAKING[what]
     step = making(cloud)
     first = attempt(project, step)
@@ -237,7 +235,7 @@ def test_a_floating_ip_may_lead_nowhere(cloud: SmallCloud, project: Project) -> 
     assert brought.floating_ip.port_id == ""
 
 
-def test_changing_what_is_gone_is_told(cloud: SmallCloud, project: Project) -> None:
+def test_changing_a_deleted_object_is_reported(cloud: SmallCloud, project: Project) -> None:
     with pytest.raises(Absent):
         attempt(project, steps.UpdatePort(port_id="gone", security_groups=()))
 
@@ -262,7 +260,7 @@ def test_a_disturbed_deletion_ends_with_nothing(cloud: SmallCloud, project: Proj
     assert cloud.objects[kind] == {}
 
 
-def test_a_group_in_use_stays_and_is_told(cloud: SmallCloud, project: Project) -> None:
+def test_a_group_in_use_stays_and_is_reported(cloud: SmallCloud, project: Project) -> None:
     group = group_of(cloud)
     cloud.put("ports", name="x", security_groups=[group])
     with pytest.raises(Conflict) as refused:
@@ -270,7 +268,7 @@ def test_a_group_in_use_stays_and_is_told(cloud: SmallCloud, project: Project) -
     assert refused.value.code == "SecurityGroupInUse"
 
 
-def test_a_port_that_a_server_holds_is_waited_for_and_told_at_last(cloud: SmallCloud, project: Project) -> None:
+def test_a_port_held_by_a_server_is_waited_for_and_reported_at_last(cloud: SmallCloud, project: Project) -> None:
     step = steps.DeletePort(id=cloud.put("ports", name="x", device_id="server-1"))
     with pytest.raises(Pending):
         attempt(project, step)
@@ -316,7 +314,7 @@ def test_a_deletion_that_was_lost_is_asked_for_again(cloud: SmallCloud, project:
     assert attempt(project, step, 3).gone
 
 
-def test_a_server_that_does_not_go_is_told(cloud: SmallCloud, project: Project) -> None:
+def test_a_server_that_is_not_deleted_is_reported(cloud: SmallCloud, project: Project) -> None:
     server = server_of(cloud)
     cloud.objects["servers"][server].update(status="ERROR", fault={"message": "Failed to terminate instance"})
     with pytest.raises(Conflict, match="Failed to terminate instance"):

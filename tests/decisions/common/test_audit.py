@@ -62,7 +62,7 @@ def test_only_our_own_and_untagged_accounts_are_findings_and_others_are_one_line
     assert len(said.err.splitlines()) == 1
 
 
-def test_where_nobody_elses_accounts_are_nothing_is_said_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_audit_without_foreign_accounts_does_not_mention_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert subjects(without_owner({member(): ""}, "")) == [f"AWS account {ID} ({NAME})"]
     assert capsys.readouterr().err == ""
 

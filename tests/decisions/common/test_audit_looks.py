@@ -77,7 +77,7 @@ def test_a_project_is_five_lists_and_nothing_is_changed(cloud: SmallCloud) -> No
     ]
 
 
-def test_a_project_that_nobody_names_any_more_is_found_by_its_secret(cloud: SmallCloud) -> None:
+def test_a_project_that_no_object_names_any_more_is_found_by_its_secret(cloud: SmallCloud) -> None:
     cloud.put("security-groups", name="lbs/web--shop", description="perdure:gone")
     kube = cluster(cloud, balancers=False)
     assert told(kube) == []
@@ -86,7 +86,7 @@ def test_a_project_that_nobody_names_any_more_is_found_by_its_secret(cloud: Smal
     assert line.endswith("(lbs/web--shop), Secret lbs/cloud: created for gone, which does not exist")
 
 
-def test_what_these_credentials_may_not_list_is_told_and_the_rest_looked_at(
+def test_a_denied_list_is_reported_and_the_rest_is_audited(
     cloud: SmallCloud, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kube = cluster(cloud)
@@ -97,14 +97,14 @@ def test_what_these_credentials_may_not_list_is_told_and_the_rest_looked_at(
     assert "only the projects of LoadBalancers are audited" in said
 
 
-def test_a_project_without_credentials_is_told_of(cloud: SmallCloud) -> None:
+def test_a_project_without_credentials_is_reported(cloud: SmallCloud) -> None:
     kube = cluster(cloud)
     kube.objects["Secret"] = []
     (line,) = told(kube)
     assert line.startswith("Secret lbs/cloud: its project, used by 1 objects, cannot be read: Secret lbs/cloud with an")
 
 
-def test_a_project_that_does_not_answer_is_told_of_and_nothing_in_it_believed_lost(cloud: SmallCloud) -> None:
+def test_a_silent_project_is_reported_and_its_objects_not_believed_lost(cloud: SmallCloud) -> None:
     kube = cluster(cloud)
     cloud.trouble = lambda call: "before" if "floatingips" in call else ""
     (line,) = told(kube)

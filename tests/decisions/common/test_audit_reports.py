@@ -44,7 +44,7 @@ def told(config_map: dict[str, object]) -> dict[tuple[str, str], float]:
     return {(sample.name, sample.labels["area"]): sample.value for sample in samples}
 
 
-async def test_what_was_found_stands_in_the_cluster_by_area() -> None:
+async def test_findings_are_recorded_in_the_cluster_by_area() -> None:
     kube = MemoryKube()
     await made(kube, loadbalancers=Auditor(PORT), claims=Auditor())
     found = await stands(kube)
@@ -82,7 +82,7 @@ def test_a_long_report_is_cut_and_still_counted() -> None:
     assert (cut.total, len(cut.found)) == (1000, MOST_KEPT)
 
 
-def test_findings_are_told_by_area_with_the_time_of_the_audit() -> None:
+def test_findings_are_reported_by_area_with_the_time_of_the_audit() -> None:
     report = reported(NOW, (Found(subject="port 1", problem="has no owner"),))
     data = {"loadbalancers": report.written(), "claims": AreaReport(trouble="never made").written(), "odd": "{"}
     assert told({"metadata": {"name": CONFIG_MAP_NAME, "namespace": "perdure"}, "data": data}) == {
@@ -103,7 +103,7 @@ def test_without_an_area_what_this_installation_serves_is_audited(areas: tuple[s
     assert list(served_audits(known, Settings(areas=areas))) == audited
 
 
-def test_the_report_wakes_nobody() -> None:
+def test_the_report_wakes_no_lifecycle() -> None:
     (watched,) = watched_for(Settings())
     assert (watched.name, watched.has_workflow) == (NAME, False)
     assert not watched.relations

@@ -49,7 +49,7 @@ def refuse(code: str) -> None:
         (timedelta(0), "OptInRequired", Denied),
     ],
 )
-def test_a_denial_of_something_new_settles_and_an_old_one_stands(
+def test_a_denial_of_a_new_object_settles_and_of_an_old_one_remains(
     age: timedelta, code: str, becomes: type[ApiError]
 ) -> None:
     with pytest.raises(ApiError) as caught:
@@ -82,7 +82,7 @@ async def test_the_edge_never_makes_an_error_its_own_cause() -> None:
     assert await told(error) is error
 
 
-async def test_a_bug_is_told_with_its_cause() -> None:
+async def test_a_bug_is_reported_with_its_cause() -> None:
     error = KeyError("ours")
     assert (await told(error)).__cause__ is error
 

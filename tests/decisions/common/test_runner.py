@@ -334,7 +334,7 @@ def test_wakes_gather_and_observations_rest_between_each_other(
 # --- what people see ---
 
 
-def test_a_bug_is_the_phase_while_it_stands_in_the_way() -> None:
+def test_a_bug_is_the_phase_while_it_blocks() -> None:
     state = refused(ErrorType.BUG)
     assert state.phase(decision(A)) == BUG
     assert state.phase(decision(B)) == "Busy"

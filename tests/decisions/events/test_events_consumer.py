@@ -178,7 +178,7 @@ async def test_an_event_is_applied_once_its_machine_has_appeared() -> None:
     assert workflows.all_applied() == [f"e/{instance_name(0)}"]
 
 
-async def test_what_nobody_can_be_told_of_is_kept_and_applied_later() -> None:
+async def test_an_event_that_cannot_be_delivered_stays_queued_and_is_applied_later() -> None:
     queue, workflows = memory(), Workflows()
     workflows.outcome = Outcome.UNAVAILABLE
     for number in range(30):
@@ -203,7 +203,7 @@ async def test_a_queue_that_refuses_is_asked_again_until_it_answers() -> None:
         assert consumer.trouble == ""
 
 
-async def test_whoever_keeps_a_queue_that_does_not_exist_is_told_once_for_all_pollers() -> None:
+async def test_a_missing_queue_is_reported_once_for_all_pollers() -> None:
     queue, told = memory(), list[str]()
     queue.refuse = Absent("no such queue")
 
@@ -287,7 +287,7 @@ async def test_a_message_in_work_is_put_out_of_others_sight_again_and_again() ->
         await until(lambda: queue.deleted == 1)
 
 
-async def test_what_was_put_out_of_sight_anew_is_not_due_again_at_once() -> None:
+async def test_a_message_hidden_again_is_not_due_at_once() -> None:
     clock, asked = [1000.0], list[timedelta]()
     in_work = VisibilityExtender(timedelta(seconds=0.1), clock=lambda: clock[0])
     queue = memory()
@@ -306,7 +306,7 @@ async def test_what_was_put_out_of_sight_anew_is_not_due_again_at_once() -> None
     assert asked == [timedelta(seconds=0.1)] * 2
 
 
-async def test_told_to_stop_it_lets_what_is_in_work_end() -> None:
+async def test_a_stopping_consumer_lets_work_in_progress_end() -> None:
     queue, workflows = memory(), Workflows()
     queue.put(spot_warning(instance_name(0), "e", NOW))
     workflows.may_answer.clear()
@@ -325,7 +325,7 @@ async def test_what_does_not_end_in_time_is_given_back_at_once() -> None:
     assert [each.message_id for each in await queue.receive(10)] == ["message-1"]
 
 
-async def test_a_health_event_of_three_instances_is_told_to_three_workflows() -> None:
+async def test_a_health_event_of_three_instances_reaches_three_workflows() -> None:
     queue, workflows = memory(), Workflows()
     body = json.loads(maintenance(instance_name(0), "e", NOW))
     body["detail"]["affectedEntities"] = [{"entityValue": instance_name(n), "status": "PENDING"} for n in range(3)]

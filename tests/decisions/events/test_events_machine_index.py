@@ -87,7 +87,7 @@ def test_an_instance_is_not_matched_by_its_id_alone() -> None:
     assert index.remembers("i-1")
 
 
-def test_an_event_without_an_instance_is_of_nobody() -> None:
+def test_an_event_without_an_instance_has_no_owner() -> None:
     index = filled(machine(an_aws_machine(spec={"instanceID": "", "providerID": ""})))
     assert not index.knows(event(""))
 

@@ -86,7 +86,7 @@ def dispatcher(workflows: Workflows, *instances: str, expectant: bool = False, *
     return Dispatcher(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake, **settings)  # type: ignore[arg-type]
 
 
-async def test_a_known_instance_is_told(workflows: Workflows) -> None:
+async def test_an_event_of_a_known_instance_is_delivered(workflows: Workflows) -> None:
     said = await dispatcher(workflows, "i-1").outcome(state("i-1"), 3)
     assert said == Handled(event=state("i-1"), outcome=Outcome.APPLIED)
     assert workflows.told == [("i-1", ("e1/i-1",), 3)]
@@ -99,7 +99,7 @@ async def test_no_workflow_is_started_for_a_stranger(workflows: Workflows, expec
     assert workflows.told == []
 
 
-async def test_a_stranger_may_be_somebodys_while_the_index_may_be_incomplete(workflows: Workflows) -> None:
+async def test_an_unknown_instance_may_be_owned_while_the_index_may_be_incomplete(workflows: Workflows) -> None:
     said = await dispatcher(workflows, "i-1", doubtful=lambda: True).outcome(state("i-2"))
     assert said.outcome is Outcome.UNAVAILABLE
 
@@ -121,14 +121,14 @@ async def test_events_of_one_instance_go_together_in_the_order_in_which_they_hap
     assert sorted(workflows.told) == [("i-1", ("early/i-1", "late/i-1"), 1), ("i-2", ("other/i-2",), 1)]
 
 
-async def test_an_event_that_comes_twice_at_once_is_told_once(workflows: Workflows) -> None:
+async def test_an_event_that_arrives_twice_at_once_is_delivered_once(workflows: Workflows) -> None:
     told = dispatcher(workflows, "i-1")
     said = await asyncio.gather(*(told.outcome(state("i-1")) for _ in range(5)))
     assert workflows.told == [("i-1", ("e1/i-1",), 1)]
     assert [each.outcome for each in said] == [Outcome.APPLIED] + [Outcome.DUPLICATE] * 4
 
 
-async def test_what_comes_while_an_instance_is_told_goes_together_afterwards(workflows: Workflows) -> None:
+async def test_events_that_arrive_during_a_delivery_go_together_afterwards(workflows: Workflows) -> None:
     told = dispatcher(workflows, "i-1")
     workflows.may_answer.clear()
     first = asyncio.create_task(told.outcome(state("i-1", "a")))
@@ -155,7 +155,7 @@ async def test_a_spot_notice_goes_before_what_has_time(workflows: Workflows) -> 
 
 
 @pytest.mark.parametrize(("full", "event", "at_once"), [(True, state, 2), (True, spot, 4), (False, state, 4)])
-async def test_few_routine_events_are_told_while_a_backlog_is_read(
+async def test_few_routine_events_are_delivered_while_a_backlog_is_read(
     workflows: Workflows, full: bool, event: Callable[[str], InstanceEvent], at_once: int
 ) -> None:
     under_way, seen = 0, []
@@ -247,7 +247,7 @@ async def test_an_instance_that_only_the_index_knows_yet_may_appear_to_its_workf
     assert (said.outcome, said.may_appear) == (Outcome.UNKNOWN, True)
 
 
-async def test_the_last_news_of_an_instance_whose_machine_is_gone_is_told_and_not_kept(workflows: Workflows) -> None:
+async def test_the_last_event_of_an_instance_without_a_machine_is_delivered_and_dropped(workflows: Workflows) -> None:
     index = index_of("i-1")
     gone = index.machines.pop(("ns", "i-1"))
     index.changed(gone, None)
@@ -258,7 +258,7 @@ async def test_the_last_news_of_an_instance_whose_machine_is_gone_is_told_and_no
     assert len(workflows.told) == 1
 
 
-async def test_a_group_is_woken_once_for_many_events_and_its_instances_are_told(workflows: Workflows) -> None:
+async def test_a_group_is_woken_once_for_many_events_and_its_instances_are_notified(workflows: Workflows) -> None:
     hook = HookAction(name="drain", token="t", transition="terminating")
     told = dispatcher(workflows)
     events = [state(f"i-{n}", kind=EventKind.TERMINATING, state=None, group="c1-mp-0", hook=hook) for n in range(20)]
@@ -294,13 +294,13 @@ async def test_the_latest_launch_and_termination_results_are_sent_with_the_wake(
     assert workflows.ended[1:] == [{}]
 
 
-async def test_a_group_of_nobody_is_not_woken(workflows: Workflows) -> None:
+async def test_a_group_without_an_owner_is_not_woken(workflows: Workflows) -> None:
     failed = state("", kind=EventKind.LAUNCH_FAILED, state=None, group="strangers")
     assert (await dispatcher(workflows).outcome(failed)).outcome is Outcome.UNKNOWN
     assert workflows.woken == []
 
 
-async def test_an_event_of_a_host_is_told_to_each_instance_on_it(workflows: Workflows) -> None:
+async def test_an_event_of_a_host_is_delivered_to_each_instance_on_it(workflows: Workflows) -> None:
     index = Index()
     for name in ("i-1", "i-2"):
         on_host = {"dedicatedHost": {"id": "h-1"}}

@@ -43,7 +43,7 @@ def test_a_mirror_leaves_out_what_no_reader_needs() -> None:
     assert "status" not in cast("dict[str, Any]", lean.get("ns", "b"))
 
 
-def test_an_object_nested_beyond_reason_is_kept_as_it_came() -> None:
+def test_an_object_nested_beyond_reason_is_stored_as_it_came() -> None:
     deep: dict[str, Any] = {}
     for _ in range(800):
         deep = {"deeper": deep}

@@ -71,11 +71,11 @@ class Api:
 @pytest.mark.parametrize(
     ("refusal", "stands"), [(None, True), (Conflict("AlreadyExists"), True), (Denied("no right"), False)]
 )
-async def test_an_event_that_cannot_be_written_stops_nobody(refusal: ApiError | None, stands: bool) -> None:
+async def test_an_event_that_cannot_be_written_blocks_no_lifecycle(refusal: ApiError | None, stands: bool) -> None:
     assert await record(cast("KubeApi", Api(refusal)), event(SUBJECT, SAID, NOW)) is stands
 
 
-async def test_what_lasts_is_told_again_when_the_api_server_has_forgotten_it() -> None:
+async def test_a_lasting_condition_is_reported_again_when_its_event_has_expired() -> None:
     api = Api(None)
     events = EventDeduplicator(cast("KubeApi", api))
     for minutes in range(0, 180, 10):

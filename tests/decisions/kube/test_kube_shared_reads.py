@@ -51,7 +51,7 @@ async def test_who_asks_during_a_reading_gets_the_next_one() -> None:
     assert await shared.read() == 3
 
 
-async def test_a_reading_that_fails_is_told_to_its_askers_alone() -> None:
+async def test_a_failed_read_is_reported_to_its_callers_alone() -> None:
     answers = iter([ValueError("away"), 7])
 
     async def read() -> int:
@@ -66,7 +66,7 @@ async def test_a_reading_that_fails_is_told_to_its_askers_alone() -> None:
     assert await shared.read() == 7
 
 
-async def test_an_asker_who_is_cancelled_takes_the_answer_from_nobody() -> None:
+async def test_a_cancelled_caller_takes_the_answer_from_no_other() -> None:
     source = Source()
     shared = SharedReading(source.read)
     impatient, patient = asyncio.create_task(shared.read()), asyncio.create_task(shared.read())

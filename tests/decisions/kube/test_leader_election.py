@@ -74,7 +74,7 @@ async def until(server: LeaseServer, renewals: int) -> None:
             await server.renewed.wait()
 
 
-async def test_a_leader_that_nobody_has_followed_goes_on_after_an_outage() -> None:
+async def test_a_leader_without_a_successor_goes_on_after_an_outage() -> None:
     server = LeaseServer()
     me = election(server)
     await me.acquire()
@@ -87,7 +87,7 @@ async def test_a_leader_that_nobody_has_followed_goes_on_after_an_outage() -> No
     holding.cancel()
 
 
-async def test_a_leader_that_another_one_has_followed_is_told() -> None:
+async def test_a_leader_that_was_succeeded_is_notified() -> None:
     server = LeaseServer()
     me = election(server)
     await me.acquire()

@@ -125,7 +125,9 @@ def add(world: World, **found: Any) -> None:
         ),
     ],
 )
-def test_what_has_no_owner_in_the_cloud_is_told(world: World, kind: str, found: Any, expected: str) -> None:
+def test_an_object_without_an_owner_in_the_cloud_is_reported(
+    world: World, kind: str, found: Any, expected: str
+) -> None:
     add(world, **{kind: found})
     assert told(snapshot(world)) == [expected]
 
@@ -142,7 +144,7 @@ def test_what_has_no_owner_in_the_cloud_is_told(world: World, kind: str, found: 
         ("servers", Server(id="s", name="other-ogwzb3hasmo2o2tj-0a1b2")),
     ],
 )
-def test_what_may_be_anybodys_is_nobodys_business_here(world: World, kind: str, found: Any) -> None:
+def test_objects_that_may_belong_to_others_are_not_reported(world: World, kind: str, found: Any) -> None:
     add(world, **{kind: found})
     assert told(snapshot(world)) == []
 
@@ -184,12 +186,12 @@ def close_rules(world: World) -> str:
 @pytest.mark.parametrize(
     "spoil", [lose_server, double_port, inherited_port, close_rules], ids=lambda each: each.__name__
 )
-def test_drift_is_told_at_its_owner(world: World, spoil: Callable[[World], str]) -> None:
+def test_drift_is_reported_at_its_owner(world: World, spoil: Callable[[World], str]) -> None:
     expected = spoil(world)
     assert told(snapshot(world))[0].startswith(expected)
 
 
-def test_drift_of_what_is_paused_is_told_with_the_way_out(world: World) -> None:
+def test_drift_of_a_paused_object_is_reported_with_the_way_out(world: World) -> None:
     close_rules(world)
     world.objects["lb"]["web--shop"]["metadata"].setdefault("annotations", {})["perdure.dev/paused"] = "true"
     (found,) = findings(snapshot(world), NOW)
@@ -202,7 +204,7 @@ def test_drift_is_nothing_where_the_project_cannot_be_looked_at(world: World) ->
     assert line == f"{WHERE}: its project, used by 3 objects, cannot be read: create token: 401"
 
 
-def test_machines_sets_and_roles_without_what_they_belong_to_are_told(world: World) -> None:
+def test_machines_sets_and_roles_without_their_owner_are_reported(world: World) -> None:
     name = world.machines()[0].metadata.name
     lost = dataclasses.replace(owners(world), balancers=(), rights=frozenset({("lbs", name), ("lbs", "former")}))
     lines = told(Snapshot(lost, owners(world), {}))
@@ -215,7 +217,7 @@ def test_machines_sets_and_roles_without_what_they_belong_to_are_told(world: Wor
     ]
 
 
-def test_what_cannot_be_read_is_told_and_still_owns_what_it_has(world: World) -> None:
+def test_an_unreadable_object_is_reported_and_still_owns_what_it_has(world: World) -> None:
     body = world.objects["lb"]["web--shop"]
     good, bad = read_all(LoadBalancer, [{**body, "spec": {**body["spec"], "replicas": "many"}}])
     assert good == ()
@@ -226,7 +228,7 @@ def test_what_cannot_be_read_is_told_and_still_owns_what_it_has(world: World) ->
     assert line.startswith("LoadBalancer lbs/web--shop: cannot be read: spec.replicas: ")
 
 
-def test_a_project_that_two_secrets_lead_to_is_told_of_drift_once(world: World) -> None:
+def test_drift_in_a_project_that_two_secrets_lead_to_is_reported_once(world: World) -> None:
     expected = double_port(world)
     copy = ProjectReference(namespace="elsewhere", secret="copy")
     lines = told(snapshot(world, clouds={REFERENCE: cloud(world), copy: cloud(world)}))

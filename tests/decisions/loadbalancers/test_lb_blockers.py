@@ -61,7 +61,7 @@ def test_the_other_side_is_left_alone_for_as_long_as_it_asks() -> None:
     assert found.until(NOW, NOW) == NOW + timedelta(minutes=7)
 
 
-def test_what_should_have_ended_by_itself_is_told_when_it_lasts() -> None:
+def test_a_blocker_that_should_have_passed_is_reported_when_it_lasts() -> None:
     began = NOW - timedelta(minutes=10)
     assert (
         overdue(GOING, NOW - timedelta(minutes=9), NOW) == overdue(GOING, None, NOW) == overdue(None, began, NOW) == ()
@@ -86,7 +86,7 @@ def test_only_a_limit_of_this_process_is_its_own(code: str, ours: bool) -> None:
     assert Blocker.of_refusal(refusal(ErrorType.THROTTLED, "why", code)).ours is ours
 
 
-def test_a_turn_that_comes_is_shown_and_nobody_is_told_of_it() -> None:
+def test_a_call_limit_is_shown_in_the_phase_without_an_event() -> None:
     busy = Blocker.of(ErrorType.THROTTLED, "16 calls are under way", code=BUSY)
     assert busy.weight < OUTAGE.weight
     shop, one = balancer(**FINALIZED), machine(**FINALIZED_MACHINE)
@@ -318,7 +318,7 @@ def test_a_machine_that_cannot_be_looked_at_keeps_its_finalizer() -> None:
         assert not wanted & {RevokeAccess, DropFinalizer}
 
 
-def test_a_server_that_takes_long_to_go_is_told_after_ten_minutes() -> None:
+def test_a_server_that_takes_long_to_delete_is_reported_after_ten_minutes() -> None:
     world = machine_world(leaving(serverID="s"))
     began = parse_timestamp(DELETED["deletionTimestamp"])
     assert began is not None

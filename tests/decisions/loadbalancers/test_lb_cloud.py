@@ -151,7 +151,7 @@ def test_a_floating_ip_that_leads_elsewhere_is_led_back() -> None:
     assert project.floating[floating.id] == floating
 
 
-def test_a_floating_ip_that_is_gone_is_made_anew_and_a_person_is_told() -> None:
+def test_a_floating_ip_that_is_gone_is_replaced_and_reported() -> None:
     """W24."""
     of, project = taken_over()
     project.floating.clear()
@@ -170,7 +170,7 @@ def test_a_floating_ip_that_is_down_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("gone", ["groups", "ports"])
-def test_what_was_deleted_behind_our_back_is_made_anew(gone: str) -> None:
+def test_what_was_deleted_outside_perdure_is_created_again(gone: str) -> None:
     of, project = taken_over()
     getattr(project, gone).clear()
     of, plan = settle(of, project)
@@ -284,7 +284,7 @@ def test_the_users_floating_ip_is_not_taken_from_another_port() -> None:
     assert project.floating["users"].port_id == "theirs"
 
 
-def test_another_floating_ip_later_is_told_and_changes_nothing() -> None:
+def test_another_floating_ip_later_is_reported_and_changes_nothing() -> None:
     project = Project()
     project.floating["theirs"] = FloatingIp(id="theirs", address="203.0.113.99", description="web", port_id="")
     of, _ = settle(fresh(), project)
@@ -328,7 +328,7 @@ def test_an_internal_load_balancer_lets_go_of_the_users_floating_ip() -> None:
 # --- whose is whose ---
 
 
-def test_objects_of_our_name_that_nobody_recorded_are_somebody_elses() -> None:
+def test_unrecorded_objects_of_our_name_belong_to_others() -> None:
     """W16."""
     project = Project()
     project.groups["theirs"] = SecurityGroup(id="theirs", name=NAME)
@@ -368,7 +368,7 @@ def test_a_floating_ip_of_our_name_that_leads_to_another_cluster_is_not_taken() 
     assert set(project.floating) == {"theirs"}
 
 
-def test_a_floating_ip_that_was_kept_is_told_and_taken_when_it_is_named() -> None:
+def test_a_retained_floating_ip_is_reported_and_adopted_when_it_is_named() -> None:
     """A LoadBalancer with keepFloatingIP has left it; another one of its name is made."""
     project = Project()
     project.floating["kept"] = FloatingIp(id="kept", address="203.0.113.99", description=NAME)
@@ -382,7 +382,7 @@ def test_a_floating_ip_that_was_kept_is_told_and_taken_when_it_is_named() -> Non
     assert (of.status.floating_id, list(project.floating)) == ("kept", ["kept"])
 
 
-def test_of_several_the_recorded_one_is_kept_and_marked_doubles_go() -> None:
+def test_of_several_the_recorded_one_stays_and_marked_duplicates_go() -> None:
     project = Project()
     of, _ = settle(fresh(), project)
     mark = mark_of("lb-uid")
@@ -406,7 +406,7 @@ def test_what_another_cluster_left_unmarked_beside_ours_is_not_deleted() -> None
     assert project.left == ["theirs", "theirs"]
 
 
-def test_a_server_group_with_somebody_elses_servers_is_not_taken() -> None:
+def test_a_server_group_with_foreign_servers_is_not_adopted() -> None:
     project = Project()
     project.server_groups["theirs"] = ServerGroup(id="theirs", name=NAME, policy="affinity", members=("server",))
     of, _ = settle(fresh(options={"serverGroupPolicy": "affinity"}), project)
@@ -461,7 +461,7 @@ def test_doubles_that_are_not_known_to_be_ours_stay_and_are_named() -> None:
     )
 
 
-def test_whoever_uses_the_security_group_loses_it_first() -> None:
+def test_users_of_the_security_group_are_detached_first() -> None:
     of, project = taken_over()
     (group,) = project.groups
     project.ports["theirs"] = CloudPort(id="theirs", name="x", security_groups=("default", group), device_id="vm")
@@ -478,7 +478,7 @@ def test_whoever_uses_the_security_group_loses_it_first() -> None:
     ("annotation", "kept"),
     [("keepFloatingIP", "floating"), ("keepPort", "ports"), ("keepSecurityGroup", "groups")],
 )
-def test_what_a_person_wants_kept_is_kept(annotation: str, kept: str) -> None:
+def test_resources_that_a_person_wants_to_keep_stay(annotation: str, kept: str) -> None:
     """W28: the security group as well, whatever the status calls it."""
     of, project = taken_over()
     meta = {"metadata": {"annotations": {f"yawol.stackit.cloud/{annotation}": "true"}}}
@@ -490,7 +490,7 @@ def test_what_a_person_wants_kept_is_kept(annotation: str, kept: str) -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_group_under_its_former_name_is_kept_or_goes_like_any_other(kept: bool) -> None:
+def test_a_group_under_its_former_name_stays_or_goes_like_any_other(kept: bool) -> None:
     """W28."""
     of, project = taken_over()
     former = {"security_group_id": of.status.group_id, "security_group_name": of.status.group_name}

@@ -88,7 +88,7 @@ def test_only_tcp_is_checked_for_health() -> None:
     ("chosen", "telling"),
     [([], {"TCP-80", "TCP-443"}), ([443], {"TCP-443"}), ([53], set())],
 )
-def test_backends_are_told_the_client_on_the_chosen_tcp_ports(chosen: list[int], telling: set[str]) -> None:
+def test_backends_learn_the_client_on_the_chosen_tcp_ports(chosen: list[int], telling: set[str]) -> None:
     options = {"tcpProxyProtocol": True, "tcpProxyProtocolPortFilter": chosen}
     found = told(ports=[HTTP, {**HTTP, "port": 443}, DNS], options=options)
     sockets = {
@@ -102,7 +102,7 @@ def test_backends_are_told_the_client_on_the_chosen_tcp_ports(chosen: list[int],
         assert socket["typed_config"]["config"] == {"version": "V2"}  # type: ignore[index]
 
 
-def test_nobody_is_told_the_client_unless_it_is_asked_for() -> None:
+def test_backends_do_not_learn_the_client_by_default() -> None:
     assert "transport_socket" not in cluster(options={"tcpProxyProtocolPortFilter": [80]})
 
 
@@ -130,7 +130,7 @@ def seconds(document: Json) -> float:
     return float(document["typed_config"]["idle_timeout"].removesuffix("s"))
 
 
-def test_idle_timeouts_are_told_by_protocol() -> None:
+def test_idle_timeouts_are_sent_by_protocol() -> None:
     ports, options = [HTTP, DNS], {"tcpIdleTimeout": "5m30s", "udpIdleTimeout": "90s"}
     (tcp,) = filters(ports=ports, options=options)
     (udp,) = listener("UDP-53", ports=ports, options=options)["listener_filters"]
@@ -197,7 +197,7 @@ def test_without_any_endpoint_the_port_is_still_listened_to() -> None:
     assert found.clusters["TCP-80"]["load_assignment"]["endpoints"] == []  # type: ignore[index]
 
 
-def test_a_bad_source_range_is_left_out_and_bad_ones_alone_let_nobody_in() -> None:
+def test_a_bad_source_range_is_left_out_and_only_bad_ones_admit_no_client() -> None:
     some = told(options={"loadBalancerSourceRanges": ["all", "10.0.0.0/8"]})
     assert len(messages(some)) == 1
     access, _ = filters(options={"loadBalancerSourceRanges": ["all"]})
@@ -206,12 +206,12 @@ def test_a_bad_source_range_is_left_out_and_bad_ones_alone_let_nobody_in() -> No
 
 
 @pytest.mark.parametrize("text", ["300", "soon", "-1s"])
-def test_a_bad_timeout_is_left_out_and_told(text: str) -> None:
+def test_a_bad_timeout_is_left_out_and_reported(text: str) -> None:
     found = told(options={"tcpIdleTimeout": text})
     assert len(messages(found)) == 1
     (proxy,) = filters(options={"tcpIdleTimeout": text})
     assert "idle_timeout" not in proxy["typed_config"]
 
 
-def test_the_same_load_balancer_is_told_the_same_way() -> None:
+def test_the_same_load_balancer_yields_the_same_documents() -> None:
     assert told() == told()

@@ -71,7 +71,7 @@ def test_a_service_keeps_its_own_address() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(BALANCERS))
-def test_load_balancers_written_by_hand_are_kept_as_they_are_and_can_be_served(name: str) -> None:
+def test_load_balancers_written_by_hand_stay_unchanged_and_can_be_served(name: str) -> None:
     body: Json = BALANCERS[name]
     assert dropped(body) == []
     found = LoadBalancer.model_validate(body)
@@ -100,6 +100,6 @@ def test_the_credentials_are_complete() -> None:
 
 
 @pytest.mark.parametrize("directory", ["loadbalancers-services", "loadbalancers-objects"])
-def test_every_manifest_is_told_of(directory: str) -> None:
+def test_every_manifest_is_mentioned(directory: str) -> None:
     told = (EXAMPLES / directory / "README.md").read_text()
     assert [file.name for file in (EXAMPLES / directory).glob("*.yaml") if f"`{file.name}`" not in told] == []

@@ -80,7 +80,7 @@ def test_what_reaches_machines_through_their_agent_changes_no_hash() -> None:
     assert template_hash(other) == "5h3dhrkdncr5csa7"
 
 
-def test_every_field_stands_at_its_place() -> None:
+def test_every_field_has_its_place() -> None:
     assert to_json(template_document(LoadBalancer.model_validate(FULL))) == (
         '{"debugSettings":{"enabled":false},"loadBalancerMachineSpec":{"infrastructure":{"floatingNetID":"old-ext",'
         '"networkID":"old-net","defaultNetwork":{"floatingNetID":"ext","networkID":"net","subnetID":"sub"},'

@@ -113,7 +113,7 @@ def test_a_status_that_was_blanked_comes_back_as_it_was() -> None:
     assert counts(world) == ALL
 
 
-def test_a_moment_that_was_blanked_asks_for_a_look_and_is_told_again() -> None:
+def test_a_blanked_timestamp_requests_an_observation_and_is_written_again() -> None:
     """How people have the cloud looked at; the sweep leaves out who has never had everything."""
     world = started()
     looked, calls = look_of_balancer(world.balancer()), len(world.project.calls)
@@ -420,7 +420,7 @@ def test_a_machine_is_looked_for_in_the_cloud_when_it_is_not_what_it_was() -> No
     assert look.fold(changed, SeenMachine(cloud=MachineCloud(), at=NOW)).cloud == MachineCloud()
 
 
-def test_what_freezes_a_rollout_is_told() -> None:
+def test_a_frozen_rollout_is_reported() -> None:
     odd = {"metadata": {"annotations": {"loadbalancer.yawol.stackit.cloud/revision": "newest"}, **BALANCERS}}
     decision = decide_balancer(balancer_world(balancer(**odd)), NOW)
     assert of(decision.actions, CreateSet) == []
@@ -429,7 +429,7 @@ def test_what_freezes_a_rollout_is_told() -> None:
     assert decide_balancer(balancer_world(balancer(metadata=BALANCERS)), NOW).notices == ()
 
 
-def test_what_keeps_a_machine_from_its_server_is_told() -> None:
+def test_a_machine_that_cannot_get_its_server_is_reported() -> None:
     fresh = machine(metadata=OURS, status={"serverID": None})
     world = machine_world(fresh, balancer(), MachineCloud())
     decision = decide_machine(world, NOW)

@@ -257,7 +257,7 @@ def test_the_health_script_says_yes_to_200_alone(readiness: HTTPServer, status: 
     assert (ended.returncode == 0) is healthy
 
 
-def test_the_health_script_says_no_when_nobody_answers() -> None:
+def test_the_health_script_fails_when_envoy_does_not_answer() -> None:
     script = HEALTH_SCRIPT.replace("127.0.0.1:8080", "127.0.0.1:1")
     assert subprocess.run(["sh", "-c", script], capture_output=True, check=False, timeout=20).returncode != 0
 

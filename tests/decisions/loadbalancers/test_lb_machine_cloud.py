@@ -105,7 +105,7 @@ def test_a_key_without_debugging_is_no_key() -> None:
         ("DELETED", ServerState.LOST, True, False),
     ],
 )
-def test_a_server_stands_as_nova_says(status: str, state: ServerState, given_up: bool, settled: bool) -> None:
+def test_a_servers_state_is_taken_from_nova(status: str, state: ServerState, given_up: bool, settled: bool) -> None:
     where = project()
     of, _ = settle(fresh(), where)
     (server,) = where.servers.values()
@@ -191,7 +191,7 @@ def test_the_spelling_and_order_of_addresses_do_not_matter() -> None:
         ("sg-1", None, "does not exist"),
     ],
 )
-def test_what_stands_in_the_way_of_a_machine_is_said(group: str, addresses: tuple[str, ...] | None, told: str) -> None:
+def test_the_blocker_of_a_machine_is_reported(group: str, addresses: tuple[str, ...] | None, told: str) -> None:
     """W29: machines hand over an IPv4 address only, and whoever has none is told instead of being made in vain."""
     where = project()
     if addresses is None:

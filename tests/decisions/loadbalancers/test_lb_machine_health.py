@@ -150,7 +150,7 @@ def test_a_marked_machine_has_two_minutes_to_recover_to_the_second() -> None:
     assert health_of(marked, end).state is HealthState.CONDEMNED
 
 
-def test_a_mark_that_stands_is_not_written_again() -> None:
+def test_an_existing_mark_is_not_written_again() -> None:
     marked = patched(machine(conditions=healthy(beat=ago(seconds=181))), NOW)
     assert health_of(marked, NOW + SECOND).mark is None
     assert mark_patches(marked, health_of(marked, NOW + SECOND)) == ({}, {})
@@ -232,7 +232,7 @@ def of_set(name: str, conditions: list[Any], **changes: Any) -> LoadBalancerMach
     return machine(f"{name}-1", conditions, metadata=meta)
 
 
-def test_a_fleet_is_silent_when_nobody_reports_any_more() -> None:
+def test_a_fleet_is_silent_when_no_machine_reports_any_more() -> None:
     stale = [of_set("b", healthy(beat=ago(minutes=4))), of_set("a", healthy(beat=ago(minutes=5)))]
     found = fleet_of(stale, NOW)
     assert found == Fleet(reported=2, reporting=0, scout="lbs/a")

@@ -62,7 +62,7 @@ def named(series: Series, name: str) -> list[dict[str, str]]:
     return [dict(labels) for known, labels in series if known == name]
 
 
-def test_how_a_load_balancer_serves_is_told_in_labels() -> None:
+def test_the_state_of_a_load_balancer_is_a_metric_with_labels() -> None:
     options = {"tcpIdleTimeout": "90s", "logForward": {"enabled": True, "lokiUrl": "http://loki"}}
     told = scrape(balancer(spec={"options": {"internalLB": True, **options}}))
     assert named(told, "loadbalancer_info") == [
@@ -78,7 +78,7 @@ def test_how_a_load_balancer_serves_is_told_in_labels() -> None:
     ]
 
 
-def test_what_a_load_balancer_has_in_the_cloud_is_told_and_nil_where_it_has_nothing() -> None:
+def test_cloud_resources_of_a_load_balancer_are_counted_and_nil_where_it_has_none() -> None:
     told = scrape(balancer(status={"floatingID": None, "securityGroupID": None, "security_group_id": "former"}))
     expected = {"portID": "port-1", "floatingID": "nil", "securityGroupID": "former", "flavorID": "small"}
     assert named(told, "loadbalancer_openstack_info") == [{**LB, **expected}]
@@ -105,7 +105,7 @@ def test_what_is_being_deleted_wants_no_machine_and_tells_since_when() -> None:
     assert not [name for name, _ in told if name.endswith("_deletion_timestamp")]
 
 
-def test_a_set_is_told_with_the_load_balancer_it_serves() -> None:
+def test_a_set_has_a_metric_with_the_load_balancer_it_serves() -> None:
     told = scrape(machine_set(spec={"replicas": 2}, status={"replicas": 2, "readyReplicas": 1}))
     assert value(told, "loadbalancerset_replicas", **LBS) == 2
     assert value(told, "loadbalancerset_replicas_current", **LBS) == 2
@@ -118,7 +118,7 @@ def test_machines_that_did_not_boot_are_counted() -> None:
     assert value(told, "perdure_loadbalancerset_boot_failures", **LBS) == 3
 
 
-def test_a_report_that_wakes_nobody_is_told_all_the_same() -> None:
+def test_a_report_that_wakes_no_lifecycle_changes_the_metrics_all_the_same() -> None:
     """W17: what agents measure is not five minutes old, but as they reported it last."""
 
     def reported(load: str, beat: str) -> LoadBalancerMachine:
@@ -140,7 +140,7 @@ def measurement(type_: str, number: str) -> dict[str, str]:
     return {"type": type_, "value": number, "timestamp": ago(seconds=5)}
 
 
-def test_what_an_agent_measures_is_told_where_it_is_a_number() -> None:
+def test_an_agents_measurements_are_metrics_where_they_are_numbers() -> None:
     metrics = [
         measurement("load1", "0.25"),
         measurement("TCP-80-upstream_cx_active", "7"),
@@ -154,7 +154,7 @@ def test_what_an_agent_measures_is_told_where_it_is_a_number() -> None:
     assert value(told, "loadbalancermachine", type="load1", **LBM) == 0.5
 
 
-def test_an_agents_findings_are_told_once_by_condition() -> None:
+def test_an_agents_findings_are_counted_once_by_condition() -> None:
     """W28: conditions are no map list, so a condition may stand there twice."""
     twice = [condition("EnvoyReady", "False"), condition("EnvoyReady", "True", beat=ago(seconds=40))]
     told = scrape(machine(conditions=twice))
@@ -237,7 +237,7 @@ def test_services_that_want_a_load_balancer_are_counted(
         ([machine_set(), machine_set("web--shop-bbbb", metadata={"ownerReferences": []})], 0),
     ],
 )
-def test_a_rollout_is_told_while_two_sets_have_machines(sets: list[CustomResource], rolling: float) -> None:
+def test_a_rollout_is_shown_while_two_sets_have_machines(sets: list[CustomResource], rolling: float) -> None:
     assert value(scrape(balancer(), *sets), "perdure_loadbalancer_rolling_out", **LB) == rolling
 
 
@@ -249,7 +249,7 @@ def test_a_rollout_is_told_while_two_sets_have_machines(sets: list[CustomResourc
         {"spec": None, "status": None},
     ],
 )
-def test_what_people_wrote_wrongly_hides_nobody_elses_numbers(spoiled: dict[str, Any]) -> None:
+def test_a_malformed_object_hides_no_other_objects_metrics(spoiled: dict[str, Any]) -> None:
     index = Index()
     for name, changes in (("web--shop", {}), ("spoiled", {**spoiled, "metadata": {"name": "spoiled"}})):
         body = merge(balancer().model_dump(mode="json", by_alias=True, exclude_unset=True), changes)

@@ -60,7 +60,7 @@ async def test_a_kind_is_left_alone_while_its_own_controller_leads(leases: Lease
     assert others == ["", "", ""]
 
 
-async def test_a_lease_that_nobody_renews_counts_no_more(leases: Leases) -> None:
+async def test_a_lease_that_is_not_renewed_counts_no_more(leases: Leases) -> None:
     leases.hold(LOAD_BALANCER, datetime.now(UTC) - timedelta(hours=1))
     assert await of(leases, LOAD_BALANCER).leads() == ""
 

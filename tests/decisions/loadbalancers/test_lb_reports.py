@@ -61,7 +61,7 @@ def test_a_machine_is_read_again_when_it_has_changed_and_only_then(read: list[st
     assert read == ["a", "b", "c", "b"]
 
 
-def test_a_machine_that_goes_or_is_made_anew_counts_no_more(read: list[str]) -> None:
+def test_a_machine_that_was_deleted_or_replaced_counts_no_more(read: list[str]) -> None:
     reports, machines = Reports(), [document("a", 1, hours=1), document("b", 2, hours=2)]
     assert fleet(reports, machines).reported == 2
     assert fleet(reports, machines[:1]).reported == 1

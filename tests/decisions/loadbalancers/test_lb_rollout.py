@@ -170,7 +170,7 @@ def test_that_no_machine_holds_the_address_counts_from_when_all_were_ready(
     assert found.deadline == (NOW + opens_in * SECOND if opens_in else None)
 
 
-def test_a_young_set_of_which_nobody_knows_waits_fifteen_minutes() -> None:
+def test_a_young_set_without_reports_waits_fifteen_minutes() -> None:
     young = a_set(revision=2, master=None, metadata={"creationTimestamp": ago(minutes=14)})
     gate = gate_of(balancer(), young, NOW)
     assert (gate.open, gate.opens_at) == (False, NOW + timedelta(minutes=1) + SECOND)
@@ -206,7 +206,7 @@ def test_a_set_that_never_took_over_is_emptied_when_a_third_template_comes() -> 
     assert zeroed(plan(revised(balancer(), "3"), third, on_its_way, serving)) == ["web--shop-second"]
 
 
-def test_no_set_is_emptied_while_nobody_serves() -> None:
+def test_no_set_is_emptied_while_none_serves() -> None:
     first, second = a_set("first", ready=0, master="False"), a_set("second", revision=2, ready=0, master="False")
     assert zeroed(plan(revised(balancer(), "3"), a_set(revision=3, ready=0), first, second)) == []
 
@@ -270,7 +270,7 @@ def test_replicas_reach_the_current_set() -> None:
     assert patch.patch == {"spec": {"replicas": 3}}
 
 
-def test_a_server_group_that_was_made_anew_reaches_the_current_set() -> None:
+def test_a_recreated_server_group_reaches_the_current_set() -> None:
     """W11."""
     of = balancer(status={"serverGroupID": "new"})
     (patch,) = plan(of, a_set(spec={"template": {"spec": {"serverGroupID": "dead"}}})).patches
@@ -285,7 +285,7 @@ def test_the_status_counts_the_machines_of_all_sets() -> None:
 # --- which sets ---
 
 
-def test_three_empty_sets_are_kept_to_go_back_to() -> None:
+def test_three_empty_sets_remain_for_a_rollback() -> None:
     """W26."""
     old = [a_set(f"old{number}", revision=number, replicas=0) for number in range(1, 6)]
     of = revised(balancer(status=COUNTED), "6")
@@ -302,7 +302,7 @@ def test_a_load_balancer_without_labels_has_only_the_sets_that_it_owns() -> None
     assert [each.metadata.name for each in sets_of(bare, [a_set("mine"), theirs, nobodys])] == ["web--shop-mine"]
 
 
-def test_a_set_of_nobody_with_its_labels_is_the_load_balancers() -> None:
+def test_an_unowned_set_with_its_labels_is_the_load_balancers() -> None:
     nobodys = a_set("nobodys", metadata={"ownerReferences": []})
     elsewhere = a_set("elsewhere", metadata={"ownerReferences": [], "namespace": "other"})
     assert [each.metadata.name for each in sets_of(balancer(), [nobodys, elsewhere])] == ["web--shop-nobodys"]

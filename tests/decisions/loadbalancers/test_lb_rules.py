@@ -52,7 +52,7 @@ def test_each_port_is_open_to_the_source_ranges_only() -> None:
     ]
 
 
-def test_a_bad_range_is_left_out_and_told_and_bad_ones_alone_let_nobody_in() -> None:
+def test_a_bad_range_is_left_out_and_reported_and_only_bad_ones_admit_no_client() -> None:
     of = balancer(spec={"ports": [HTTP], "options": {"loadBalancerSourceRanges": ["all", "192.0.2.0/24"]}})
     wanted = wanted_rules(of, "sg-1")
     assert wanted.rules[-1].remote_ip_prefix == "192.0.2.0/24"

@@ -56,7 +56,7 @@ def test_a_service_with_nothing_wrong_has_no_condition_of_ours() -> None:
     assert standing(service()) == ShownStatus()
 
 
-def test_what_is_ignored_is_told_and_stands_in_the_status() -> None:
+def test_ignored_annotations_are_reported_and_appear_in_the_status() -> None:
     bad = service({"replicas": "three", "tcpIdleTimeout": "soon"})
     told = standing(bad)
     assert [notice.type for notice in told.notices] == ["Warning", "Warning"]
@@ -66,13 +66,13 @@ def test_what_is_ignored_is_told_and_stands_in_the_status() -> None:
     assert "tcpIdleTimeout" in message
 
 
-def test_what_stands_there_is_neither_told_nor_written_again() -> None:
+def test_what_the_status_shows_is_neither_reported_nor_written_again() -> None:
     """W31: a process that knows nothing of the last one repeats nothing."""
     once = shown(service({"replicas": "three"}))
     assert standing(once) == ShownStatus()
 
 
-def test_of_two_things_that_are_wrong_only_the_new_one_is_told() -> None:
+def test_of_two_problems_only_the_new_one_is_reported() -> None:
     once = shown(service({"replicas": "three"}))
     both = service({"replicas": "three", "tcpIdleTimeout": "soon"}, status=once.status.model_dump(mode="json"))
     assert ["tcpIdleTimeout" in notice.message for notice in standing(both).notices] == [True]
@@ -148,7 +148,7 @@ def test_a_network_that_hangs_on_a_bad_flag_is_neither_added_nor_taken_away() ->
     assert bad.patch == {}, "another list of networks would replace every machine"
 
 
-def test_others_are_followed_while_one_is_kept() -> None:
+def test_other_annotations_are_followed_while_one_is_ignored() -> None:
     existing = stored("replicas", "3")
     done = work(service({"replicas": "three", "udpIdleTimeout": "1m"}), existing)
     assert done.patch == {"spec": {"options": {"udpIdleTimeout": "1m0s"}}}
@@ -196,7 +196,7 @@ def test_a_load_balancer_of_that_name_that_names_another_service_is_left_to_it()
         (service(spec={"type": "ClusterIP"}, metadata={"finalizers": None}), None, "Left", Outcome.GONE),
     ],
 )
-def test_how_a_service_stands(of: Service, existing: LoadBalancer | None, phase: str, outcome: Outcome) -> None:
+def test_a_service_has_this_phase(of: Service, existing: LoadBalancer | None, phase: str, outcome: Outcome) -> None:
     found = decide_service(service_world(of, existing), NOW)
     assert (found.phase, found.outcome, found.deadline) == (phase, outcome, None)
 

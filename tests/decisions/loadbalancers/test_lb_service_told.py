@@ -102,7 +102,7 @@ def errors(told: Counter[tuple[str, str]]) -> int:
     return sum(number for (reason, _), number in told.items() if reason == "Error")
 
 
-async def test_what_is_wrong_with_a_service_and_with_its_load_balancer_is_told_once() -> None:
+async def test_problems_of_a_service_and_of_its_load_balancer_are_reported_once() -> None:
     """W31. A range that is no network is refused in both places, in the same words."""
     for bad in ("10.0.0.0/99", "x" * 2000):
         on = Installed()
@@ -116,7 +116,7 @@ async def test_what_is_wrong_with_a_service_and_with_its_load_balancer_is_told_o
         assert errors(await on.passed()) == 1  # what is mended is no news
 
 
-async def test_what_only_its_load_balancer_was_told_a_service_is_told_once() -> None:
+async def test_notices_of_only_its_load_balancer_reach_the_service_once() -> None:
     on = Installed()
     await on.create(**{RANGES: "10.0.0.0/99"})
     for notice in (warning("Failed", "Quota exceeded"), normal("Adopted", "a port"), bad_source_range("10.0.0.0/98")):

@@ -303,7 +303,7 @@ def test_a_change_of_ports_writes_them_as_services_do() -> None:
     assert messages(done) == "Normal/update LoadBalancer ports successfully synced with service ports"
 
 
-def test_the_project_is_kept_and_the_rest_is_changed_all_the_same() -> None:
+def test_the_project_stays_and_the_rest_is_changed_all_the_same() -> None:
     done = work(service({"projectID": "other", "replicas": "2"}), balancer())
     assert done.patch == {"spec": {"replicas": 2}}
     assert "Warning/Failed project id is immutable, cant be changed after initial creation" in messages(done)
@@ -352,13 +352,13 @@ def test_a_bad_annotation_does_not_stand_in_the_way_of_the_others() -> None:
     assert done.patch == {"spec": {"replicas": 3, "options": {"udpIdleTimeout": "1m0s"}}}
 
 
-def test_good_items_of_a_list_are_kept() -> None:
+def test_good_items_of_a_list_stay() -> None:
     options = parse_annotations(service({"tcpProxyProtocolPortsFilter": "80,x,70000,443"}), INSTALLATION).options
     assert options.tcp_proxy_protocol_port_filter == (80, 443)
 
 
 @pytest.mark.parametrize("text", ["10.0.0.0", "10.0.0.0/33", "all", "10.0.0.0/255.0.0.0", "10.0.0.0/-1"])
-def test_a_bad_source_range_is_told_and_handed_on_as_it_was_written(text: str) -> None:
+def test_a_bad_source_range_is_reported_and_passed_on_unchanged(text: str) -> None:
     wishes = parse_annotations(service({"loadBalancerSourceRanges": f"192.0.2.0/24,{text}"}), INSTALLATION)
     assert wishes.options.load_balancer_source_ranges == ("192.0.2.0/24", text)
     assert [notice.message for notice in wishes.notices] == [f"Could not parse LoadBalancerSourceRange: {text}"]
@@ -385,7 +385,7 @@ def test_a_bad_existing_address_makes_no_load_balancer_with_another_one() -> Non
     ],
 )
 @pytest.mark.parametrize("existing", [None, balancer()], ids=["new", "there"])
-def test_a_service_that_cannot_be_served_is_told_so_and_nothing_is_changed(
+def test_a_service_that_cannot_be_served_gets_an_event_and_nothing_is_changed(
     spec: Json, told: str, existing: LoadBalancer | None
 ) -> None:
     done = work(service(spec=spec), existing)
@@ -446,7 +446,7 @@ def test_a_service_of_any_other_type_is_left_alone() -> None:
     assert work(service(spec={"type": "ClusterIP"}, metadata={"finalizers": None})) == ServiceWork()
 
 
-def test_our_finalizer_stays_on_a_service_of_another_class_unless_release_is_wished() -> None:
+def test_our_finalizer_stays_on_a_service_of_another_class_unless_release_is_set() -> None:
     """W19: as yawol leaves it, unless the installation is alone."""
     of = service(spec={"loadBalancerClass": "other"})
     assert work(of) == ServiceWork()
@@ -552,7 +552,7 @@ def test_a_node_that_is_about_to_go_does_not_answer(change: Json) -> None:
     assert what_matters(node("b", "10.0.0.2")) != what_matters(nodes[1])
 
 
-def test_a_nodes_heartbeat_concerns_nobody() -> None:
+def test_a_nodes_heartbeat_matters_to_no_service() -> None:
     beaten = node("a", "10.0.0.1", metadata={"resourceVersion": "2"}, spec={"taints": [{"key": "busy"}]})
     assert what_matters(node("a", "10.0.0.1")) == what_matters(beaten)
     assert what_matters(node("a", "10.0.0.1")) != what_matters(node("a", "10.0.0.9"))
@@ -597,7 +597,7 @@ def test_a_service_of_any_families_has_the_one_address_that_answers(families: li
     assert write_back(of, ready()).patch == {"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.7"}]}}}
 
 
-def test_an_address_that_is_there_is_not_written_again_whatever_stands_beside_it() -> None:
+def test_an_existing_address_is_not_written_again_whatever_fields_are_beside_it() -> None:
     """W2: the API server adds `ipMode`, which is no difference."""
     assert write_back(service(), ready()).patch == {}
 

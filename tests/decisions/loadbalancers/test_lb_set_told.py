@@ -71,7 +71,7 @@ def _read(told: Any) -> tuple[str, ...]:
     return (of["kind"], of["name"], told["type"], told["reason"], told["message"], told["source"]["component"])
 
 
-async def test_machines_that_a_set_makes_and_takes_away_are_told_once() -> None:
+async def test_machines_that_a_set_creates_and_deletes_are_reported_once() -> None:
     on = Installation()
     await on.kube.create(LOAD_BALANCER_SET, machine_set(SET).model_dump(mode="json", exclude_none=True), "lbs")
     told = await on.passed()

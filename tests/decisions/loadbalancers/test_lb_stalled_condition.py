@@ -71,7 +71,7 @@ def test_what_passes_by_itself_leaves_the_condition(passing: Refusal) -> None:
     assert stalled(of, passing) == ("Refused", "network n-1 does not exist")
 
 
-def test_the_condition_goes_when_nothing_stands_in_the_way() -> None:
+def test_the_condition_goes_when_nothing_blocks() -> None:
     assert stalled(with_condition("Refused", "network n-1 does not exist"), None) is None
 
 

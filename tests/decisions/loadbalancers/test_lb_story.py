@@ -33,7 +33,7 @@ def started(replicas: int = 1) -> World:
     return world
 
 
-def test_a_load_balancer_is_told_from_its_first_server_to_its_first_report() -> None:
+def test_the_events_of_a_load_balancer_show_its_first_server_to_its_first_report() -> None:
     world = started()
     (set_name,) = (each.metadata.name for each in world.sets())
     lacking = f"ready machines of {set_name}: 0 of 1"
@@ -69,7 +69,7 @@ ILL = [condition("ConfigReady"), condition("EnvoyReady", "False", since=ago(minu
         ([], LONG_MARKED, "GivenUp", "its set replaces it: no conditions set"),
     ],
 )
-def test_a_machine_says_how_it_stands(conditions: list[Json], metadata: Json, phase: str, why: str) -> None:
+def test_a_machine_reports_its_phase(conditions: list[Json], metadata: Json, phase: str, why: str) -> None:
     finalizer = {"finalizers": ["yawol.stackit.cloud/controller4"]}
     found = machine(conditions=conditions, metadata={**finalizer, **metadata})
     decision = decide_machine(machine_world(found, balancer()), NOW)

@@ -69,7 +69,7 @@ def test_what_is_being_deleted_differs_from_nothing(world: World) -> None:
     assert differences(world) == ["", "", ""]
 
 
-def test_only_what_carries_a_mark_of_nobody_is_an_orphan(world: World) -> None:
+def test_only_an_object_with_a_mark_of_no_owner_is_an_orphan(world: World) -> None:
     project = world.project
     everything = (project.groups.values(), project.ports.values(), project.servers.values())
     assert orphans(*everything, uids(world)) == ()

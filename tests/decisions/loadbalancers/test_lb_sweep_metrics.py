@@ -16,7 +16,7 @@ NEW = Orphan(kind="port", id="r", name="lbs/new", owner="made meanwhile")
 SERVER = Orphan(kind="server", id="s", name="web-1", owner="gone")
 
 
-def test_a_sweep_is_told_by_project_and_kind_until_the_next_but_one_is_due() -> None:
+def test_a_sweep_is_shown_by_project_and_kind_until_the_next_but_one_is_due() -> None:
     registry, clock = CollectorRegistry(), Clock()
     count = SweepCount(clock)
     registry.register(count)

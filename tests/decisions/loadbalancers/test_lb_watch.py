@@ -57,7 +57,7 @@ def test_whatever_is_blanked_of_a_status_wakes_its_machine(field: str) -> None:
     assert seen(machine(status=status)).fingerprint != seen(machine(status={**status, field: None})).fingerprint
 
 
-def test_a_report_that_says_the_same_wakes_nobody() -> None:
+def test_a_report_without_news_wakes_no_lifecycle() -> None:
     once, again = (seen(machine(conditions=healthy(beat=ago(seconds=each)))) for each in (60, 30))
     assert once.fingerprint == again.fingerprint
     unready = seen(machine(conditions=[*healthy()[:2], condition("EnvoyUpToDate", "False")]))
@@ -128,7 +128,7 @@ def test_a_new_load_balancer_wakes_the_sweep() -> None:
     assert entry.relatives(seen(balancer()), seen(balancer()), Index()) == set()
 
 
-def test_silence_is_told_once_when_it_begins_and_once_when_it_ends() -> None:
+def test_silence_is_reported_once_when_it_begins_and_once_when_it_ends() -> None:
     index, clock = Index(), [NOW.timestamp()]
     owner = machine_set("web--shop-aaaa")
     of = {"ownerReferences": [{"kind": "LoadBalancerSet", "name": "web--shop-aaaa", "uid": owner.metadata.uid}]}
@@ -149,7 +149,7 @@ def test_silence_is_told_once_when_it_begins_and_once_when_it_ends() -> None:
     assert (silence.news(), silence.news()) == ({seen(owner).key}, set())
 
 
-def test_who_fell_silent_while_nobody_watched_is_told_at_the_start() -> None:
+def test_a_machine_that_fell_silent_during_downtime_is_reported_at_the_start() -> None:
     index = Index()
     owner = machine_set("web--shop-aaaa")
     of = {"ownerReferences": [{"kind": "LoadBalancerSet", "name": "web--shop-aaaa", "uid": owner.metadata.uid}]}

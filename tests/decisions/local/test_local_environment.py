@@ -33,7 +33,7 @@ def read_with(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Cli
         return ClientConfig.load_client_connect_config()
 
 
-def test_a_temporal_profile_of_the_users_own_reaches_nobody(
+def test_a_users_own_temporal_profile_has_no_effect(
     state: StateDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profile = tmp_path / "temporalio/temporal.toml"
@@ -52,7 +52,7 @@ def test_a_temporal_profile_of_the_users_own_reaches_nobody(
     assert read_with(without, monkeypatch) == {}
 
 
-def test_other_shells_are_told_the_settings_that_up_was_given(
+def test_other_shells_get_the_settings_that_up_was_given(
     state: StateDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = {

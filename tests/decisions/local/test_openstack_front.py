@@ -38,7 +38,7 @@ def test_a_route_is_the_path_without_its_identifiers(path: str, route: str) -> N
     assert route_of(path) == route
 
 
-def test_a_fault_takes_as_many_calls_as_it_is_told_after_those_it_lets_pass() -> None:
+def test_a_fault_takes_the_configured_number_of_calls_after_those_it_lets_pass() -> None:
     board = FaultBoard()
     board.add(Fault(skip=1, count=2))
 

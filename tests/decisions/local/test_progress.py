@@ -11,7 +11,7 @@ from localcloud.progress import ConsoleNarrator
 
 
 @pytest.mark.parametrize("terminal", [False, True], ids=["a log", "a terminal"])
-def test_the_end_of_a_step_is_told_once(terminal: bool) -> None:
+def test_the_end_of_a_step_is_reported_once(terminal: bool) -> None:
     written = io.StringIO()
     with ConsoleNarrator(Console(file=written, force_terminal=terminal, width=100)) as narrator:
         for done in (0, 39, 40, 40, 40):  # the last megabyte comes in several parts

@@ -164,7 +164,7 @@ def test_without_an_installed_postgresql_debians_package_is_unpacked_into_the_ca
     assert postgres.environment(found)["LD_LIBRARY_PATH"] == str(found.libraries)
 
 
-def test_only_databases_of_the_deployments_own_are_made_anew() -> None:
+def test_only_databases_of_the_deployments_own_are_created_again() -> None:
     names = [step[2] for step in schema.steps("temporal", anew=True)]
     assert names == ["drop-database", "create-database", "setup-schema", "update-schema"] * 2
     assert not [step for step in schema.steps("workflows", anew=False) if "drop-database" in step]

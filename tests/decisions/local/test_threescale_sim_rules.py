@@ -131,7 +131,7 @@ def test_no_route_is_declared_twice() -> None:
         ("https://[::2]/x", "https://[::2]:443/x"),
     ],
 )
-def test_an_address_is_kept_with_its_port(sent: str, kept: str) -> None:
+def test_an_address_is_stored_with_its_port(sent: str, kept: str) -> None:
     assert addresses.with_port(sent) == kept
     assert addresses.with_port(kept) == kept
 
@@ -241,7 +241,7 @@ def test_a_refused_transition_has_one_object_under_error() -> None:
     }
 
 
-def test_complaints_are_told_together_and_nothing_without_any() -> None:
+def test_complaints_are_reported_together_and_nothing_without_any() -> None:
     complaints = Complaints()
     complaints.settle()
     complaints.if_blank({"name": " "}, "name", "other")

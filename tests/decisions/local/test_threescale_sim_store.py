@@ -56,7 +56,7 @@ def test_what_fails_leaves_nothing(store: Store, tenant: Record) -> None:
     assert store.count(tables.SERVICES) == 0
 
 
-def test_what_is_unique_is_kept_so_by_the_store_too(store: Store, tenant: Record) -> None:
+def test_the_store_enforces_unique_values_too(store: Store, tenant: Record) -> None:
     service(store, tenant, "a")
 
     with pytest.raises(sqlite3.IntegrityError):

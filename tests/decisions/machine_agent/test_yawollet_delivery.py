@@ -93,7 +93,7 @@ def test_a_name_with_which_the_refused_one_begins_is_not_taken_for_it() -> None:
     assert form_of(delivery, "TCP-8080") is None
 
 
-def test_the_last_good_form_stands_in_for_a_refused_one() -> None:
+def test_the_last_good_form_replaces_a_refused_one() -> None:
     delivery = Delivery()
     delivery.want(wanted(TCP_80=1), NOW)
     take_all(delivery)
@@ -164,7 +164,7 @@ def test_an_answer_to_an_older_version_changes_nothing() -> None:
     assert delivery.want(wanted(TCP_80=2), NOW) is None
 
 
-def test_versions_go_on_from_what_was_kept() -> None:
+def test_versions_go_on_from_the_saved_snapshot() -> None:
     kept = Snapshot(version=7, clusters=wanted(TCP_80=1).clusters, listeners=wanted(TCP_80=1).listeners)
     delivery = Delivery(kept)
     assert delivery.served == kept
@@ -177,12 +177,12 @@ def test_versions_go_on_from_what_was_kept() -> None:
 KEPT = Snapshot(version=3, clusters=wanted(TCP_80=1).clusters, listeners=wanted(TCP_80=1).listeners)
 
 
-def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
+def test_a_saved_snapshot_is_read_again(tmp_path: Path) -> None:
     SnapshotFile(tmp_path / "deep" / "snapshot.json", "lbs/web").write(KEPT)
     assert SnapshotFile(tmp_path / "deep" / "snapshot.json", "lbs/web").read() == KEPT
 
 
-def test_what_was_kept_for_another_load_balancer_is_left_aside(tmp_path: Path) -> None:
+def test_a_snapshot_saved_for_another_load_balancer_is_left_aside(tmp_path: Path) -> None:
     SnapshotFile(tmp_path / "snapshot.json", "lbs/web").write(KEPT)
     assert SnapshotFile(tmp_path / "snapshot.json", "lbs/other").read() is None
 
@@ -193,7 +193,7 @@ def test_a_damaged_file_is_left_aside(tmp_path: Path, damage: str) -> None:
     assert SnapshotFile(tmp_path / "snapshot.json", "lbs/web").read() is None
 
 
-def test_a_file_with_what_envoy_could_not_be_told_is_left_aside(tmp_path: Path) -> None:
+def test_a_file_that_envoy_cannot_receive_is_left_aside(tmp_path: Path) -> None:
     file = SnapshotFile(tmp_path / "snapshot.json", "lbs/web")
     file.write(KEPT.model_copy(update={"clusters": {"TCP-80": {"invented": 1}}}))
     assert file.read() is None

@@ -88,7 +88,7 @@ def test_a_filter_alone_turns_no_proxy_protocol_on() -> None:
     assert "transport_socket" not in told(HTTP, tcpProxyProtocolPortFilter=[80]).clusters["TCP-80"]
 
 
-def test_idle_timeouts_are_told_per_protocol_and_only_where_they_are_set() -> None:
+def test_idle_timeouts_are_sent_per_protocol_and_only_where_they_are_set() -> None:
     found = told(HTTP, DNS, tcpIdleTimeout="5m30s").listeners
     assert at(found["TCP-80"], "filter_chains", 0, "filters", -1, "typed_config", "idle_timeout") == "330.000000s"
     assert "idle_timeout" not in at(found["UDP-53"], "listener_filters", 0, "typed_config")
@@ -101,7 +101,7 @@ def test_no_timeout_is_nought_for_tcp_and_a_year_for_udp() -> None:
 
 
 @pytest.mark.parametrize("text", ["300", "-5s", "soon"])
-def test_a_timeout_that_is_none_is_told_and_left_out(text: str) -> None:
+def test_a_malformed_timeout_is_reported_and_left_out(text: str) -> None:
     found = told(HTTP, tcpIdleTimeout=text)
     assert "idle_timeout" not in at(found.listeners["TCP-80"], "filter_chains", 0, "filters", 0, "typed_config")
     assert messages(found) == [f"Idle timeout {text!r} of TCP is not a duration, it is left out"]
@@ -113,7 +113,7 @@ def access(configuration: EnvoyConfiguration) -> Any:
     return at(filters, 0, "typed_config", "rules")
 
 
-def test_source_ranges_let_their_networks_in_and_nobody_else() -> None:
+def test_source_ranges_admit_only_their_networks() -> None:
     rules = access(told(HTTP, loadBalancerSourceRanges=["10.0.0.0/8", "2001:db8::/32"]))
     assert rules["action"] == "ALLOW"
     policy = at(rules, "policies", "load-balancer-source-ranges")
@@ -124,13 +124,13 @@ def test_source_ranges_let_their_networks_in_and_nobody_else() -> None:
     ]
 
 
-def test_a_source_range_that_is_none_is_told_and_the_others_hold() -> None:
+def test_a_malformed_source_range_is_reported_and_the_others_apply() -> None:
     found = told(HTTP, loadBalancerSourceRanges=["10.0.0.0/33", "10.0.0.0/8"])
     assert len(at(access(found), "policies", "load-balancer-source-ranges", "principals")) == 1
     assert messages(found) == ["Source range '10.0.0.0/33' is not a network, it is left out"]
 
 
-def test_with_no_valid_source_range_nobody_is_let_in() -> None:
+def test_with_no_valid_source_range_no_client_is_admitted() -> None:
     assert access(told(HTTP, loadBalancerSourceRanges=["everybody"])) == {"action": "ALLOW", "policies": {}}
 
 
@@ -139,13 +139,13 @@ def test_without_source_ranges_everybody_is_let_in() -> None:
     assert only["name"] == "envoy.filters.network.tcp_proxy"
 
 
-def test_an_endpoint_without_addresses_is_told_and_the_others_serve() -> None:
+def test_an_endpoint_without_addresses_is_reported_and_the_others_serve() -> None:
     found = told(HTTP, endpoints=[{"name": "v6"}, NODE])
     assert addresses(found.clusters["TCP-80"]) == [["10.0.0.1"]]
     assert messages(found) == ["Endpoint v6 has no addresses, it is left out"]
 
 
-def test_a_name_among_addresses_is_told_and_the_others_serve() -> None:
+def test_a_name_among_addresses_is_reported_and_the_others_serve() -> None:
     found = told(HTTP, endpoints=[{"name": "a", "addresses": ["node.example", "10.0.0.1"]}])
     assert addresses(found.clusters["TCP-80"]) == [["10.0.0.1"]]
     assert messages(found) == ["Endpoint a: 'node.example' is not an IP address, it is left out"]
@@ -162,7 +162,7 @@ def test_a_name_among_addresses_is_told_and_the_others_serve() -> None:
         ({"port": 53, "protocol": "UDP"}, "it is listed twice"),
     ],
 )
-def test_a_port_that_cannot_be_served_is_told_and_the_others_are_served(changes: Json, fault: str) -> None:
+def test_a_port_that_cannot_be_served_is_reported_and_the_others_are_served(changes: Json, fault: str) -> None:
     found = told(DNS, {**HTTP, **changes})
     assert list(found.clusters) == ["UDP-53"]
     (said,) = messages(found)

@@ -148,13 +148,13 @@ def test_who_has_released_the_address_as_often_is_not_master(tmp_path: Path) -> 
     assert keepalived(tmp_path, dump)["KeepalivedMaster"] == (False, "KeepalivedStatus")
 
 
-def test_old_statistics_are_told(tmp_path: Path) -> None:
+def test_old_statistics_are_reported(tmp_path: Path) -> None:
     assert keepalived(tmp_path, age=299)["KeepalivedStatsFile"] == (True, "StatsUpToDate")
     assert keepalived(tmp_path, age=301)["KeepalivedStatsFile"] == (False, "StatsNotUpToDate")
 
 
 @pytest.mark.parametrize("dump", ["", "VRRP Instance: ENVOY\n  Became master: 1\n", "VRRP Instance: ENVOY\n  [\n"])
-def test_statistics_that_cannot_be_read_are_told(tmp_path: Path, dump: str) -> None:
+def test_statistics_that_cannot_be_read_are_reported(tmp_path: Path, dump: str) -> None:
     found = keepalived(tmp_path, dump)
     assert found["KeepalivedStatsFile"] == found["KeepalivedMaster"] == (False, "CouldNotReadStats")
 
@@ -163,7 +163,7 @@ def test_statistics_that_cannot_be_read_are_told(tmp_path: Path, dump: str) -> N
     ("pid", "reason"),
     [(None, "CouldNotGetPIDFile"), ("none", "CouldNotGetPID"), ("4194999", "CouldNotKeepalivedProcess")],
 )
-def test_a_keepalived_that_does_not_run_is_told(tmp_path: Path, pid: str | None, reason: str) -> None:
+def test_a_keepalived_that_does_not_run_is_reported(tmp_path: Path, pid: str | None, reason: str) -> None:
     assert keepalived(tmp_path, pid=pid)["KeepalivedProcess"] == (False, reason)
 
 
@@ -188,7 +188,7 @@ def test_the_machine_is_measured_in_bytes_and_seconds() -> None:
     assert found["numCPU"] == "2"
 
 
-def test_envoys_counts_of_each_cluster_are_told_and_no_others() -> None:
+def test_envoys_counts_of_each_cluster_are_reported_and_no_others() -> None:
     counted = {
         "cluster.TCP-80.upstream_cx_active": "1",
         "cluster.TCP-80.upstream_cx_rx_bytes_total": "5",
@@ -207,7 +207,7 @@ def test_envoys_counts_of_each_cluster_are_told_and_no_others() -> None:
     }
 
 
-def test_keepaliveds_numbers_are_told_where_there_are_any() -> None:
+def test_keepaliveds_numbers_are_reported_where_there_are_any() -> None:
     assert keepalived_values(None) == {}
     assert keepalived_values(read_statistics(DUMP)) == {
         "keepalivedIsMaster": "1",

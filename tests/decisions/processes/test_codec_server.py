@@ -66,7 +66,7 @@ async def test_pages_of_the_ui_may_read_the_answers_and_others_may_not(keys: Pat
         assert "Access-Control-Allow-Origin" not in foreign.headers
 
 
-async def test_with_a_token_file_nobody_is_answered_without_one_of_its_tokens(keys: Path, tmp_path: Path) -> None:
+async def test_with_a_token_file_only_requests_with_one_of_its_tokens_are_answered(keys: Path, tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text("one\n\n")
     async with asking(keys, codec_token_file=str(tokens)) as client:

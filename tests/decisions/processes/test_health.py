@@ -92,7 +92,7 @@ async def test_a_watch_that_makes_no_progress_makes_the_process_dead(
     assert health.dead() == []
 
 
-async def test_wakes_that_nobody_tries_make_the_process_dead() -> None:
+async def test_wakes_that_are_never_tried_make_the_process_dead() -> None:
     async def refuse(key: Key) -> None:
         raise RuntimeError("Temporal is away")
 

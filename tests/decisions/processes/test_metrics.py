@@ -319,7 +319,7 @@ def stalled(reason: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("reason", "budget", "limit"), [("CreateBudget", 1, 0), ("AccountLimit", 0, 1)])
-def test_what_stops_a_pool_is_told(reason: str, budget: float, limit: float) -> None:
+def test_the_reason_that_a_pool_has_stopped_is_a_metric(reason: str, budget: float, limit: float) -> None:
     told = gauges(pool("pool", 5, **stalled(reason)))
 
     assert told.value("perdure_create_budget_reached", **POOL) == budget
@@ -355,7 +355,7 @@ def test_lifecycles_are_counted_by_phase(each: tuple[Kind, Obj], kind: str, phas
     assert [(sample.labels, sample.value) for sample in family.samples] == [({"kind": kind, "phase": phase}, 1)]
 
 
-def test_gauges_are_told_only_while_the_watcher_leads() -> None:
+def test_gauges_are_shown_only_while_the_watcher_leads() -> None:
     registry = CollectorRegistry()
 
     with published(index(*WORLD), registry):
@@ -387,7 +387,7 @@ def test_the_organization_is_its_active_accounts_and_those_being_created(limit: 
     assert scraped().value("perdure_create_budget_left") == 27
 
 
-def test_a_count_that_another_worker_has_made_anew_is_not_told_any_more() -> None:
+def test_a_count_that_another_worker_has_renewed_is_not_shown_any_more() -> None:
     as_activity(lambda: account_metrics.organization_seen(counted(active=3, ago=601), timedelta(minutes=5)))
 
     assert scraped().value("aws_account_operator_aws_accounts", **NAME) is None
@@ -589,7 +589,7 @@ def test_a_request_is_counted_with_its_status_line(request_: Request, status: st
         ("/version", "{OTHER}"),
     ],
 )
-def test_paths_are_told_without_names(path: str, resource: str) -> None:
+def test_paths_in_metrics_have_no_names(path: str, resource: str) -> None:
     assert metrics.nameless(path) == resource
 
 
@@ -623,7 +623,7 @@ def heard() -> Iterator[Heard]:
         metrics.forget(listener)
 
 
-def test_a_request_is_told_with_the_kind_whose_lifecycle_asked(heard: Heard) -> None:
+def test_a_request_is_counted_with_the_kind_whose_lifecycle_asked(heard: Heard) -> None:
     def ask() -> None:
         with metrics.requesting("GET", "host") as request:
             request.status = 204
@@ -634,7 +634,7 @@ def test_a_request_is_told_with_the_kind_whose_lifecycle_asked(heard: Heard) -> 
     assert [(request.kind, request.status) for request in heard.requests] == [("", 204), ("AccountClaim", 204)]
 
 
-def test_a_request_without_an_answer_is_told_too_and_raises(heard: Heard) -> None:
+def test_a_request_without_an_answer_is_counted_too_and_raises(heard: Heard) -> None:
     with pytest.raises(OSError, match="cut"), metrics.requesting("GET", "host"):
         raise OSError("cut")
 

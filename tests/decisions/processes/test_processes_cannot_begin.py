@@ -133,6 +133,6 @@ def listening() -> Iterator[int]:
         yield taken.getsockname()[1]
 
 
-def test_what_one_part_could_not_go_on_with_is_told_by_itself() -> None:
+def test_the_error_of_a_single_part_is_reported_by_itself() -> None:
     taken = AddressUnusable("0.0.0.0:8080 cannot be listened on")
     assert ungrouped(ExceptionGroup("tasks", [ExceptionGroup("", [taken]), ValueError("later")])) is taken

@@ -86,13 +86,13 @@ def test_without_an_endpoint_there_is_no_interceptor() -> None:
     assert tracing.configure_tracing("", "test", "0") is None
 
 
-def test_a_change_that_wakes_nobody_is_no_trace(spans: InMemorySpanExporter) -> None:
+def test_a_change_that_wakes_no_lifecycle_is_no_trace(spans: InMemorySpanExporter) -> None:
     with tracing.change("watch Account", {}):
         pass
     assert spans.get_finished_spans() == ()
 
 
-async def test_all_whom_a_change_wakes_belong_to_its_trace(spans: InMemorySpanExporter) -> None:
+async def test_all_lifecycles_that_a_change_wakes_belong_to_its_trace(spans: InMemorySpanExporter) -> None:
     async def wake(key: Key) -> None:
         with tracing.calling(f"wake {key.name}", {}):
             pass
@@ -146,7 +146,7 @@ async def test_a_line_in_an_activity_names_lifecycle_run_and_trace(
         ("something", "Account", "something"),
     ],
 )
-def test_an_object_is_told_without_cluster_and_uid(workflow_id: str, kind: str, path: str) -> None:
+def test_an_object_is_named_without_cluster_and_uid(workflow_id: str, kind: str, path: str) -> None:
     assert telemetry.path(workflow_id, kind) == path
 
 

@@ -113,7 +113,7 @@ def test_a_run_imports_nothing_that_it_does_not_hold(
     assert [name for name in ("decisions/test_it.py", "temporal/test_it.py") if f"imported {name}" in said] == failed
 
 
-def test_progress_is_told_by_area_and_a_failure_at_once(pytester: pytest.Pytester) -> None:
+def test_progress_is_reported_by_area_and_a_failure_at_once(pytester: pytest.Pytester) -> None:
     folder = pytester.mkdir("tests")
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "decisions").mkdir()

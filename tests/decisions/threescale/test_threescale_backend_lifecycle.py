@@ -83,7 +83,7 @@ def test_a_backend_without_an_account_is_an_orphan() -> None:
     assert found.waits_for == ("Secret/shop/threescale-provider-account",)
 
 
-def test_a_method_that_the_gateway_still_counts_is_told_and_tried_again() -> None:
+def test_a_method_that_the_gateway_still_counts_is_reported_and_retried() -> None:
     method = FoundMetric(id=2, system_name="old.7", friendly_name="Old", parent_id=1)
     there = made().model_copy(update={"metrics": (*(made().metrics or ()), method)})
     slot = "DELETE backend_apis/7/metrics/1/methods/2 old"
@@ -95,7 +95,7 @@ def test_a_method_that_the_gateway_still_counts_is_told_and_tried_again() -> Non
     assert stuck.deadline == NOW + timedelta(seconds=5)
 
 
-def test_products_are_told_to_deploy_when_only_that_frees_a_counted_metric() -> None:
+def test_products_deploy_when_only_that_frees_a_counted_metric() -> None:
     metric = FoundMetric(id=2, system_name="old.7", friendly_name="Old", unit="1")
     rule = FoundMappingRule(id=3, metric_id=2, http_method="GET", pattern="/old", delta=1, position=1)
     there = made().model_copy(update={"metrics": (*(made().metrics or ()), metric), "rules": (rule,)})
@@ -131,7 +131,7 @@ def test_a_backend_goes_when_no_product_in_3scale_uses_it() -> None:
     assert decided(going(), found=FoundBackend(looked=True)).drops_finalizer
 
 
-def test_a_backend_that_an_unknown_product_uses_is_refused_told_and_tried_again() -> None:
+def test_a_backend_that_an_unknown_product_uses_is_refused_reported_and_retried() -> None:
     text = "cannot be deleted because it is used by at least one Product"
     found = decided(going(), refusals={"DELETE backend_apis/7 stock": refusal(ErrorType.DENIED, text)})
 

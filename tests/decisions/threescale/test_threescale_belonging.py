@@ -39,7 +39,7 @@ def test_an_object_of_a_tenant_that_takes_it_along_gets_it_for_its_owner(resourc
     ],
     ids=["does not say so", "elsewhere", "going", "another's Secret"],
 )
-def test_nobody_else_owns_it(other: Tenant) -> None:
+def test_no_other_object_becomes_its_owner(other: Tenant) -> None:
     assert belonging(product(), ACCOUNT, (other,)) == {}
 
 

@@ -55,7 +55,7 @@ async def test_an_object_that_is_renamed_or_goes_is_found_no_more(ground: Ground
     assert parsed() is None, "it is not remembered"
 
 
-async def test_one_that_cannot_be_read_is_not_found_and_stands_in_nobodys_way(ground: Ground) -> None:
+async def test_an_unreadable_object_is_not_found_and_blocks_no_other(ground: Ground) -> None:
     await ground.backend("odd", systemName=["x"])
     await ground.backend("store", systemName="stock")
     assert ground.cache.get(Backend, "shop", "odd") is None

@@ -38,7 +38,7 @@ def test_at_the_end_of_a_pause_one_comes_back_and_the_others_after_it() -> None:
     assert PAUSE * 1.5 <= min(delays[1:]) < max(delays[1:]) <= PAUSE * 2.5
 
 
-def test_whoever_asks_some_seconds_later_may_try_too() -> None:
+def test_a_caller_some_seconds_later_may_try_too() -> None:
     """Who was told the end of the pause may have been woken before, and be another now."""
     clock = Clock()
     guard = Guard("3scale at https://a.example.com", 8, clock=clock)
@@ -49,7 +49,7 @@ def test_whoever_asks_some_seconds_later_may_try_too() -> None:
     assert refusal(guard, clock).delay == PAUSE - timedelta(seconds=CHOSEN_SECONDS)
 
 
-async def test_who_sits_without_an_answer_shows_nobody_that_seats_get_free(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_caller_without_an_answer_is_no_sign_that_seats_get_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("activities.threescale.tenant_concurrency.MOST_WAITING", 0)
     clock = Clock()
     share = Share("https://a.example.com", 2, clock=clock)
@@ -70,7 +70,7 @@ async def test_who_sits_without_an_answer_shows_nobody_that_seats_get_free(monke
     assert answered <= COME_BACK * 1.5
 
 
-async def test_who_finds_all_seats_taken_stays_away_for_as_long_as_nobody_has_moved(
+async def test_a_caller_without_a_seat_stays_away_for_as_long_as_none_was_freed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("activities.threescale.tenant_concurrency.MOST_WAITING", 0)

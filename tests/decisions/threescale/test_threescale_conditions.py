@@ -75,13 +75,13 @@ def test_clients_take_nothing_else_for_ready_but_a_user_that_waits(kind: Kind, s
         ("OpenAPI", SyncState.SYNCING, "Failed=False InSync=True Invalid=False Ready=False"),
     ],
 )
-def test_a_kind_stands_so(kind: str, state: SyncState, shown: str) -> None:
+def test_a_kind_has_these_conditions(kind: str, state: SyncState, shown: str) -> None:
     found = conditions_of(BY_NAME[kind], state)
 
     assert " ".join(f"{type_}={status}" for type_, status in found.items()) == shown
 
 
-def test_what_is_wrong_is_told_where_it_is_true() -> None:
+def test_an_error_is_the_message_of_the_conditions_it_makes_true() -> None:
     found = conditions(PRODUCT, Situation(state=SyncState.WAITING, message="no backend"), (), NOW)
 
     assert {each.type for each in found if each.message == "no backend"} == {"Failed", "Orphan"}
@@ -99,7 +99,7 @@ def test_what_is_wrong_is_told_where_it_is_true() -> None:
     ],
     ids=["new", "in step", "clients read its first", "waits"],
 )
-def test_a_sync_that_lasts_is_told_beside_what_was_said_before(kind: str, before: SyncState | None, shown: str) -> None:
+def test_a_lasting_sync_is_reported_beside_the_earlier_message(kind: str, before: SyncState | None, shown: str) -> None:
     known = conditions(BY_NAME[kind], Situation(state=before), (), NOW) if before else ()
     found = in_sync(BY_NAME[kind], "3scale asks for a minute", known, NOW)
 
@@ -107,7 +107,7 @@ def test_a_sync_that_lasts_is_told_beside_what_was_said_before(kind: str, before
     assert [each.message for each in found if each.type == "InSync"] == ["3scale asks for a minute"]
 
 
-def test_a_sync_that_is_over_is_told_no_more() -> None:
+def test_a_sync_that_is_over_is_reported_no_more() -> None:
     lasting = in_sync(PRODUCT, "", (), NOW)
 
     assert {each.type for each in conditions(PRODUCT, Situation(state=SyncState.FINE), lasting, NOW)} == {

@@ -154,7 +154,7 @@ def test_who_is_in_step_has_begun_nothing_any_more() -> None:
     assert found.patch == {"metadata": {"annotations": {CREATING: None}}}
 
 
-def test_an_application_that_is_made_anew_elsewhere_leaves_nothing_in_either_place() -> None:
+def test_an_application_that_is_moved_leaves_nothing_in_either_place() -> None:
     status = {"applicationID": 4, "providerAccountHost": "https://3scale-admin.example.com"}
     moved = application({**begun("Application"), **GOING}, status)
     steps = (One[Any](), One[Any](lost=True), One[Any](looked=True, item=item("Application")))

@@ -179,7 +179,7 @@ def test_an_accounts_fields_are_written_where_they_differ() -> None:
     assert (change.path, change.fields) == ("accounts/11", {"org_name": "Acme", "monthly_billing_enabled": True})
 
 
-def test_an_account_that_owes_money_is_told_and_tried_again() -> None:
+def test_an_account_that_owes_money_is_reported_and_retried() -> None:
     refusals = {"DELETE accounts/11 Acme": refusal(ErrorType.DENIED, "unresolved invoices")}
     assert [each.method for each in on_account(ready_account(GOING)).writes] == ["DELETE"]
     found = on_account(ready_account(GOING), refusals=refusals)
@@ -215,7 +215,7 @@ def test_a_user_without_an_account_object_or_tenant_or_address_makes_no_call() -
     assert states(on_user(user(), account=invalid).status) == "Invalid"
 
 
-def test_an_address_that_is_none_is_told_in_the_known_words() -> None:
+def test_a_malformed_address_is_reported_in_the_known_words() -> None:
     found = on_user(user(email="nowhere"))
 
     assert message(found.status, "Invalid") == 'spec.email: Invalid value: "nowhere": Email address not valid'
@@ -290,7 +290,7 @@ def test_a_user_that_is_given_to_another_account_is_not_deleted_but_moves_there(
     assert [each.path for each in gone.reads] == ["accounts/12/users"]
 
 
-def test_who_is_to_be_made_anew_is_not_deleted_before_that_can_be() -> None:
+def test_an_application_to_be_replaced_is_deleted_only_when_that_is_possible() -> None:
     item = FoundApplication(id=21, name="App", description="An app", state="live", service_id=6, plan_id=3)
     moved, there = application(authSecretRef={"name": "keys"}), One[FoundApplication](looked=True, item=item)
     key = SecretKey(namespace="shop", name="keys", key="UserKey")
@@ -463,7 +463,7 @@ RETAINED = {**GOING, "annotations": {"perdure.dev/retain": "true"}}
 
 
 @pytest.mark.parametrize("meta", [FINALIZER_REMOVED, RETAINED], ids=["has let go", "stays in 3scale"])
-def test_an_account_that_waits_for_its_own_in_the_cluster_holds_nobody(meta: dict[str, Any]) -> None:
+def test_an_account_that_waits_for_its_own_in_the_cluster_blocks_no_other(meta: dict[str, Any]) -> None:
     """Who is deleted in the foreground goes after all that names it as its owner."""
     app, ann = application(GOING, {"applicationID": 21}), user(GOING, {"developerUserID": 4, "accoundID": 11})
 

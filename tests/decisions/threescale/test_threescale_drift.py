@@ -95,7 +95,7 @@ def test_what_is_gone_from_3scale_has_drifted(path: str) -> None:
         ("registry/policies", {"schema": {**SCHEMA, "summary": "other"}}),
     ],
 )
-def test_what_somebody_has_changed_in_3scale_has_drifted(path: str, change: dict[str, Any]) -> None:
+def test_an_object_that_a_person_has_changed_in_3scale_has_drifted(path: str, change: dict[str, Any]) -> None:
     of_doc = [after(each, {"spec": {"published": False}}) if isinstance(each, ActiveDoc) else each for each in OBJECTS]
     (found,) = differences(of_doc, lists(**{path.replace("/", "_"): [{**ANSWERS[path], **change}]}))
 
@@ -108,7 +108,7 @@ def test_who_is_at_work_or_goes_or_is_not_in_step_yet_is_left_to_its_own_lifecyc
     assert differences([going, product(product_id=1), product()], lists(services=[])) == ()
 
 
-def test_what_bears_our_mark_and_is_no_objects_is_told() -> None:
+def test_a_marked_item_without_an_object_is_reported() -> None:
     entries = [
         {"id": 90, "system_name": "lost", "annotations": OURS},
         {"id": 91, "system_name": "anybodys", "annotations": {}},

@@ -36,7 +36,7 @@ PAGE = "<html><body>Bad Gateway</body></html>"
         (302, "", "Unavailable", "no message"),
     ],
 )
-def test_an_answer_means_this_and_is_told_so(status: int, body: str, type_: str, told: str) -> None:
+def test_an_answer_means_this_and_is_reported_so(status: int, body: str, type_: str, told: str) -> None:
     error = refusal(CALL, status, body, {})
 
     assert error.type is ErrorType(type_)
@@ -48,7 +48,7 @@ def test_a_refused_deletion_is_no_matter_of_the_token() -> None:
     assert "token" not in refusal(CALL, 403, '{"errors": {"base": ["used"]}}', {}).message
 
 
-def test_the_delay_that_is_asked_for_is_kept() -> None:
+def test_the_requested_delay_is_respected() -> None:
     assert refusal(CALL, 429, "", {"retry-after": "7"}).delay == timedelta(seconds=7)
     assert refusal(CALL, 503, "", {"retry-after": "soon"}).delay is None
     assert refusal(CALL, 422, "{}", {"retry-after": "7"}).delay is None

@@ -202,7 +202,7 @@ async def test_a_list_of_before_a_pass_that_died_does_not_have_the_next_one_crea
     assert "POST backend_apis" not in worker.tenant.calls
 
 
-async def test_what_somebody_has_made_by_hand_is_found_where_it_stands_in_the_way(worker: Worker) -> None:
+async def test_an_item_made_by_hand_is_found_where_it_blocks(worker: Worker) -> None:
     (there,) = worker.tenant.of("backend_apis")
     made = {"id": 77, "system_name": "orders", "friendly_name": "Orders", "unit": "hit"}
     worker.tenant.of(f"backend_apis/{there['id']}/metrics").append(made)
@@ -211,14 +211,16 @@ async def test_what_somebody_has_made_by_hand_is_found_where_it_stands_in_the_wa
     assert made["unit"] == "order"
 
 
-async def test_what_is_refused_whatever_was_kept_is_told_in_the_same_pass(worker: Worker) -> None:
+async def test_a_refusal_independent_of_memory_is_reported_in_the_same_pass(worker: Worker) -> None:
     worker.tenant.refusals["POST"] = httpx.Response(422, json={"errors": {"unit": ["is odd"]}})
     await worker.apply(metrics={"hits": HITS, **ORDERS})
     assert (await worker.look()).decision.phase == "Invalid"
     assert sum(call.startswith("POST") for call in worker.tenant.calls) == 2
 
 
-async def test_defaults_that_the_api_server_refuses_are_told(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_defaults_that_the_api_server_refuses_are_reported(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     patch = worker.kube.patch
 
     async def refuses(*args: Any, **more: Any) -> Json:

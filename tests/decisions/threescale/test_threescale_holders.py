@@ -77,13 +77,13 @@ def test_what_another_has_too_is_left_to_it(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("holders", [(), held(6), held(**GOING)], ids=["nobody", "another thing", "it goes too"])
-def test_what_nobody_else_keeps_is_deleted(kind: str, holders: tuple[Holder, ...]) -> None:
+def test_an_item_without_another_owner_is_deleted(kind: str, holders: tuple[Holder, ...]) -> None:
     found = deleted(kind, holders if kind != "Backend" else ())
 
     assert [(each.method, each.id) for each in found.writes] == [("DELETE", 5)]
 
 
-def test_an_account_that_another_object_has_is_not_adopted_and_that_is_told() -> None:
+def test_an_account_that_another_object_has_is_not_adopted_and_that_is_reported() -> None:
     there = FoundAccount.model_validate({"id": 5, "org_name": "Acme", "annotations": {"managed_by": "operator"}})
     seen: dict[str, Any] = {"holders": held(), "found": One[FoundAccount](looked=True, item=there)}
     found = decided(acme_of(), **seen)

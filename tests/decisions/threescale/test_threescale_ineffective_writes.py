@@ -11,7 +11,7 @@ from engine.errors import Denied
 CHANGE = Write(resource=Resource.SERVICE, method="PUT", path="services/5", fields={"name": " shop "}, about="shop")
 
 
-def test_a_write_that_changes_nothing_is_told_and_others_go_on() -> None:
+def test_a_write_that_changes_nothing_is_reported_and_others_go_on() -> None:
     repeats = IneffectiveWrites()
     for _ in range(MOST):
         repeats.refuse(CHANGE)

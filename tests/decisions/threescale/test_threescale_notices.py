@@ -83,14 +83,14 @@ def test_what_is_left_aside_of_a_document_is_its_own_reason() -> None:
     assert NO_SECURITY == "No security requirements are found in OAS"
 
 
-def test_who_goes_with_another_is_told_of_before() -> None:
+def test_a_deletion_along_with_another_object_is_announced() -> None:
     why, deletion = "its account does not exist any more", DeleteObject(key=KEY)
 
     assert told(APPLICATION, Phase.DELETING, why, deletion) == [("Normal", "GoesAlong", why, "Application")]
     assert told(APPLICATION, Phase.SYNCED, "done", deletion) == []
 
 
-def test_an_application_that_is_made_anew_says_so() -> None:
+def test_replacing_an_application_is_announced() -> None:
     write = Write(resource=Resource.APPLICATION, method="DELETE", path="accounts/1/applications/2", id=2)
     (found,) = told(APPLICATION, Phase.SYNCING, "", write)
 

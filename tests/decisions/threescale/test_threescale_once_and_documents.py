@@ -118,7 +118,7 @@ def test_a_document_whose_name_makes_no_system_name_is_invalid() -> None:
     assert (states(found.status), found.patch, found.reads) == ("Failed Invalid", {}, ())
 
 
-def test_a_product_that_a_document_names_in_vain_is_told_in_the_known_words() -> None:
+def test_a_missing_product_of_a_document_is_reported_in_the_known_words() -> None:
     found = on_document(document(productSystemName="shop"))
 
     expected = 'spec.productSystemName: Invalid value: "shop": not a valid reference'
@@ -154,7 +154,7 @@ def test_a_document_that_leaves_its_product_says_so() -> None:
     assert (change.path, change.fields) == ("active_docs/8", {"body": '{"a": 1}', "service_id": None})
 
 
-def test_a_document_that_is_to_be_called_otherwise_is_made_anew() -> None:
+def test_a_renamed_document_is_created_again() -> None:
     status = {"activeDocId": 8, "providerAccountHost": ACCOUNT.url}
     renamed = document(status=status, systemName="other")
     before = {"id": 8, "name": "Doc", "system_name": "doc", "body": '{"a": 1}'}
@@ -197,7 +197,7 @@ def test_a_document_stays_while_its_successor_is_refused_and_goes_when_that_is_t
     ],
     ids=["has it", "is to have it", "goes", "another tenant's", "called otherwise"],
 )
-async def test_a_former_document_is_left_to_whoever_is_called_so_now(
+async def test_a_former_document_is_left_to_the_object_that_has_its_name_now(
     meta: dict[str, Any], host: str | None, name: str, former: int
 ) -> None:
     other = document({**meta, "uid": "uid-other"}, {"providerAccountHost": host}, systemName=name)
@@ -275,7 +275,7 @@ def test_a_policy_is_made_and_then_asks_for_nothing() -> None:
     assert decided(policy(), found=One[FoundPolicy](looked=True, item=changed)).writes[0].method == "PUT"
 
 
-def test_a_policy_that_a_chain_has_is_told_and_tried_again() -> None:
+def test_a_policy_that_a_chain_has_is_reported_and_retried() -> None:
     going = policy(GOING, policyID=2)
     assert [each.path for each in decided(going).writes] == ["registry/policies/2"]
     found = decided(going, refusals={"DELETE registry/policies/2 mine 1": refusal(ErrorType.DENIED, "in use")})
@@ -435,7 +435,7 @@ def test_what_the_secret_holds_is_set_however_callers_say_who_they_are(
     assert states(on_auth(auth(), *filled, kind=kind, found=there, done=slots).status) == "Ready"
 
 
-def test_a_secret_that_cannot_be_written_is_told_and_tried_again() -> None:
+def test_a_secret_that_cannot_be_written_is_reported_and_retried() -> None:
     there = One[FoundApplication](looked=True, item=FoundApplication(id=21, application_id="id"))
     slot = "PUT accounts/11/applications/21 UserKey"
     fixed = {"Secret": refusal(ErrorType.INVALID, "Secret keys: field is immutable when `immutable` is set")}

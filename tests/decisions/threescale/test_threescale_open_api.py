@@ -281,7 +281,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_cannot_be_made_is_told(name: str) -> None:
+def test_a_product_that_cannot_be_made_is_reported(name: str) -> None:
     content, spec, text = BROKEN[name]
     with pytest.raises(Unreadable, match=re.escape(text)):
         generated(content, **spec)
@@ -355,7 +355,7 @@ def test_backend_and_product_are_made_and_the_object_is_ready_with_the_product()
     ],
     ids=["an older spec", "refused", "waits for its backend"],
 )
-def test_the_object_stands_as_its_product_does(status: dict[str, Any], shown: str) -> None:
+def test_the_object_has_the_state_of_its_product(status: dict[str, Any], shown: str) -> None:
     assert states(on(open_api(), **made(on(open_api()), **status)).status) == shown
 
 
@@ -429,7 +429,7 @@ def test_the_only_key_of_a_secret_is_the_document() -> None:
     )
 
 
-def test_a_generated_spec_at_fault_is_told_as_failed() -> None:
+def test_a_generated_spec_at_fault_is_reported_as_failed() -> None:
     price = {"from": 9, "to": 1, "pricePerUnit": "1", "metricMethodRef": {"systemName": "hits"}}
     extension = {"applicationPlans": {"gold": {"pricingRules": [price]}}}
     text = Text(body=yaml.safe_dump(document(**{"x-3scale-product": extension})))
@@ -455,7 +455,7 @@ def test_a_page_is_fetched_again_every_five_minutes_and_its_faults_are_tried_aga
     assert on(open_api(), **there).deadline is None
 
 
-def test_what_the_api_server_refuses_is_told_until_it_is_tried_again() -> None:
+def test_a_refusal_of_the_api_server_is_reported_until_it_is_retried() -> None:
     refused = {"Product/petstorenew-u-1": refusal(ErrorType.INVALID, "spec.x: Unsupported value")}
     found = on(open_api(), refusals=refused)
 

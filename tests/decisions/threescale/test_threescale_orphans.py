@@ -93,7 +93,9 @@ def test_a_tenant_is_found_here(
         ),
     ],
 )
-def test_a_tenant_that_is_not_found_is_told_in_the_known_words(named: str, secrets: list[SecretView], why: str) -> None:
+def test_a_tenant_that_is_not_found_is_reported_in_the_known_words(
+    named: str, secrets: list[SecretView], why: str
+) -> None:
     answer = provider_account("ns", named, {each.name: each for each in secrets})
 
     assert isinstance(answer, NoAccount)

@@ -78,14 +78,14 @@ async def test_a_redirect_within_the_network_is_followed(page: str, http: httpx.
         ("redirect?to=http://[broken", Unavailable, "no answer"),
     ],
 )
-async def test_what_is_no_document_is_told(
+async def test_a_malformed_document_is_reported(
     page: str, http: httpx.AsyncClient, what: str, kind: type[ApiError], text: str
 ) -> None:
     with pytest.raises(kind, match=text):
         await fetch(http, f"{page}/{what}")
 
 
-async def test_how_long_a_page_asks_to_wait_is_told(page: str, http: httpx.AsyncClient) -> None:
+async def test_the_delay_that_a_page_asks_for_is_reported(page: str, http: httpx.AsyncClient) -> None:
     with pytest.raises(Throttled) as told:
         await fetch(http, f"{page}/throttled")
 
@@ -106,7 +106,7 @@ async def test_a_page_outside_does_not_lead_into_the_network(
         await fetch(http, f"{page}/redirect?to=/document")
 
 
-async def test_nobody_answers_in_time(page: str, http: httpx.AsyncClient) -> None:
+async def test_a_page_that_does_not_answer_times_out(page: str, http: httpx.AsyncClient) -> None:
     with pytest.raises(Unavailable, match="no document within"):
         await fetch(http, f"{page}/document", timeout_seconds=0)
     with pytest.raises(Unavailable, match="no answer, ConnectError"):
@@ -120,7 +120,7 @@ async def test_messages_leave_signatures_and_passwords_out(page: str, http: http
     assert "s3cret" not in told.value.message
 
 
-async def test_what_is_no_address_is_told(http: httpx.AsyncClient) -> None:
+async def test_a_malformed_address_is_reported(http: httpx.AsyncClient) -> None:
     with pytest.raises(Denied, match=r"^\[broken: not an http or https address") as told:
         await fetch(http, "http://jane:s3cret@[broken?sig=s3cret")
 

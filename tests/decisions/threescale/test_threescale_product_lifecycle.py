@@ -68,7 +68,7 @@ def test_a_product_without_an_account_is_an_orphan_that_names_the_secret() -> No
     ],
     ids=["missing", "not synced", "going", "another tenant's", "invalid"],
 )
-def test_a_backend_that_cannot_be_used_stands_in_the_way_without_a_call(backends: list[Any], shown: str) -> None:
+def test_a_backend_that_cannot_be_used_blocks_without_a_call(backends: list[Any], shown: str) -> None:
     found = decided(product(**USES), backends=tuple(backends))
 
     assert states(found.status) == shown
@@ -83,7 +83,7 @@ def test_a_backend_that_only_cannot_let_go_of_a_metric_can_be_used() -> None:
     assert decided(product(**USES), backends=(failed,)).reads
 
 
-def test_missing_backends_are_told_in_the_order_of_their_names() -> None:
+def test_missing_backends_are_reported_in_the_order_of_their_names() -> None:
     """3scale weakness 1: messages in random order, and so a loop of status writes."""
     names = ["d", "a", "c", "b"]
     found = decided(product(backendUsages={name: {"path": f"/{name}"} for name in names}))
@@ -201,7 +201,7 @@ def settled() -> Product:
         ({"status": {"digests": {"synced": None}}}, True),
     ],
 )
-def test_only_what_is_wanted_anew_has_3scale_looked_at(change: dict[str, Any], reads: bool) -> None:
+def test_only_a_changed_spec_has_3scale_observed(change: dict[str, Any], reads: bool) -> None:
     assert bool(decided(after(settled(), change), backends=(backend(),)).reads) is reads
 
 
@@ -247,7 +247,7 @@ def test_what_the_sweep_found_is_mended_and_the_deployment_is_forgotten_first() 
     assert [each.path for each in found.writes] == ["services/5/backend_usages", "services/5/proxy/deploy"]
 
 
-def test_a_refusal_is_told_and_tried_again_while_the_rest_goes_on() -> None:
+def test_a_refusal_is_reported_and_retried_while_the_rest_goes_on() -> None:
     plan = {"id": 3, "system_name": "old", "name": "old", "state": "hidden"}
     spec: dict[str, Any] = {"description": "new"}
     first = decided(product(**spec), found=made(plans=(plan,)))
@@ -326,7 +326,7 @@ def test_a_product_with_an_incomplete_secret_delays_its_deletion_if_it_is_in_3sc
     assert decided(going(), provider=incomplete).drops_finalizer
 
 
-def test_the_last_product_that_3scale_refuses_to_delete_is_told_and_tried_again() -> None:
+def test_the_last_product_that_3scale_refuses_to_delete_is_reported_and_retried() -> None:
     refusals = {"DELETE services/5 shop": refusal(ErrorType.INVALID, "the last product", attempts=3)}
     found = decided(going(product_id=5), refusals=refusals)
 

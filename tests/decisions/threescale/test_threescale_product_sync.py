@@ -44,7 +44,7 @@ def test_what_is_as_it_shall_be_asks_for_nothing() -> None:
     assert sync_product(wanted(), found(), 5).done
 
 
-def test_the_gateway_is_told_last_and_metrics_go_after_it() -> None:
+def test_the_gateway_is_configured_last_and_metrics_go_after_it() -> None:
     old = FoundMetric(id=2, system_name="old", friendly_name="Old", unit="1")
     metrics = (*(found().metrics or ()), old)
     rule = {"id": 3, "metric_id": 2, "pattern": "/old", "http_method": "GET", "delta": 1, "position": 1}
@@ -86,7 +86,7 @@ def test_flows_wait_for_the_deployment() -> None:
 
 
 @pytest.mark.parametrize(("deployed", "deploys"), [("g", False), ("", True), ("old", True)])
-def test_the_sandbox_is_told_when_it_has_another_configuration(deployed: str, deploys: bool) -> None:
+def test_the_sandbox_is_updated_when_it_has_another_configuration(deployed: str, deploys: bool) -> None:
     assert bool(calls(wanted(), found(deployed=deployed))) is deploys
 
 

@@ -98,7 +98,7 @@ def test_a_refused_promotion_holds_back_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("wish", [wanted(promote=False), wanted(backendUsages={})], ids=["not asked", "no backend"])
-def test_nobody_is_promoted_who_does_not_ask_or_has_no_configuration(wish: Wanted) -> None:
+def test_no_product_is_promoted_without_a_request_and_a_configuration(wish: Wanted) -> None:
     usages = found().usages if wish.backends else ()
 
     assert sync_product(wish, found(usages=usages), 5).done
@@ -159,7 +159,7 @@ def test_who_asks_for_it_later_is_promoted_and_who_asks_no_more_keeps_what_is_th
     assert synced(asks_no_more, FoundProduct()).idle
 
 
-def test_a_promotion_that_3scale_refuses_is_told() -> None:
+def test_a_promotion_that_3scale_refuses_is_reported() -> None:
     there = remembers(in_step(), production=None)
     gateway = digests_of(there).gateway
     refused = {ONWARD: refusal(ErrorType.DENIED, "no promotions today")}

@@ -124,6 +124,6 @@ async def test_an_account_is_looked_for_by_its_admins_name_alone() -> None:
         "application of another object",
     ],
 )
-async def test_what_somebody_else_has_made_is_not_taken(write: Write, found: object) -> None:
+async def test_an_item_made_by_others_is_not_adopted(write: Write, found: object) -> None:
     with pytest.raises(Invalid, match="has already been taken"):
         await tried_again(write, found)

@@ -287,7 +287,7 @@ def test_the_misspelt_id_of_a_users_account_is_read_and_written() -> None:
     assert user.status.model_dump(exclude_none=True, exclude_defaults=True) == {"accoundID": 7}
 
 
-def test_an_object_says_what_it_has_outside_and_for_whom_it_is() -> None:
+def test_an_object_names_its_remote_items_and_its_owner() -> None:
     found = MODELS["Application"].model_validate(
         {"metadata": {"namespace": "ns"}, "spec": {"accountCR": {"name": "dev"}}, "status": {"applicationID": 5}}
     )

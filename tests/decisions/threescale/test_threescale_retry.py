@@ -7,7 +7,7 @@ from domain.threescale.observed import Phase, stands
 from domain.threescale.passes import RETRYABLE
 
 
-def test_what_is_in_step_or_stands_may_be_looked_at_again() -> None:
+def test_a_synced_or_final_object_may_be_observed_again() -> None:
     standing = {Phase.SYNCED, Phase.ORPHAN, Phase.INVALID, Phase.FAILED, Phase.DELETING}
 
     assert {phase.value for phase in standing} == RETRYABLE

@@ -85,7 +85,7 @@ async def swept(kube: object, objects: list[Any], calls: Callable[..., object]) 
     return await environment.run(SweepActivities(cast("PassContext", ground)).sweep_tenants, look)
 
 
-async def test_a_namespace_that_is_closed_to_the_worker_is_told_and_the_others_are_swept() -> None:
+async def test_a_namespace_closed_to_the_worker_is_reported_and_the_others_are_swept() -> None:
     kube, objects = Namespaces(), [made(each) for each in ("closed", "sealed", "shop")]
     world = await swept(kube, objects, lambda *_, insecure: Empty())
 

@@ -133,7 +133,7 @@ def test_its_id_is_noted_before_anything_else() -> None:
     assert on(tenant(), found=known(), secret=KEPT).patch == {"metadata": {"annotations": {"tenantID": "5"}}}
 
 
-def test_with_its_token_kept_a_tenant_is_ready_and_asks_for_nothing_more() -> None:
+def test_with_its_token_stored_a_tenant_is_ready_and_asks_for_nothing_more() -> None:
     found = on(tenant(NOTED), found=known(), secret=KEPT)
 
     assert (found.status["tenantId"], found.status["adminId"], states(found.status)) == (5, 9, "Ready")
@@ -150,7 +150,7 @@ def test_with_its_token_kept_a_tenant_is_ready_and_asks_for_nothing_more() -> No
     ],
     ids=["no Secret", "no token", "another tenant's"],
 )
-def test_a_token_that_got_lost_is_told_and_no_second_tenant_made(secret: SecretView | None, said: str) -> None:
+def test_a_token_that_got_lost_is_reported_and_no_second_tenant_made(secret: SecretView | None, said: str) -> None:
     """3scale weakness 12: a tenant's token that got lost is gone silently."""
     found = on(tenant(NOTED), found=known(), secret=secret)
 
@@ -205,7 +205,7 @@ def test_the_first_admin_is_made_activated_and_made_admin(users: tuple[FoundUser
     assert [f"{each.method} {each.path}" for each in found.writes] == calls
 
 
-def test_what_3scale_refuses_is_told_once_there_are_ids() -> None:
+def test_a_refusal_of_3scale_is_reported_once_there_are_ids() -> None:
     slot = "PUT providers/5 ACME"
     refused = {slot: refusal(ErrorType.INVALID, "from_email: is invalid")}
     found = on(tenant(NOTED, fromEmail="nowhere"), found=known(), secret=KEPT, refusals=refused)
@@ -239,7 +239,7 @@ def test_a_restored_tenant_is_read_by_annotation_and_a_missing_one_searched() ->
     assert [each.path for each in on(tenant(NOTED), found=gone).reads] == ["accounts"]
 
 
-def test_a_tenant_that_somebody_has_scheduled_for_deletion_is_left_alone() -> None:
+def test_a_tenant_scheduled_for_deletion_by_others_is_left_alone() -> None:
     object_ = after(settled(), {"spec": {"fromEmail": "from@example.com"}})
     found = on(object_, found=known(state=LEAVING), secret=KEPT)
 

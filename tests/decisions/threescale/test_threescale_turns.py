@@ -43,7 +43,7 @@ def test_a_crowd_comes_back_about_as_fast_as_it_is_seated() -> None:
     assert 80 < in_ten_seconds < 120
 
 
-def test_where_nobody_moves_everybody_stays_away_for_as_long_again() -> None:
+def test_without_progress_every_caller_stays_away_for_as_long_again() -> None:
     turns, _ = turns_after(0.1)
     delays = [turns.away(20).total_seconds() for _ in range(100)]
 
@@ -51,7 +51,7 @@ def test_where_nobody_moves_everybody_stays_away_for_as_long_again() -> None:
     assert turns.away(3600) == LONGEST_AWAY
 
 
-def test_nobody_is_away_for_longer_than_a_minute_and_an_old_crowd_is_forgotten() -> None:
+def test_no_caller_is_away_for_longer_than_a_minute_and_an_old_crowd_is_forgotten() -> None:
     turns, clock = turns_after(60)
     assert max(turns.away() for _ in range(5_000)) == LONGEST_AWAY
     clock.now += LONGEST_AWAY.total_seconds() * 2

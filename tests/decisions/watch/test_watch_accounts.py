@@ -128,7 +128,7 @@ def test_what_is_set_back_within_an_accounts_status_changes_its_fingerprint(path
     assert read(ACCOUNT, before).fingerprint == read(ACCOUNT, edited(before, path, deepcopy(was))).fingerprint
 
 
-def test_a_binding_is_news_to_the_account_whoever_wrote_it() -> None:
+def test_any_writers_binding_is_news_to_the_account() -> None:
     before = account(state="Ready")
     after = edited(edited(before, "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
     assert read(ACCOUNT, before).handed != read(ACCOUNT, after).handed
@@ -221,13 +221,13 @@ def test_an_account_is_validated_when_it_may_have_to_stand_elsewhere(
     assert VALIDATION not in world.wakes("Account", before, None)
 
 
-def test_a_progress_that_nobody_counts_wakes_nobody(world: World) -> None:
+def test_a_progress_that_is_not_counted_wakes_no_lifecycle(world: World) -> None:
     before = account(state="InitializingRegions")
     assert world.wakes("Account", before, edited(before, "status.conditions", [{"type": "x"}])) == set()
     assert world.wakes("Account", before, edited(before, "status.reused", False)) == set()
 
 
-def test_a_pool_that_is_unknown_wakes_nobody(world: World) -> None:
+def test_a_pool_that_is_unknown_wakes_no_lifecycle(world: World) -> None:
     before, after = (edited(account(state=s), "spec.accountPool", "gone") for s in ("InitializingRegions", "Ready"))
     assert world.wakes("Account", before, after) == {VALIDATION}
 
@@ -405,7 +405,7 @@ def test_a_changed_config_map_wakes_what_is_not_settled() -> None:
         assert world.wakes(name, before, None) == everyone
 
 
-def test_configuration_without_any_object_wakes_nobody() -> None:
+def test_configuration_without_any_object_wakes_no_lifecycle() -> None:
     before = obj("aws-account-operator-configmap", data={"account-limit": "1"})
     assert World().wakes("accounts ConfigMap", None, before) == set()
 

@@ -236,7 +236,7 @@ def test_a_handle_that_the_binder_made_is_no_news_to_it() -> None:
     assert Scene(claim()).changed(None, ours(bound())) == set()
 
 
-def test_a_handle_that_somebody_made_for_a_claim_is_news() -> None:
+def test_a_handle_that_others_made_for_a_claim_is_news() -> None:
     assert Scene(claim()).changed(None, written(bound(), "kubectl")) == {"ClaimBinder"}
 
 
@@ -248,7 +248,7 @@ def test_whatever_others_write_into_a_status_is_news() -> None:
     assert Scene().changed(served(), patched) == {"ResourceClaim/mine"}
 
 
-async def test_a_status_that_somebody_blanks_wakes_the_binder() -> None:
+async def test_a_status_blanked_by_others_wakes_the_binder() -> None:
     assert Scene().changed(served(), edited(served(), "status", {})) == {"ClaimBinder"}
 
 
@@ -343,7 +343,7 @@ def test_a_handle_that_is_gone_wakes_the_claims_that_name_it() -> None:
 # Pools, scalings, namespaces.
 
 
-def test_a_pool_wakes_itself_and_nobody_else() -> None:
+def test_a_pool_wakes_only_itself() -> None:
     scene = Scene(handle(**POOLED), claim())
     assert scene.changed(pool(), edited(pool(), "metadata.generation", 2)) == {"ResourcePool/spare"}
 
@@ -429,7 +429,7 @@ async def test_edits_wake_what_names_the_provider_when_they_are_gathered() -> No
 # Managed objects.
 
 
-def test_a_managed_object_wakes_whoever_looks_after_its_handle() -> None:
+def test_a_managed_object_wakes_the_lifecycle_of_its_handle() -> None:
     assert Scene(handle()).changed(resource("1"), resource("2")) == {"ResourceHandle/guid-b7k2q"}
     assert Scene(bound(), served()).changed(resource("1"), resource("2")) == {"ResourceClaim/mine"}
     assert Scene(bound(), claim()).changed(resource("1"), resource("2")) == {"ClaimBinder"}
@@ -454,7 +454,7 @@ def test_what_handles_wrote_into_an_object_is_news_to_its_own_lifecycle() -> Non
     assert Scene().changed(before, after) == {"ResourceClaim/mine"}
 
 
-def test_the_deletion_of_a_managed_object_is_news_whoever_wrote_last() -> None:
+def test_the_deletion_of_a_managed_object_is_news_whichever_process_wrote_last() -> None:
     scene = Scene(handle())
     gone = deleting(by_handles(resource("2")))
     assert scene.changed(by_handles(resource("1")), gone) == {"ResourceHandle/guid-b7k2q"}
@@ -475,13 +475,13 @@ def test_a_handle_that_waits_for_anothers_object_learns_that_it_is_gone() -> Non
     assert Scene(waits).changed(None, resource(of="")) == {"ResourceHandle/guid-waits"}
 
 
-def test_objects_that_are_nobodys_are_no_news() -> None:
+def test_objects_without_an_owner_are_no_news() -> None:
     assert Scene(handle()).changed(resource("1", of=""), resource("2", of="")) == set()
     known = [Scene().seen(resource(version, of="")).fingerprint for version in "12"]
     assert known[0] == known[1], "nothing is looked up for the changes of the many objects that belong to no handle"
 
 
-def test_objects_of_another_installation_are_nobodys() -> None:
+def test_objects_of_another_installation_have_no_owner_here() -> None:
     others = [
         annotated(resource(version), **{NAMES.resource_handle_namespace_annotation: "poolboy-dev"}) for version in "12"
     ]
@@ -526,7 +526,7 @@ def test_what_can_be_no_kind_is_not_looked_for(odd: Obj) -> None:
     assert not declared(handle(entry("base", template=odd)))
 
 
-def test_a_handle_whose_object_was_deleted_while_nobody_watched_is_woken() -> None:
+def test_a_handle_whose_object_was_deleted_during_downtime_is_woken() -> None:
     thing = {"namespace": "things", "name": "thing"}
     recorded = {"apiVersion": "v1", "kind": "ConfigMap", **thing}
     others = [{**recorded, "apiVersion": "example.com/v1"}, {**recorded, "kind": "Secret"}]
@@ -630,7 +630,7 @@ def test_a_pools_numbers_are_counted_from_its_free_handles() -> None:
     assert told == {"min_available": 3, "available": 2, "ready": 1, "unready": 1}
 
 
-def test_lifecycles_are_told_by_the_phase_that_they_show() -> None:
+def test_lifecycles_are_counted_by_the_phase_that_they_show() -> None:
     known = (claim(), named(edited(served(), "status.ready", True), "ready"), named(labelled(claim()), "ignored"))
     assert numbers("perdure_lifecycles", *known, handle(), pool(minAvailable=2)) == {
         ("ResourceClaim", "Unbound"): 1,
@@ -655,7 +655,7 @@ def test_a_fault_is_counted_as_a_phase_of_its_own_until_it_is_mended() -> None:
     }
 
 
-def test_a_family_that_several_areas_tell_is_told_once() -> None:
+def test_a_family_that_several_areas_publish_is_shown_once() -> None:
     names = [family.name for family in families(Index())]
     assert sorted(names) == sorted(set(names))
 
@@ -703,7 +703,7 @@ async def test_the_steps_of_an_end_are_left_to_who_carries_it_out(scene: Any) ->
 
 
 @pytest.mark.parametrize("end", [FUTURE, "", "soon"])
-async def test_a_deletion_without_such_a_cause_is_told_at_once(end: str) -> None:
+async def test_a_deletion_without_such_a_cause_is_reported_at_once(end: str) -> None:
     on = Carrying(end)
     assert on.changed(on.handle, deleting(on.handle)) == {"ResourceClaim/mine"}
     assert on.left() == set()
@@ -711,19 +711,19 @@ async def test_a_deletion_without_such_a_cause_is_told_at_once(end: str) -> None
     assert on.changed(on.claim, deleting(on.claim)) == {"ResourceClaim/mine"}
 
 
-async def test_what_vanishes_without_having_been_marked_is_told_at_once() -> None:
+async def test_an_object_that_vanishes_without_having_been_marked_is_reported_at_once() -> None:
     on = Carrying(PAST)
     assert on.changed(on.handle, None) == {"ResourceClaim/mine"}
 
 
-async def test_a_pool_is_told_at_once_of_a_free_handle_whose_end_has_come() -> None:
+async def test_a_pool_is_notified_at_once_of_an_expired_free_handle() -> None:
     free = handle(**POOLED, lifespan={"end": PAST})
     on = Scene(pool())
     assert on.changed(free, deleting(free)) == {"ResourcePool/spare"}
     assert {key.name for key in on.watcher.queue.held} == {"guid-b7k2q"}
 
 
-async def test_what_a_list_shows_on_its_way_out_is_told_at_once_as_nobody_may_carry_it_out() -> None:
+async def test_an_object_listed_as_deleting_is_reported_at_once() -> None:
     on = Carrying(PAST)
     assert on.changed(None, deleting(on.handle)) == {"ResourceClaim/mine"}
 

@@ -101,7 +101,7 @@ def test_the_customers_secret_wakes_the_claim_that_waits_for_it_and_its_account(
     assert woken_by_secret(world, namespace="elsewhere") == set()
 
 
-def test_a_secret_is_watched_only_while_somebody_waits_for_it() -> None:
+def test_a_secret_is_watched_only_while_a_claim_waits_for_it() -> None:
     ready = {"state": "Ready", "conditions": []}
     done = claim(spec={"supportRoleARN": "arn"}, status=ready)
     watched = [

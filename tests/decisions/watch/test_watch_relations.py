@@ -102,7 +102,7 @@ def test_what_a_referrer_tells_wakes_its_referents_old_and_new() -> None:
     assert world.woken(before, world.seen(BOOK, "b")) == {"s"}
 
 
-def test_a_relation_without_news_wakes_nobody() -> None:
+def test_a_relation_without_news_wakes_no_lifecycle() -> None:
     world = World(stands_on())
     world.put(BOOK, "b", shelf="s")
     shelf = world.put(SHELF, "s")
@@ -132,7 +132,7 @@ def test_a_set_is_news_by_what_is_added_to_it() -> None:
 
 
 @pytest.mark.parametrize(("whom", "woken"), [(Whom.DELETING, {"going"}), (Whom.ALL, {"going", "staying"})])
-def test_only_those_for_whom_it_is_news_are_woken(whom: Whom, woken: set[str]) -> None:
+def test_only_lifecycles_for_which_it_is_news_are_woken(whom: Whom, woken: set[str]) -> None:
     world = World(stands_on(matters=News(whom=whom)))
     world.put(BOOK, "going", shelf="s", metadata={"deletionTimestamp": "2026-05-01T11:00:00Z"})
     world.put(BOOK, "staying", shelf="s")
@@ -319,7 +319,7 @@ def test_our_own_writes_and_new_names_may_be_no_news() -> None:
     assert world.woken(whole, world.seen(BOOK, "b")) == set()
 
 
-def test_an_object_may_tell_a_lifecycle_that_no_object_stands_behind() -> None:
+def test_an_object_may_wake_a_lifecycle_that_has_no_object() -> None:
     shop = Key(kind="Shop", namespace="", name="corner", uid="")
     world = World(Relation(of=Book, to=(), by=lambda book: [shop] if book.key else [], told=News()))
     assert world.woken(None, world.seen(BOOK, "b", key="k")) == {"corner"}

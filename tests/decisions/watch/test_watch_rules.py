@@ -67,7 +67,7 @@ def test_a_change_of_interest_wakes_the_object() -> None:
     assert after_change(thing(), thing(fingerprint=2)) == {"a"}
 
 
-def test_a_change_of_no_interest_wakes_nobody() -> None:
+def test_an_irrelevant_change_wakes_no_lifecycle() -> None:
     assert after_change(thing(), thing(version="11")) == set()
 
 
@@ -87,7 +87,7 @@ def test_a_deletion_is_no_echo_though_it_names_no_writer() -> None:
     assert after_change(thing(), thing(fingerprint=2, ours=True, deleting=True)) == {"a"}
 
 
-def test_what_somebody_takes_away_again_is_no_echo() -> None:
+def test_what_others_take_away_again_is_no_echo() -> None:
     assert after_change(thing(others=1), thing(fingerprint=2, ours=True, others=2)) == {"a"}
 
 
@@ -106,7 +106,7 @@ OWN = ("Update ", "2026-11-21T12:00:00Z", 20)
     ],
     ids=["same", "subresource", "newer", "larger", "smaller", "gone"],
 )
-def test_within_a_second_of_somebody_elses_write_ours_shows_by_what_is_ours(own: Any, echo: bool) -> None:
+def test_within_a_second_of_another_clients_write_ours_shows_by_what_is_ours(own: Any, echo: bool) -> None:
     before, after = thing(own=(OWN,)), thing(fingerprint=2, own=own)
     assert after_change(before, after) == (set() if echo else {"a"})
     assert after_change(before, replace(after, others=2)) == {"a"}
@@ -114,7 +114,7 @@ def test_within_a_second_of_somebody_elses_write_ours_shows_by_what_is_ours(own:
 
 
 @pytest.mark.parametrize("own", [(("Update ", "2026-11-21T12:00:00Z", 19),), ()], ids=["smaller", "gone"])
-def test_what_somebody_takes_away_of_ours_is_no_echo(own: Any) -> None:
+def test_what_others_take_away_of_ours_is_no_echo(own: Any) -> None:
     assert after_change(thing(own=(OWN,)), thing(fingerprint=2, own=own, ours=True)) == {"a"}
 
 
@@ -293,9 +293,7 @@ async def test_an_objects_own_workflow_learns_that_another_does_its_work() -> No
 
 @pytest.mark.parametrize("opened", [True, False])
 @pytest.mark.parametrize("before", [None, carried(ours=True)], ids=["new", "carried"])
-async def test_an_object_that_carries_itself_now_is_opened_if_nobody_has(
-    before: Projection | None, opened: bool
-) -> None:
+async def test_an_object_without_delegation_is_opened_if_it_was_not(before: Projection | None, opened: bool) -> None:
     asked = []
 
     async def is_open(key: Key) -> bool:
@@ -408,7 +406,7 @@ async def test_the_lifecycle_of_an_object_that_exists_is_started() -> None:
     assert await sent(thing().key, thing()) == "started"
 
 
-async def test_none_is_started_for_an_object_that_is_gone_or_was_made_anew() -> None:
+async def test_none_is_started_for_an_object_that_is_gone_or_was_replaced() -> None:
     assert await sent(thing().key) == "told if open"
     assert await sent(thing().key, thing(uid="another")) == "told if open"
 

@@ -213,7 +213,7 @@ def woken(before: Projection | None, after: Projection | None, known: Index | No
 LEFT = {**PLAIN, "metadata": {"finalizers": None}}
 
 
-def test_a_service_that_concerns_nobody_here_wakes_nobody() -> None:
+def test_a_service_of_another_class_wakes_no_lifecycle() -> None:
     assert woken(None, seen(**LEFT)) == set()
     assert woken(seen(**LEFT), seen(**merge(LEFT, {"spec": {"ports": []}}))) == set()  # type: ignore[arg-type]
     assert woken(seen(**LEFT), None) == set()

@@ -116,14 +116,14 @@ def test_a_backend_on_its_way_out_is_woken_by_the_product_that_lets_go_of_it() -
     assert World(product(), backend()).woken("goods", None) == set()
 
 
-def test_whoever_goes_wakes_those_that_are_called_alike() -> None:
+def test_a_deleted_object_wakes_those_of_the_same_name() -> None:
     younger = product("younger")
     younger["spec"]["systemName"] = "goods"
     assert World(product(), younger).woken("goods", None) == {"younger"}
     assert World(product(), younger).woken("goods", {"spec": {"systemName": "others"}}) == {"younger"}
 
 
-def test_whoever_moves_to_another_tenant_wakes_those_that_it_stood_in_the_way_of() -> None:
+def test_an_object_that_moves_to_another_tenant_wakes_those_that_it_blocked() -> None:
     refused = {"conditions": [{"type": "Invalid", "status": "True"}]}
     younger, busy = product("younger", status=refused), product("busy")
     for each in (younger, busy):
@@ -133,7 +133,7 @@ def test_whoever_moves_to_another_tenant_wakes_those_that_it_stood_in_the_way_of
     assert world.woken("goods", {"status": {"productId": 7}}) == set()
 
 
-def test_whoever_comes_into_a_tenant_wakes_those_that_are_called_alike_there() -> None:
+def test_an_object_that_comes_into_a_tenant_wakes_its_namesakes_there() -> None:
     """The elder may take what the younger has; neither sees that of the other."""
     there = product("there", status={**SYNCED, "providerAccountHost": "https://b.example.com"})
     elsewhere = product("elsewhere", status={**SYNCED, "providerAccountHost": "https://c.example.com"})
@@ -266,7 +266,7 @@ def test_a_deleting_object_is_woken_by_a_product_that_removed_it_in_3scale() -> 
     assert World(edited, policy).woken("goods", None) == {"mine"}
 
 
-def test_a_promotion_that_succeeds_wakes_once_whoever_may_have_waited_for_it() -> None:
+def test_a_promotion_that_succeeds_wakes_the_waiting_lifecycles_once() -> None:
     failed = {"conditions": [{"type": "Failed", "status": "True"}]}
     done = {"conditions": [{"type": "Ready", "status": "True"}]}
     to_production = {"productCRName": "goods", "production": True}
@@ -317,7 +317,7 @@ def test_secrets_are_watched_where_objects_name_them() -> None:
     assert sources_named(seen(refers)) == sources_named(seen(refers))
 
 
-def test_a_local_3scale_is_watched_for_and_wakes_whoever_names_no_secret() -> None:
+def test_a_local_3scale_is_watched_for_and_wakes_objects_without_a_secret() -> None:
     named = obj(PRODUCT.name, "named", {"name": "x", "providerAccountRef": {"name": "mine"}})
     elsewhere = obj(PRODUCT.name, "far", {"name": "y"}, namespace="elsewhere")
     assert [API_MANAGER in [each.kind for each in sources_named(seen(one))] for one in (product(), named)] == [
@@ -346,7 +346,7 @@ def test_an_object_is_settled_when_its_spec_is_synced_and_no_retry_is_pending() 
         assert not seen(merge(done, change)).settled, change  # type: ignore[arg-type]
 
 
-def test_that_a_sync_lasts_wakes_nobody_and_is_shown() -> None:
+def test_a_lasting_sync_wakes_no_lifecycle_and_is_shown() -> None:
     world = World(product(), backend(status=SYNCED))
     lasting = {**SYNCED, "conditions": [*SYNCED["conditions"], LASTING]}  # type: ignore[misc]
 

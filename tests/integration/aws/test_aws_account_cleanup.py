@@ -159,7 +159,7 @@ def test_only_the_zones_own_records_stay_for_its_deletion() -> None:
     assert own == [True, True, False, False]
 
 
-def test_one_refusal_stops_nothing_else_and_is_told(lab: Lab) -> None:
+def test_a_refusal_stops_no_other_deletion_and_is_reported(lab: Lab) -> None:
     account_id, _ = lab.account()
     ec2 = lab.sessions.member(account_id).ec2(REGION)
     kept = ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)["VolumeId"]

@@ -43,7 +43,7 @@ def test_a_closing_whose_answer_is_lost_is_done_when_asked_again(lab: Lab) -> No
         ("close_account_requests", "CLOSE_ACCOUNT_REQUESTS_LIMIT_EXCEEDED"),
     ],
 )
-def test_aws_limits_are_told_and_close_nothing(lab: Lab, setting: str, reason: str) -> None:
+def test_aws_limits_are_reported_and_close_nothing(lab: Lab, setting: str, reason: str) -> None:
     account_id, _ = lab.account()
     lab.emulator.config(**{setting: 0})
     assert reason in close(lab, account_id).limited

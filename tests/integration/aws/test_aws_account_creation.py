@@ -246,7 +246,7 @@ def test_an_account_is_moved_once_and_moving_it_again_is_fine(lab: Lab) -> None:
     assert lab.emulator.world().account(account_id).parent == second
 
 
-def test_an_account_that_somebody_put_elsewhere_is_not_moved(lab: Lab) -> None:
+def test_an_account_that_a_person_moved_is_not_moved_back(lab: Lab) -> None:
     account_id, _ = lab.account()
     root = lab.emulator.world().root
     names = [lab.name(), lab.name()]

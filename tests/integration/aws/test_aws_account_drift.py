@@ -27,7 +27,7 @@ def places(lab: Lab) -> tuple[str, str]:
     return config.root, unit
 
 
-def test_only_who_stands_elsewhere_is_told_and_moved_once(lab: Lab, places: tuple[str, str]) -> None:
+def test_only_a_misplaced_account_is_reported_and_moved_once(lab: Lab, places: tuple[str, str]) -> None:
     root, unit = places
     first, second = lab.account()[0], lab.account()[0]
     assert misplaced(lab.sessions, {first: root, second: unit}) == {second: root}
@@ -45,7 +45,7 @@ def test_accounts_of_one_place_are_looked_at_together(lab: Lab, places: tuple[st
     assert lab.calls("organizations", "ListParents") == 1
 
 
-def test_a_place_that_does_not_exist_is_told_of_each_account(lab: Lab, places: tuple[str, str]) -> None:
+def test_a_missing_ou_is_reported_for_each_account(lab: Lab, places: tuple[str, str]) -> None:
     root, _ = places
     accounts = [lab.account()[0] for _ in range(5)]
     assert misplaced(lab.sessions, dict.fromkeys(accounts, "ou-none-none0000")) == dict.fromkeys(accounts, root)

@@ -146,7 +146,7 @@ def test_what_is_ours_goes_by_the_support_role_where_the_key_is_gone(lab: Lab) -
     assert customer.roles() == []
 
 
-def test_a_revoked_key_is_told_at_once(lab: Lab) -> None:
+def test_a_revoked_key_is_reported_at_once(lab: Lab) -> None:
     customer = Customer(lab)
     customer.client("iam").delete_access_key(UserName=customer.own.user, AccessKeyId=customer.own.access_key_id)
     with pytest.raises(Denied) as refused:

@@ -168,7 +168,7 @@ def test_iam_judges_a_role_and_keeps_nothing(
 
 
 @pytest.mark.parametrize("operation", ["CreatePolicy", "DeletePolicy"])
-def test_what_a_torn_judging_left_stops_nobody(lab: Lab, operation: str) -> None:
+def test_leftovers_of_an_interrupted_judgement_block_no_other(lab: Lab, operation: str) -> None:
     lab.emulator.fault("iam", operation, kind="after", count=1)
     with pytest.raises(Unavailable):
         judged(lab, custom())
@@ -252,7 +252,7 @@ def test_a_custom_policy_of_another_name_replaces_the_first(customer: Customer) 
     assert customer.left() == {ROLE, f"other-{UID}"}
 
 
-def test_what_somebody_else_attached_stays_unless_perdure_knows_better(customer: Customer) -> None:
+def test_foreign_attachments_stay_unless_perdure_knows_better(customer: Customer) -> None:
     customer.grant()
     customer.iam.attach_role_policy(RoleName=ROLE, PolicyArn="arn:aws:iam::aws:policy/AWSSupportAccess")
     customer.attach(READ_ONLY, exact=False)
@@ -269,7 +269,7 @@ def test_a_managed_policy_under_a_path_is_found_by_its_name(customer: Customer) 
         customer.attach("NoSuchPolicy", own="")
 
 
-def test_a_policy_that_iam_refuses_is_told(customer: Customer) -> None:
+def test_a_policy_that_iam_refuses_is_reported(customer: Customer) -> None:
     with pytest.raises(Invalid, match="MalformedPolicyDocument"):
         customer.policy("no colon")
 
@@ -318,7 +318,7 @@ def test_keys_of_another_account_grant_nothing(customer: Customer) -> None:
 # Taking back.
 
 
-def test_an_access_is_taken_back_whole_though_nobody_knows_its_policy(customer: Customer) -> None:
+def test_an_access_is_revoked_whole_although_its_policy_is_unknown(customer: Customer) -> None:
     customer.grant()
     customer.revoke(secret="gone")
     assert customer.left() == set()
@@ -352,7 +352,7 @@ def test_the_payer_deletes_no_role_that_is_not_the_accesses(customer: Customer, 
     assert customer.left() == {ROLE, POLICY}
 
 
-def test_a_role_of_the_replaced_operator_is_known_by_whom_it_trusts(customer: Customer) -> None:
+def test_a_role_of_the_replaced_operator_is_known_by_its_trust(customer: Customer) -> None:
     customer.grant()
     customer.iam.untag_role(RoleName=ROLE, TagKeys=[ACCESS_TAG])
     customer.revoke(secret="gone")
@@ -390,7 +390,7 @@ def test_a_closed_account_keeps_nothing_to_take_back(customer: Customer) -> None
     customer.revoke(secret="gone")
 
 
-def test_the_clean_up_is_told_apart_in_the_accounts_own_trail(customer: Customer) -> None:
+def test_the_cleanup_has_its_own_session_name_in_the_accounts_trail(customer: Customer) -> None:
     sessions = customer.lab.sessions
     cleaner = sessions.make(Cleaner, customer.account_id, "aws")
     assert cleaner.ask_identity().arn.endswith("/FederatedRoleCleanup")

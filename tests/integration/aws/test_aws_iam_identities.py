@@ -174,7 +174,7 @@ def test_a_secret_whose_key_is_dead_gets_a_living_one(lab: Lab) -> None:
     one_known_key(lab, account_id, name)
 
 
-def test_a_user_of_somebody_else_is_left_alone(lab: Lab) -> None:
+def test_a_foreign_user_is_left_alone(lab: Lab) -> None:
     account_id, name = lab.account()
     iam, user = lab.sessions.member(account_id).iam(), f"osdManagedAdmin-{name[-6:]}"
     iam.create_user(UserName=user)
@@ -196,7 +196,7 @@ def test_a_secret_of_another_object_is_left_alone(lab: Lab) -> None:
     assert lab.keys(account_id) == []
 
 
-def test_no_key_is_told_to_anybody(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_key_is_revealed(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
     account_id, name = lab.account()
     with caplog.at_level("DEBUG"):
         result = lab.run(lab.activities.ensure_admin_user, admin_user(account_id, name, lab.owner(name)))
@@ -227,7 +227,7 @@ def test_throttling_is_throttling(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("age", "error"), [(timedelta(), Unavailable), (LATE, Denied)])
 @pytest.mark.parametrize("code", ["InvalidClientTokenId", "AccessDenied"])
-def test_a_refusal_passes_while_young_and_is_told_when_it_persists(
+def test_a_refusal_passes_while_young_and_is_reported_when_it_persists(
     lab: Lab, code: str, age: timedelta, error: type[Exception]
 ) -> None:
     account_id, name = lab.account()

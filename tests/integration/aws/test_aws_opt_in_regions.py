@@ -60,7 +60,7 @@ def test_six_regions_are_under_way_at_most_and_the_next_follows(lab: Lab) -> Non
     assert [later[region] for region in regions] == ["ENABLED"] * 6 + ["ENABLING"] * 2
 
 
-def test_regions_that_need_no_asking_are_enabled_and_what_is_none_is_told(lab: Lab) -> None:
+def test_regions_enabled_by_default_are_enabled_and_unknown_ones_are_reported(lab: Lab) -> None:
     account_id, _ = lab.account()
     assert enabled(lab, account_id, {"us-east-1": "TODO", "mars-1": "TODO"}) == {"us-east-1": "ENABLED", "mars-1": ""}
 

@@ -125,7 +125,7 @@ def test_what_aws_has_no_place_for_stays_to_be_done(lab: Lab) -> None:
         raised(lab, account_id, **{code.replace("-", "_"): status for code, status in asked.items()})
 
 
-def test_a_denial_is_told_and_throttling_is_tried_again(lab: Lab) -> None:
+def test_a_denial_is_reported_and_throttling_is_retried(lab: Lab) -> None:
     account_id, _ = lab.account()
     lab.emulator.fault("servicequotas", "GetServiceQuota", kind="denied", count=1)
     with pytest.raises(Denied):

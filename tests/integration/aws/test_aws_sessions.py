@@ -70,7 +70,7 @@ def test_calls_of_one_account_are_limited_without_delaying_other_accounts(lab: L
     assert member.ask_identity().account_id == account_id
 
 
-def test_a_shared_client_signs_for_nobody() -> None:
+def test_a_shared_client_has_no_credentials_of_its_own() -> None:
     with pytest.raises(NoCallerError):
         Clients().shared("sts", REGION).get_caller_identity()  # type: ignore[attr-defined]
 

@@ -60,7 +60,7 @@ def test_a_limit_of_cases_passes_and_a_denial_does_not(lab: Lab) -> None:
         lab.run(lab.activities.open_support_case, opening(account_id, name))
 
 
-def test_a_case_that_nobody_needs_is_resolved_once_and_for_all(lab: Lab) -> None:
+def test_a_case_that_is_no_longer_needed_is_resolved_once(lab: Lab) -> None:
     lab.emulator.config(case_seconds=3600)
     account_id, name = lab.account()
     opened = lab.run(lab.activities.open_support_case, opening(account_id, name)).case_id

@@ -76,7 +76,7 @@ async def test_a_hostile_condition_of_a_claim_is_named_and_does_nothing(
     assert ground.claim("bad")
 
 
-async def test_a_wave_of_hostile_claims_keeps_nobody_elsewhere_waiting(ground: Ground, elsewhere: Ground) -> None:
+async def test_a_wave_of_hostile_claims_delays_no_other_claims(ground: Ground, elsewhere: Ground) -> None:
     await elsewhere.provider()
     await ground.provider("bad", override=ground.gadget(spec={"x": ENDLESS}), template={"enable": True})
     await asyncio.gather(*(ground.ask(f"bad-{number:02}", provider="bad") for number in range(60)))
@@ -92,7 +92,7 @@ async def test_a_wave_of_hostile_claims_keeps_nobody_elsewhere_waiting(ground: G
         await elsewhere.others_go_on()
 
 
-async def test_a_provider_that_is_made_anew_ends_nothing(ground: Ground) -> None:
+async def test_a_recreated_provider_ends_nothing(ground: Ground) -> None:
     await ground.provider()
     while_unready = {"autoDelete": {"when": "status.lifespan.firstReady is defined and not status.ready"}}
     await ground.ask("mine", provider="lab", **while_unready)
@@ -154,7 +154,7 @@ async def test_a_bomb_among_the_patterns_of_paths_goes_off_nowhere(
 
 
 @pytest.mark.parametrize("levels", [230, 400, 800])
-async def test_a_claim_nested_beyond_reason_is_told_while_others_go_on(
+async def test_a_claim_nested_beyond_reason_is_reported_while_others_go_on(
     ground: Ground, elsewhere: Ground, levels: int
 ) -> None:
     deep: Json = {}
@@ -292,7 +292,7 @@ async def test_providers_that_link_in_a_ring_are_named(ground: Ground) -> None:
     await ground.others_go_on()
 
 
-async def test_a_lifespan_that_nobody_can_read_is_named_and_mended(ground: Ground) -> None:
+async def test_a_lifespan_that_cannot_be_read_is_named_and_can_be_corrected(ground: Ground) -> None:
     await ground.provider("lab", override=ground.gadget(), readinessCheck="true", lifespan={"default": "soon"})
     await ground.ask("mine", provider="lab")
     await ground.says("mine", "lifespan", "soon")

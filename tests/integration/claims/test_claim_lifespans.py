@@ -84,7 +84,7 @@ async def test_without_a_wish_the_default_counts_from_the_handle_on_to_the_secon
     assert look(ground.claim(), "spec.lifespan") is None
 
 
-async def test_the_default_begins_anew_when_the_environment_is_usable_first(ground: Ground) -> None:
+async def test_the_default_restarts_when_the_environment_is_usable_first(ground: Ground) -> None:
     await slow_provider(ground, default="1h")
     await ground.ask("mine", provider="lab")
     await ground.served()

@@ -84,7 +84,7 @@ async def test_a_claim_paused_by_its_tenant_still_ends_with_its_lifespan(
     await ground.until("the resource is gone", lambda: not ground.gadgets())
 
 
-async def test_a_paused_free_handle_is_taken_by_nobody_and_kept_by_its_pool(ground: Ground) -> None:
+async def test_a_paused_free_handle_is_bound_to_no_claim_and_stays_in_its_pool(ground: Ground) -> None:
     await ground.provider()
     await ground.pool(minAvailable=1, provider={"name": ground.named("lab")})
     await ground.until("there is a handle", lambda: ground.free_handles(), PROMPT)

@@ -107,7 +107,7 @@ async def test_a_deleted_handle_is_replaced_at_once(ground: Ground) -> None:
         await ground.gone(GADGET, gadget, PROMPT)
 
 
-async def test_pools_grow_when_they_are_told_to_and_never_shrink(ground: Ground) -> None:
+async def test_pools_grow_when_their_spec_says_so_and_never_shrink(ground: Ground) -> None:
     await ground.provider()
     await filled(ground, 1)
     await scale(ground, 3)

@@ -97,7 +97,7 @@ def resource_name(ground: Ground) -> str:
 # --- existence ---
 
 
-async def test_a_resource_that_somebody_deletes_is_made_again_at_once(ground: Ground) -> None:
+async def test_a_resource_deleted_by_others_is_created_again_at_once(ground: Ground) -> None:
     await listed(ground, size=1)
     before = ground.resource()
     await ground.delete(GADGET, look(before, "metadata.name"))

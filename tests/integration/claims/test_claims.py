@@ -282,7 +282,7 @@ async def test_a_deleted_handle_takes_its_claim_and_its_resource_along(ground: G
     assert ground.handles() == []
 
 
-async def test_a_claim_does_not_wait_for_a_resource_that_somebody_else_holds(ground: Ground) -> None:
+async def test_a_claim_does_not_wait_for_a_resource_that_another_client_holds(ground: Ground) -> None:
     await ground.provider("lab", override=ground.gadget(metadata={"finalizers": ["tests/hold"]}))
     await ground.ask("mine", provider="lab")
     await ground.served()

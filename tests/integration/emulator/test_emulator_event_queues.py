@@ -117,7 +117,7 @@ def warning(number: int, id_: str) -> str:
     return spot_warning(instance_name(number), id_, datetime.now(UTC)).replace("eu-central-1", REGION)
 
 
-async def test_messages_are_told_of_and_deleted_or_buried(ground: Ground) -> None:
+async def test_messages_are_applied_and_deleted_or_buried(ground: Ground) -> None:
     ground.make()
     for number in range(12):
         ground.send(warning(number % 5, f"e{number}"))

@@ -168,7 +168,7 @@ def test_what_is_on_its_way_survives_a_restart(own_emulator: EmulatorProcess) ->
     assert error_of(lambda: late(LifecycleActionToken=token, **named)) == "ValidationError"
 
 
-def test_a_rule_that_is_off_or_a_queue_that_lets_nobody_send_delivers_nothing(place: Place) -> None:
+def test_a_rule_that_is_off_or_a_queue_that_admits_no_sender_delivers_nothing(place: Place) -> None:
     events, sqs = place.client("events"), place.client("sqs")
     ec2_rule = place.wanted.rules[0].name
     events.disable_rule(Name=ec2_rule)
@@ -283,7 +283,7 @@ def test_spot_takes_what_it_announced(place: Place, emulator: Emulator) -> None:
     assert (status(), place.state(other)) == ("instance-terminated-no-capacity", "running")
 
 
-def test_a_scheduled_event_is_told_and_listed_moved_and_cancelled(place: Place, emulator: Emulator) -> None:
+def test_a_scheduled_event_is_announced_and_listed_moved_and_cancelled(place: Place, emulator: Emulator) -> None:
     instance = place.launch()
 
     def listed() -> list[dict[str, Any]]:

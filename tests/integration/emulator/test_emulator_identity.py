@@ -43,7 +43,7 @@ REFUSED = [
 ]
 
 
-def test_a_key_that_nobody_issued_is_refused_everywhere(payer: Cloud) -> None:
+def test_a_key_that_was_not_issued_is_refused_everywhere(payer: Cloud) -> None:
     assert refusals(payer.with_key("AKIAQQQQQQQQQQQQQQQQ", "secret")) == REFUSED
 
 
@@ -109,7 +109,7 @@ def test_a_session_ends_with_its_role(payer: Cloud) -> None:
     assert error_of(member.client("sts").get_caller_identity) == "InvalidClientTokenId"
 
 
-def test_a_role_lets_in_whom_its_trust_policy_names(payer: Cloud) -> None:
+def test_a_role_admits_the_principals_of_its_trust_policy(payer: Cloud) -> None:
     account = payer.new_account()
     member, stranger = payer.in_account(account), payer.in_account(payer.new_account())
     operator = payer.client("sts").get_caller_identity()["Arn"]

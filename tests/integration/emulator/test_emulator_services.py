@@ -263,7 +263,7 @@ def test_a_region_can_lack_t3_micro(member: Cloud, emulator: Emulator) -> None:
     member.client("ec2").describe_instance_types(InstanceTypes=["t3.micro"])
 
 
-def test_snapshots_of_ones_own_are_told_by_owner(member: Cloud) -> None:
+def test_own_snapshots_are_selected_by_owner(member: Cloud) -> None:
     ec2 = member.client("ec2")
     assert ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"] == []
     volume = ec2.create_volume(AvailabilityZone="us-east-1a", Size=1)["VolumeId"]

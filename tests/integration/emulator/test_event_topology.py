@@ -149,7 +149,7 @@ async def test_the_provider_can_go_on_with_what_was_taken_over(upkeep: Upkeep, e
     assert [json.loads(each["Body"])["detail"]["instance-id"] for each in messages] == ["i-1"]
 
 
-async def test_a_refusal_is_told_and_looked_at_again(upkeep: Upkeep, emulator: Emulator) -> None:
+async def test_a_refusal_is_reported_and_observed_again(upkeep: Upkeep, emulator: Emulator) -> None:
     emulator.fault("events", "PutRule", kind="denied", account=upkeep.place.account, count=1)
     refused = (await upkeep.look()).decision
     assert (refused.phase, refused.outcome) == ("Waiting", Outcome.WAITING)

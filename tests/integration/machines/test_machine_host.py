@@ -128,7 +128,7 @@ async def test_a_killed_host_leaves_nothing_behind_and_the_next_one_resumes(lab:
         assert [fare.restart_delay for fare in lab.control.fares()] == [3]
 
 
-async def test_a_server_of_somebody_else_is_left_alone(lab: Lab) -> None:
+async def test_a_foreign_server_is_left_alone(lab: Lab) -> None:
     lab.built("other", f"{lab.network}.50", "#!/bin/sh\necho hello\n")
     found = await lab.seen("other", lambda machine: bool(machine.message), "it is told")
     assert found.state is MachineState.FOREIGN

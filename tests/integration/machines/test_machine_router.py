@@ -102,7 +102,7 @@ async def test_datagrams_find_their_way_there_and_back(lead: Lead, number: int) 
     assert answer == f"{CLIENT} said hello".encode()
 
 
-async def test_a_port_that_is_taken_is_told_and_opened_later(number: int) -> None:
+async def test_a_port_that_is_taken_is_reported_and_opened_later(number: int) -> None:
     lead, port = Lead(FLOATING, lambda: MACHINE), Port(protocol="TCP", number=number)
     with socket.socket() as other:
         other.bind((FLOATING, number))

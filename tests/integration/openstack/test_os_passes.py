@@ -151,7 +151,7 @@ def _quota(machine: object) -> bool:
     return "perdure.dev/waits-for-quota" in machine.metadata.annotations  # type: ignore[attr-defined]
 
 
-def test_an_outage_keeps_nobody_from_scaling_and_loses_no_id(lab: Lab, passes: Passes) -> None:
+def test_an_outage_does_not_stop_scaling_and_loses_no_id(lab: Lab, passes: Passes) -> None:
     """W4: an error is no absence."""
     name = passes.create()
     passes.ready(name, 1)
@@ -190,7 +190,7 @@ def test_a_machine_that_is_about_to_be_given_up_gets_its_rights_again(lab: Lab, 
 
 
 @pytest.mark.slow
-def test_one_look_at_the_project_finds_who_differs_and_wakes_nobody_else(lab: Lab, passes: Passes) -> None:
+def test_one_sweep_of_the_project_finds_drift_and_wakes_no_other(lab: Lab, passes: Passes) -> None:
     """Row c; W24: a floating IP deleted behind our back comes again, a machine's port gets its group back."""
     names = [passes.create() for _ in range(3)]
     for name in names:

@@ -106,7 +106,7 @@ def test_a_method_that_a_path_has_not_is_not_found(client: Client) -> None:
     assert client.refused("DELETE", "services") == NOT_FOUND
 
 
-def test_a_host_that_is_nobodys_is_not_found(client: Client) -> None:
+def test_an_unknown_host_is_not_found(client: Client) -> None:
     answer = client.call("GET", "services", headers={"Host": "other-admin.example.com"})
 
     assert (answer.status_code, answer.json()) == NOT_FOUND

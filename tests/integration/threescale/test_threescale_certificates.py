@@ -47,7 +47,7 @@ async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
     writer.close()
 
 
-async def test_a_certificate_that_nobody_knows_is_trusted_where_an_object_says_so(
+async def test_a_certificate_of_an_unknown_authority_is_trusted_where_an_object_says_so(
     bare_shop: Shop, passes: Passes, over_tls: str
 ) -> None:
     await bare_shop.change_secret("threescale-provider-account", adminURL=over_tls)

@@ -142,7 +142,9 @@ async def test_what_is_absent_is_none_deleted_and_not_changed(tenant: Tenant) ->
         await tenant.write(Write(resource=Resource.SERVICE, method="PUT", path=path, fields={"name": "x"}), {})
 
 
-async def test_refusals_are_told_without_the_token(tenant: Tenant, client: Client, control: ThreescaleControl) -> None:
+async def test_refusals_are_reported_without_the_token(
+    tenant: Tenant, client: Client, control: ThreescaleControl
+) -> None:
     """3scale weakness 21: tokens in logs."""
     with pytest.raises(Invalid, match="system_name"):
         await tenant.write(creation("!"), {})

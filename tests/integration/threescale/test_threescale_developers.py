@@ -68,7 +68,7 @@ def test_a_field_of_nothing_or_of_a_taken_name_is_refused(wish: Any, errors: Any
     assert client.refused("POST", "fields_definitions", wish) == (422, {"errors": errors})
 
 
-def test_a_field_of_an_application_is_kept_and_shown(tenant: Client) -> None:
+def test_a_field_of_an_application_is_stored_and_shown(tenant: Client) -> None:
     tenant.post("fields_definitions", target="Cinstance", name="team", label="Team")
     account, plan = tenant.account(), tenant.plan(tenant.service())
     path = f"accounts/{account['id']}/applications"

@@ -63,7 +63,7 @@ def test_a_refusal_looks_as_3scale_makes_it(
     assert client.refused("POST", "services", {"name": fresh("No")}) == (status, body)
 
 
-def test_what_stands_before_3scale_answers_with_a_page(client: Client, control: ThreescaleControl) -> None:
+def test_a_proxy_in_front_of_3scale_answers_with_a_page(client: Client, control: ThreescaleControl) -> None:
     control.fault(status=429, headers={"Retry-After": "7"}, count=1)
     answer = client.call("GET", "services")
 
@@ -118,7 +118,7 @@ def test_a_call_that_hangs_ends_when_its_client_gives_up(client: Client, control
     assert client.list("services")
 
 
-def test_a_tenant_that_hangs_holds_nobody_else(client: Client, tenant: Client, control: ThreescaleControl) -> None:
+def test_a_tenant_that_hangs_blocks_no_other(client: Client, tenant: Client, control: ThreescaleControl) -> None:
     hanging = next(each.name for each in control.tenants() if each.url == tenant.url)
     control.fault(tenant=hanging, kind="hang")
     with waiting(tenant, fresh("Stuck")) as thread:

@@ -97,7 +97,7 @@ async def test_a_private_address_that_moved_a_backend_is_taken_back(
 # --- users ---
 
 
-async def test_a_user_whom_somebody_made_without_a_password_is_taken_over_and_activated(
+async def test_a_user_made_by_hand_without_a_password_is_adopted_and_activated(
     bare_shop: Shop, passes: Passes, tenant: Client
 ) -> None:
     await bare_shop.secret("password", password="secret123")

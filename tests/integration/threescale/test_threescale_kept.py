@@ -47,7 +47,7 @@ async def test_a_rule_before_ten_others_is_one_call_and_a_deployment(
     }
 
 
-async def test_what_was_kept_and_is_not_there_any_more_is_looked_at_anew(
+async def test_a_remembered_item_that_is_gone_is_observed_again(
     made: Shop, passes: Passes, control: ThreescaleControl, tenant: Client
 ) -> None:
     service = await product_id(made)
@@ -83,7 +83,7 @@ async def test_a_metric_that_its_backend_has_got_since_is_known(
     assert control.ledger().calls("POST", "/admin/api/application_plans/{plan}/metrics/{metric}/limits") == 1
 
 
-async def test_what_is_deleted_is_deleted_although_it_was_kept(made: Shop, passes: Passes, tenant: Client) -> None:
+async def test_a_remembered_item_is_deleted_with_its_object(made: Shop, passes: Passes, tenant: Client) -> None:
     service = await product_id(made)
     await made.delete(PRODUCT, "example")
     await passes.settled(made)

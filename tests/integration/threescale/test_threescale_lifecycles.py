@@ -72,7 +72,7 @@ async def test_what_is_synced_costs_no_call_until_it_changes_and_then_what_diffe
 
 
 @pytest.mark.complete
-async def test_one_of_each_kind_is_ready_and_a_restart_of_the_product_calls_nobody_for_it(
+async def test_one_of_each_kind_is_ready_and_a_restart_of_the_product_makes_no_call(
     shop: Shop, tenant: Client, control: ThreescaleControl, product_at_work: Any
 ) -> None:
     await everything(shop, random.Random(7))

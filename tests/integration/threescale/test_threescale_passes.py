@@ -212,7 +212,7 @@ async def test_those_who_look_at_the_same_time_share_a_list(
     assert control.ledger().calls("POST", "/admin/api/backend_apis") == 8
 
 
-async def test_a_tenant_that_hangs_holds_up_nobody_and_goes_on_when_it_answers(control: ThreescaleControl) -> None:
+async def test_a_tenant_that_hangs_blocks_no_other_and_goes_on_when_it_answers(control: ThreescaleControl) -> None:
     """3scale weakness 3: one tenant that hangs stops all of a kind."""
     async with one_worker(seats=4, call_timeout=timedelta(hours=1)) as passes:
         hanging = await passes.shop_of_its_own(control)
@@ -265,7 +265,7 @@ async def test_what_is_deleted_in_any_order_leaves_nothing(
     assert holds(world_of(control, bare_shop.tenant)) == before
 
 
-async def test_what_somebody_changed_in_3scale_is_mended_when_a_look_is_asked_for(
+async def test_drift_in_3scale_is_corrected_when_an_observation_is_requested(
     bare_shop: Shop, passes: Passes, tenant: Client, control: ThreescaleControl
 ) -> None:
     await everything(bare_shop)
@@ -286,7 +286,7 @@ async def test_what_somebody_changed_in_3scale_is_mended_when_a_look_is_asked_fo
     assert found == wanted
 
 
-async def test_what_somebody_changed_below_a_product_is_mended_soon_after_its_next_change(
+async def test_drift_below_a_product_is_corrected_soon_after_its_next_change(
     bare_shop: Shop, passes: Passes, tenant: Client, control: ThreescaleControl
 ) -> None:
     await everything(bare_shop)
@@ -607,7 +607,7 @@ async def test_one_with_a_bad_reference_waits_and_blocks_no_other(bare_shop: Sho
     assert "Secret nowhere not found" in await bare_shop.message(BACKEND, "lost", "Orphan")
 
 
-async def test_a_token_that_is_revoked_is_told_and_the_next_one_is_used(
+async def test_a_token_that_is_revoked_is_reported_and_the_next_one_is_used(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
     name = next(each.name for each in control.tenants() if each.url == bare_shop.tenant.url)

@@ -115,7 +115,7 @@ def test_an_empty_api_backend_makes_nothing(nothing: str | None, tenant: Client)
     assert tenant.list("backend_apis") == tenant.list(f"{own}/backend_usages") == []
 
 
-def test_a_self_managed_gateway_has_no_address_until_it_is_told(client: Client) -> None:
+def test_a_self_managed_gateway_has_no_address_until_it_is_set(client: Client) -> None:
     own = f"services/{client.service(deployment_option='self_managed')['id']}/proxy"
     assert client.get(own)["proxy"]["endpoint"] is None
     told = client.put(own, endpoint="https://gw.example.com", sandbox_endpoint="http://gw.example.com/path")
@@ -166,7 +166,7 @@ def test_a_malformed_system_name_is_refused(client: Client, system_name: str) ->
     assert errors(refused) == {"system_name": ["is invalid"]}
 
 
-def test_all_that_is_wrong_with_a_product_is_told_at_once(client: Client) -> None:
+def test_all_errors_of_a_product_are_reported_at_once(client: Client) -> None:
     refused = client.refused("POST", "services", {"name": "", "system_name": "fine", "deployment_option": "moon"})
 
     assert errors(refused) == {"name": ["can't be blank"], "deployment_option": ["is not included in the list"]}
@@ -210,7 +210,7 @@ def test_a_tenant_may_be_forbidden_more_products(client: Client, control: Threes
     assert client.refused("POST", "services", {"name": fresh("Many")}) == (403, "")
 
 
-def test_a_backend_is_kept_with_its_port_and_its_metrics_with_its_id(client: Client) -> None:
+def test_a_backend_has_its_port_and_its_metrics_its_id(client: Client) -> None:
     made = client.backend(private_endpoint="https://api.example.com")
     hits = client.hits(f"backend_apis/{made['id']}")
     mine = client.post(f"backend_apis/{made['id']}/metrics", friendly_name="Mine", unit="1", system_name="mine")
@@ -366,7 +366,7 @@ def test_mapping_rules_are_an_ordered_list_without_gaps(client: Client) -> None:
     assert rules(client, own) == [("/", 1), ("/last", 2)]
 
 
-def test_a_rule_at_position_0_moves_nobody(client: Client) -> None:
+def test_a_rule_at_position_0_moves_no_other(client: Client) -> None:
     own = f"services/{client.service()['id']}"
     rule = {"http_method": "GET", "delta": 1, "metric_id": client.hits(own)["id"], "pattern": "/zero", "position": 0}
     client.post(f"{own}/proxy/mapping_rules", **rule)

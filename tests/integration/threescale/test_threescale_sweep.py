@@ -94,7 +94,7 @@ async def test_the_first_sweep_comes_an_interval_after_the_first_object(
     assert (again.known.next_sweep, control.ledger().calls()) == (due, 0)
 
 
-async def test_whoever_differs_is_looked_at_and_mended(
+async def test_an_object_that_differs_is_observed_and_corrected(
     made: Shop, passes: Passes, control: ThreescaleControl, tenant: Client
 ) -> None:
     one, two = [int((await made.get(PRODUCT, name) or {})["status"]["productId"]) for name in ("one", "two")]
@@ -225,7 +225,7 @@ async def test_a_paused_object_and_one_with_a_pass_to_come_are_not_compared(
     assert control.ledger().calls("GET", "/admin/api/services/{service}/metrics") == 1
 
 
-async def test_a_tenant_that_breaks_off_is_told_and_compared_again_later(
+async def test_a_tenant_that_breaks_off_is_reported_and_compared_again_later(
     made: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
     control.fault("GET", "/mapping_rules", kind="refuse", status=503)
@@ -247,7 +247,7 @@ async def annotation(shop: Shop, name: str) -> str:
     return text(await shop.get(PRODUCT, name), "metadata", "annotations", DRIFT)
 
 
-async def test_a_tenant_that_refuses_is_told_and_the_others_are_looked_at(
+async def test_a_tenant_that_refuses_is_reported_and_the_others_are_observed(
     made: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
     other = await passes.shop_of_its_own(control)

@@ -145,7 +145,7 @@ def test_a_token_shows_its_value_when_it_is_made_and_never_again(client: Client)
     assert client.refused("GET", own)[0] == 404
 
 
-def test_a_document_is_kept_with_its_body_and_its_product(client: Client) -> None:
+def test_a_document_is_stored_with_its_body_and_its_product(client: Client) -> None:
     service = client.service()
     body = json.dumps(SPEC)
     name = fresh("Doc").replace(" ", "").lower()
@@ -216,7 +216,7 @@ def test_a_policy_in_a_chain_stays_as_it_is(client: Client) -> None:
     client.delete(f"registry/policies/{made['id']}")
 
 
-def test_features_are_kept_per_product(client: Client) -> None:
+def test_features_are_stored_per_product(client: Client) -> None:
     own = f"services/{client.service()['id']}/features"
     made = client.post(own, name="Fast", scope="ApplicationPlan")
     assert (made["system_name"], made["visible"]) == ("fast", True)
@@ -226,7 +226,7 @@ def test_features_are_kept_per_product(client: Client) -> None:
     assert client.list(own) == []
 
 
-def test_the_status_of_an_object_is_told_for_four_kinds_only(client: Client) -> None:
+def test_the_status_of_an_object_is_shown_for_four_kinds_only(client: Client) -> None:
     ask = {"object_type": "metric", "object_id": 1}
 
     assert client.call("GET", "objects/status", params=ask).status_code == 403

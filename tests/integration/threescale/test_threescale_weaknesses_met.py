@@ -65,7 +65,7 @@ async def test_a_metric_that_its_backend_drops_leaves_the_products_limits_to_the
     assert sorted(each["period"] for each in tenant.list(f"application_plans/{plan['id']}/limits")) == ["day", "week"]
 
 
-async def test_a_tenant_without_its_secret_stops_nobody_else(
+async def test_a_tenant_without_its_secret_blocks_no_other(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
     """3scale weakness 6: a Tenant whose Secret is missing stops every kind in its namespace."""

@@ -255,7 +255,7 @@ async def test_a_change_of_the_load_balancer_is_served_at_once(agent: Agent, bac
     assert await answered(second) == "backend: hello"
 
 
-async def test_what_cannot_be_served_is_told_and_costs_no_machine(agent: Agent, backend: Backend) -> None:
+async def test_a_spec_that_cannot_be_served_is_reported_and_costs_no_machine(agent: Agent, backend: Backend) -> None:
     number, cluster = free_port(), agent.cluster
     await cluster.fill(port(number, backend.port), {"protocol": "SCTP", "port": 1, "nodePort": 2})
     endpoints = [{"name": "v6-only"}, {"name": "dns", "addresses": ["node.example"]}]
@@ -275,7 +275,7 @@ async def test_what_cannot_be_served_is_told_and_costs_no_machine(agent: Agent, 
     }
 
 
-async def test_envoys_refusal_stands_word_for_word_in_the_condition_and_in_an_event(
+async def test_envoys_refusal_appears_word_for_word_in_the_condition_and_in_an_event(
     agent: Agent, backend: Backend
 ) -> None:
     number, cluster = free_port(), agent.cluster

@@ -101,7 +101,7 @@ async def test_an_idle_connection_is_closed_after_its_timeout_and_counted(vm: Ma
         assert int((await vm.admin.statistics("tcp"))["tcp.envoytcp.idle_timeout"]) > 0
 
 
-async def test_a_backend_is_told_the_client_by_proxy_protocol_where_it_is_asked_for(vm: Machine) -> None:
+async def test_a_backend_learns_the_client_by_proxy_protocol_where_it_is_requested(vm: Machine) -> None:
     async with conversation(vm) as talk, tcp_backend() as told, tcp_backend() as untold:
         await connected(talk)
         one, other = free_port(), free_port()
@@ -181,7 +181,7 @@ async def test_a_change_of_endpoints_is_worked_by_at_once_though_one_is_dead(vm:
         assert await ask(number) == "backend: hello"
 
 
-async def test_a_backend_that_comes_late_is_found_though_nobody_has_asked_for_it(vm: Machine) -> None:
+async def test_a_backend_that_comes_late_is_found_without_a_request_for_it(vm: Machine) -> None:
     node_port = free_port()
 
     async def healthy(count: int) -> bool:

@@ -28,5 +28,5 @@ def test_a_link_brings_its_query_to_the_web_ui_unchanged() -> None:
 
 
 @pytest.mark.parametrize("area", all_areas())
-def test_the_query_of_each_area_stands_in_the_documentation(area: str) -> None:
+def test_the_query_of_each_area_is_in_the_documentation(area: str) -> None:
     assert lifecycles_query(area) in (ROOT / "docs" / "temporal.md").read_text()

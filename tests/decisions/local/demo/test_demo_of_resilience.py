@@ -103,7 +103,7 @@ def test_a_release_clears_the_recorded_support_case_and_nothing_else_does(reused
         (Why(object="a", phase="Ready", outcome="settled", why=""), "Ready, nothing left to do"),
     ],
 )
-def test_the_next_step_of_a_lifecycle_is_told_in_its_own_words(why: Why, said: str) -> None:
+def test_the_next_step_of_a_lifecycle_is_shown_in_its_own_words(why: Why, said: str) -> None:
     assert next_step(why).startswith(said)
 
 
