@@ -1,7 +1,10 @@
 """Values of the AWS Node Termination Handler's chart as an InterruptionPolicy, and what has no counterpart.
 
-Its queue mode drains for every event that its rules deliver; its other mode reads the metadata of its own instance,
-which show only Spot and scheduled events. A value that the chart leaves empty has the handler's default.
+The handler's queue mode drains for every event that its rules deliver. Its other mode (IMDS) reads the metadata of its
+own instance, which show Spot and scheduled events, recommendations to rebalance and Auto Scaling's target state. Each
+mode ignores the other's values. A value that the chart leaves empty has the handler's default.
+
+The policy can be read by many: addresses of webhooks, passwords and tokens are never printed, in errors neither.
 """
 
 from __future__ import annotations
@@ -11,44 +14,118 @@ import re
 from collections.abc import Iterator, Mapping
 
 from domain.instances.constants import POLICY_GROUP, POLICY_VERSION
-from domain.instances.interruption_policy import Reaction, TaintEffect
+from domain.instances.interruption_policy import CauseSort, Reaction, TaintEffect
+from domain.instances.names import dns_suffix_of
 from domain.instances.policy_selection import ANY
+from domain.instances.resources.interruption_policy import (
+    HEADER_NAME,
+    HEADER_VALUE,
+    LONGEST_ADDRESS,
+    LONGEST_HEADER_NAME,
+    LONGEST_HEADER_VALUE,
+    LONGEST_SECONDS,
+    LONGEST_TEMPLATE,
+    MOST_HEADERS,
+    WEB_ADDRESS,
+)
+from domain.instances.webhook_notifications import FIELDS, templated_body
 from domain.model import Model
 from domain.schema import Document
 
-_QUEUE_URL = re.compile(r"https://sqs\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/([0-9]{12})/([A-Za-z0-9_.-]+)", re.ASCII)
+_QUEUE_URL = re.compile(r"https://sqs(?:-fips)?\.([a-z0-9-]+)\.([a-z0-9.-]+)/([0-9]{12})/([A-Za-z0-9_.-]+)", re.ASCII)
 _NODE_GRACE = 120
 _MANAGED = "aws-node-termination-handler/managed"
+# In seconds; the handler refuses others.
+_HEARTBEAT_INTERVAL = (30, 3600)
+_HEARTBEAT_UNTIL = (60, 172800)
 
-_HEARTBEATS = {"heartbeatInterval": "heartbeatSeconds", "heartbeatUntil": "hookLimitSeconds"}
-
-# Perdure does these differently or not at all: reported if the value is set.
-_OTHERWISE = {
-    "enableRebalanceMonitoring": "EC2 has no call that confirms a recommendation to rebalance, so it is only labelled",
-    "enableRebalanceDraining": "EC2 has no call that confirms a recommendation to rebalance, so it is only labelled",
-    "enableOutOfServiceTaint": "use a policy whose reaction to stopped is taint, with the key "
-    "node.kubernetes.io/out-of-service and the effect NoExecute",
-    "excludeFromLoadBalancers": "Nodes get no label that excludes them from load balancers",
-    "dryRun": "PERDURE_MODE=observe decides and writes nothing",
-    "webhookTemplateConfigMapName": "put the ConfigMap's template into notify[0].template, with ${instance} for "
-    "{{ .InstanceID }} and so on",
-    "completeLifecycleActionDelaySeconds": "a hook is completed as soon as the Node is drained",
-    "kubernetesEventsExtraAnnotations": "Events get no further annotations",
+# These go into the policy or into a setting that is printed.
+_MAPPED = """
+    checkASGTagBeforeDraining checkTagBeforeDraining cordonOnly daemonsetNodeSelector enableASGLifecycleDraining
+    enableScheduledEventDraining enableSpotInterruptionDraining enableSqsTerminationDraining gracePeriod
+    heartbeatInterval heartbeatUntil linuxNodeSelector managedAsgTag managedTag nodeSelector nodeTerminationGracePeriod
+    podTerminationGracePeriod queueURL taintEffect taintNode webhookHeaders webhookProxy webhookTemplate
+    webhookTemplateConfigMapKey webhookTemplateConfigMapName webhookURL webhookURLSecretName
+"""
+MAPPED = frozenset(_MAPPED.split())
+_LABELLED = "Perdure only labels for a recommendation to rebalance, as EC2 has no call that confirms one"
+_PLACED = "the handler runs only on these Nodes; give their labels or pools in the policy's selector"
+_ANNOTATED = "Perdure adds no further annotations to its Events"
+# Perdure does these differently or not at all: the value that makes no difference, and what is reported for others.
+DIFFERENT: Mapping[str, tuple[bool | int | str, str]] = {
+    "affinity": ("", _PLACED),
+    "assumeAsgTagPropagation": (
+        True,
+        "Perdure reads the tags of instances, not those of Auto Scaling groups; let the groups propagate the tag",
+    ),
+    "completeLifecycleActionDelaySeconds": (-1, "Perdure completes a hook as soon as the Node is drained"),
+    "daemonsetAffinity": ("", _PLACED),
+    "deleteLocalData": (
+        True,
+        "the handler does not drain a Node whose Pods have emptyDir volumes; Perdure evicts these Pods like others. "
+        'Annotate Pods that have to stay with perdure.dev/do-not-disrupt: "true", and take drain.doNotDisrupt out of '
+        "the policy",
+    ),
+    "dryRun": (False, "set PERDURE_MODE=observe: Perdure decides then and writes nothing"),
+    "enableOutOfServiceTaint": (
+        False,
+        "use a policy whose reaction to stopped is taint, with the key node.kubernetes.io/out-of-service and the "
+        "effect NoExecute",
+    ),
+    "enableRebalanceDraining": (False, _LABELLED),
+    "enableRebalanceMonitoring": (False, _LABELLED),
+    "excludeFromLoadBalancers": (
+        False,
+        "Perdure does not label Nodes with node.kubernetes.io/exclude-from-external-load-balancers; load balancers "
+        "stop using a Node once its Pods are evicted or the instance ends",
+    ),
+    "ignoreDaemonSets": (
+        True,
+        "the handler does not drain a Node that has Pods of DaemonSets; Perdure leaves these and evicts the others",
+    ),
+    "kubernetesEventsExtraAnnotations": ("", _ANNOTATED),
+    "kubernetesExtraEventsAnnotations": ("", _ANNOTATED),
+    "linuxAffinity": ("", _PLACED),
+    "windowsAffinity": ("", _PLACED),
+    "windowsNodeSelector": ("", "Nodes with Windows need a policy of their own, with these labels in its selector"),
 }
 # About how the handler itself runs, or what Perdure always does.
-_RUNNING = """
-    affinity assumeAsgTagPropagation awsAccessKeyID awsEndpoint awsRegion awsSecretAccessKey containerSecurityContext
-    customLabels deleteLocalData deleteSqsMsgIfNodeNotFound dnsConfig dnsPolicy emitKubernetesEvents
-    enablePrometheusServer enableProbesServer extraEnv extraVolumeMounts extraVolumes fullnameOverride ignoreDaemonSets
-    image instanceMetadataURL jsonLogging linuxAffinity linuxNodeSelector linuxPodAnnotations linuxPodLabels
-    linuxUpdateStrategy logFormatVersion logLevel metadataTries nameOverride nodeSelector nodeSelectorTermsArch
-    nodeSelectorTermsOs podAnnotations podDisruptionBudget podLabels podMonitor podSecurityContext priorityClassName
-    probes probesServerEndpoint probesServerPort procUptimeFile prometheusServerPort rbac replicas resources
-    securityContext service serviceAccount serviceMonitor strategy targetNodeOs tolerations topologySpreadConstraints
-    updateStrategy useHostNetwork useProviderId webhookTemplateConfigMapKey windowsAffinity windowsNodeSelector
-    windowsPodAnnotations windowsPodLabels windowsUpdateStrategy workers
+_OF_ITS_OWN = """
+    awsAccessKeyID awsEndpoint awsRegion awsSecretAccessKey containerSecurityContext customLabels
+    daemonsetPriorityClassName daemonsetTolerations deleteSqsMsgIfNodeNotFound dnsConfig dnsPolicy emitKubernetesEvents
+    enablePrometheusServer enableProbesServer extraEnv extraVolumeMounts extraVolumes fullnameOverride global image
+    instanceMetadataURL jsonLogging linuxPodAnnotations linuxPodLabels linuxTolerations linuxUpdateStrategy
+    logFormatVersion logLevel metadataTries nameOverride nodeSelectorTermsArch nodeSelectorTermsOs podAnnotations
+    podDisruptionBudget podLabels podMonitor podSecurityContext priorityClassName probes probesServerEndpoint
+    probesServerPort procUptimeFile prometheusServerPort rbac replicas resources securityContext service serviceAccount
+    serviceMonitor strategy targetNodeOs terminationGracePeriodSeconds tolerations topologySpreadConstraints
+    updateStrategy useHostNetwork useProviderId windowsPodAnnotations windowsPodLabels windowsTolerations
+    windowsUpdateStrategy workers
 """
-_OF_ITS_OWN = frozenset(_RUNNING.split())
+OF_ITS_OWN = frozenset(_OF_ITS_OWN.split())
+KNOWN = MAPPED | frozenset(DIFFERENT) | OF_ITS_OWN
+
+# Without effect in the other mode; with the handler's default.
+_OF_IMDS_MODE: Mapping[str, bool | int | str] = {
+    "enableASGLifecycleDraining": False,
+    "enableRebalanceDraining": False,
+    "enableRebalanceMonitoring": False,
+    "enableScheduledEventDraining": True,
+    "enableSpotInterruptionDraining": True,
+}
+_OF_QUEUE_MODE: Mapping[str, bool | int | str] = {
+    "assumeAsgTagPropagation": True,
+    "checkASGTagBeforeDraining": True,
+    "checkTagBeforeDraining": True,
+    "completeLifecycleActionDelaySeconds": -1,
+    "heartbeatInterval": -1,
+    "heartbeatUntil": -1,
+    "managedAsgTag": _MANAGED,
+    "managedTag": _MANAGED,
+}
+# In queue mode they place the one Deployment, in IMDS mode they say which Nodes are served.
+_PLACING = ("nodeSelector", "daemonsetNodeSelector", "linuxNodeSelector")
+_PLACING_OTHERWISE = ("affinity", "daemonsetAffinity", "linuxAffinity", "windowsAffinity", "windowsNodeSelector")
 
 # Fields of the handler's webhook template, by our names.
 _TEMPLATE_FIELDS = {
@@ -58,12 +135,22 @@ _TEMPLATE_FIELDS = {
     "InstanceID": "instance",
     "Kind": "cause",
     "NodeName": "node",
+    "Region": "region",
     "StartTime": "deadline",
 }
+_OTHER_WORDS = {
+    "Kind": "the words differ: SPOT_ITN is spot, SCHEDULED_EVENT is scheduled, ASG_LIFECYCLE is hook, STATE_CHANGE is "
+    "stopped or ended",
+    "StartTime": "it is written as 2026-11-28T15:04:05Z, and is empty where AWS gives no time",
+}
 _TEMPLATE_FIELD = re.compile(r"\{\{-?\s*\.(\w+)\s*-?\}\}", re.ASCII)
-_READ_BY_ALL = "it is seen by all who may read policies, values of Secret perdure-notifications are not"
+_TEMPLATE_ACTION = re.compile(r"\{\{.*?(?:\}\}|$)", re.DOTALL)
+
+_KEPT_IN = "the Secret perdure-notifications in Perdure's namespace"
 # The key of the Secret that the handler reads.
 _WEBHOOK_KEY = "webhookurl"
+_PROXY_KEY = "webhookproxy"
+_CONFIDENTIAL = re.compile(r"auth|cookie|credential|key|password|secret|signature|token", re.IGNORECASE)
 
 
 class Migrated(Model):
@@ -75,33 +162,23 @@ class Migrated(Model):
 
 def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
     """Raises:
-    ValueError: a value has the wrong type; it says which.
+    ValueError: a value has the wrong type or is out of range; it says which, and what is allowed.
     """
     chart = _Values(values)
     queued = chart.flag("enableSqsTerminationDraining", default=False)
-    reaction = Reaction.CORDON if chart.flag("cordonOnly", default=False) else Reaction.DRAIN
-    spot = reaction if chart.flag("enableSpotInterruptionDraining", default=True) else Reaction.LABEL
-    scheduled = reaction if chart.flag("enableScheduledEventDraining", default=True) else Reaction.LABEL
-    wished = {"spot": spot, **dict.fromkeys(("ending", "reboot", "maintenance"), scheduled)}
-    if queued:
-        wished |= dict.fromkeys(("terminated", "stopped", "terminatingHook"), reaction)
-    node = chart.seconds("nodeTerminationGracePeriod", _NODE_GRACE)
-    pod = chart.seconds("podTerminationGracePeriod", chart.seconds("gracePeriod", -1))
-    drain = {"nodeGracePeriodSeconds": node, **({"podGracePeriodSeconds": pod} if pod >= 0 else {})}
-    tag = chart.managed_tag(queued=queued)
-    effect = TaintEffect(chart.text("taintEffect", TaintEffect.NO_SCHEDULE))
+    reactions = _reactions(chart, queued=queued)
+    selector = chart.managed_tag() if queued else chart.placed()
+    effect = chart.one_of("taintEffect", TaintEffect.NO_SCHEDULE)
     taint = {"nodeTerminationHandlerNames": True, "effect": effect.value}
+    webhook = _webhook(chart)
     spec: Document = {
-        **({"selector": {"tags": {tag: ANY}}} if tag else {}),
-        "reactions": {cause: value.value for cause, value in wished.items()},
+        **({"selector": selector} if selector else {}),
+        "reactions": {cause: reaction.value for cause, reaction in reactions.items()},
         **({"taint": taint} if chart.flag("taintNode", default=False) else {}),
-        "drain": {**drain, "doNotDisrupt": "Ignore"},
-        "maintenanceLeadSeconds": node,
-        **{field: chart.seconds(value, 0) for value, field in _HEARTBEATS.items() if value in chart.given},
+        "drain": {**_graces(chart), "doNotDisrupt": "Ignore"},
+        **(_hook_times(chart) if queued else {"maintenanceLeadSeconds": _node_grace(chart)}),
+        **({"notify": [{"name": "webhook", **webhook, "causes": _causes(reactions)}]} if webhook else {}),
     }
-    if webhook := _webhook(chart):
-        causes = ("spot", "scheduled", "hook", *(("stopped", "ended") if queued else ()))
-        spec["notify"] = [{"name": "webhook", **webhook, "causes": list(causes)}]
     policy: Document = {
         "apiVersion": f"{POLICY_GROUP}/{POLICY_VERSION}",
         "kind": "InterruptionPolicy",
@@ -111,24 +188,86 @@ def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
     return Migrated(policy=policy, notes=tuple(dict.fromkeys(_notes(chart, queued=queued))))
 
 
-def _webhook(chart: _Values) -> Document:
-    url, secret = chart.text("webhookURL", ""), chart.text("webhookURLSecretName", "")
-    proxy, template = chart.text("webhookProxy", ""), _template(chart.text("webhookTemplate", ""))
-    headers = chart.headers("webhookHeaders")
-    if not (url or secret):
-        return {}
+def _reactions(chart: _Values, *, queued: bool) -> dict[str, Reaction]:
+    reaction = Reaction.CORDON if chart.flag("cordonOnly", default=False) else Reaction.DRAIN
+    if queued:
+        causes = ("spot", "ending", "reboot", "maintenance", "terminated", "stopped", "terminatingHook")
+        return dict.fromkeys(causes, reaction)
+    spot = reaction if chart.flag("enableSpotInterruptionDraining", default=True) else Reaction.LABEL
+    scheduled = reaction if chart.flag("enableScheduledEventDraining", default=True) else Reaction.LABEL
+    hook = {"terminatingHook": reaction} if chart.flag("enableASGLifecycleDraining", default=False) else {}
+    return {"spot": spot, **dict.fromkeys(("ending", "reboot", "maintenance"), scheduled), **hook}
+
+
+def _causes(reactions: Mapping[str, Reaction]) -> list[str]:
+    """The handler's webhook is called for what it acts upon."""
+    sorts = {
+        CauseSort.SPOT: "spot",
+        CauseSort.SCHEDULED: "ending",
+        CauseSort.HOOK: "terminatingHook",
+        CauseSort.STOPPED: "stopped",
+        CauseSort.ENDED: "terminated",
+    }
+    return [sort.value for sort, cause in sorts.items() if reactions.get(cause, Reaction.LABEL) is not Reaction.LABEL]
+
+
+def _node_grace(chart: _Values) -> int:
+    given = chart.seconds("nodeTerminationGracePeriod", (0, LONGEST_SECONDS))
+    return _NODE_GRACE if given is None else given
+
+
+def _graces(chart: _Values) -> Document:
+    node = _node_grace(chart)
+    older = chart.seconds("gracePeriod", (0, LONGEST_SECONDS))
+    newer = chart.seconds("podTerminationGracePeriod", (0, LONGEST_SECONDS))
+    pod = newer if "podTerminationGracePeriod" in chart.given else older
     return {
-        **({"urlSecretKey": _WEBHOOK_KEY} if secret else {"url": url}),
-        **({"template": template} if template else {"format": "Slack"}),
-        **({"headers": [{"name": name, "value": value} for name, value in headers.items()]} if headers else {}),
-        **({"proxy": proxy} if proxy else {}),
+        **({"nodeGracePeriodSeconds": node} if node else {}),
+        **({"podGracePeriodSeconds": pod} if pod is not None else {}),
     }
 
 
-def _template(given: str) -> str:
+def _hook_times(chart: _Values) -> Document:
+    interval = chart.seconds("heartbeatInterval", _HEARTBEAT_INTERVAL)
+    until = chart.seconds("heartbeatUntil", _HEARTBEAT_UNTIL)
+    return {
+        **({"heartbeatSeconds": interval} if interval is not None else {}),
+        **({"hookLimitSeconds": until} if until is not None else {}),
+    }
+
+
+def _webhook(chart: _Values) -> Document:
+    """Without a name; empty if the handler has no webhook."""
+    url, secret, proxy = chart.address("webhookURL"), chart.text("webhookURLSecretName"), chart.address("webhookProxy")
+    headers, template = chart.headers("webhookHeaders"), _template(chart)
+    if not (url or secret):
+        return {}
+    listed: list[Document] = [
+        {"name": name, "secretKey": _header_key(name)} if _CONFIDENTIAL.search(name) else {"name": name, "value": value}
+        for name, value in headers.items()
+    ]
+    return {
+        "urlSecretKey": _WEBHOOK_KEY,
+        **({"template": template} if template else {"format": "Slack"}),
+        **({"headers": listed} if listed else {}),
+        **({"proxySecretKey": _PROXY_KEY} if "@" in proxy else {"proxy": proxy} if proxy else {}),
+    }
+
+
+def _header_key(name: str) -> str:
+    return f"webhookheader-{name.lower()}"
+
+
+def _template(chart: _Values) -> str:
     """The handler's Go template with our fields; empty if it does more than name fields."""
-    named = _TEMPLATE_FIELD.sub(lambda found: _ours(found[1]), given.replace("$", "$$"))
+    named = _with_our_fields(chart.text("webhookTemplate"))
+    if len(named) > LONGEST_TEMPLATE:
+        raise ValueError(f"webhookTemplate: it has {len(named)} characters; allowed are {LONGEST_TEMPLATE}")
     return "" if "{{" in named else named
+
+
+def _with_our_fields(template: str) -> str:
+    return _TEMPLATE_FIELD.sub(lambda found: _ours(found[1]), template.replace("$", "$$"))
 
 
 def _ours(field: str) -> str:
@@ -136,87 +275,212 @@ def _ours(field: str) -> str:
 
 
 def _webhook_notes(chart: _Values) -> Iterator[str]:
-    if secret := chart.text("webhookURLSecretName", ""):
-        yield f"webhookURLSecretName: copy the key {_WEBHOOK_KEY} of Secret {secret} to Secret perdure-notifications"
-    elif chart.text("webhookURL", ""):
-        yield f"webhookURL: {_READ_BY_ALL}; an address of Slack or Teams belongs there, with its key in urlSecretKey"
-    if _webhook(chart).get("headers"):
-        yield f"webhookHeaders: {_READ_BY_ALL}; a token belongs there, with its key in the header's secretKey"
-    template = chart.text("webhookTemplate", "")
-    if template and not _template(template):
-        yield "webhookTemplate: it does more than name fields; the format Slack is used, rewrite notify[0].template"
-    unknown = sorted(set(_TEMPLATE_FIELD.findall(template)) - set(_TEMPLATE_FIELDS))
-    if unknown and _template(template):
-        yield f"webhookTemplate: there is no counterpart of {', '.join(unknown)}, which is left out"
+    webhook = _webhook(chart)
+    if not webhook:
+        return
+    if secret := chart.text("webhookURLSecretName"):
+        yield f"webhookURLSecretName: copy the key {_WEBHOOK_KEY} of the Secret {secret} into {_KEPT_IN}"
+    else:
+        yield f"webhookURL: put it into {_KEPT_IN} with the key {_WEBHOOK_KEY}; it can hold a token"
+    if "proxySecretKey" in webhook:
+        yield f"webhookProxy: put it into {_KEPT_IN} with the key {_PROXY_KEY}, as it holds a password"
+    headers = chart.headers("webhookHeaders")
+    for name in headers:
+        if _CONFIDENTIAL.search(name):
+            yield f"webhookHeaders: put the value of {name} into {_KEPT_IN} with the key {_header_key(name)}"
+    if plain := [name for name in headers if not _CONFIDENTIAL.search(name)]:
+        yield f"webhookHeaders: all who may read policies see {', '.join(plain)}"
+    if config_map := chart.text("webhookTemplateConfigMapName"):
+        key = chart.text("webhookTemplateConfigMapKey")
+        yield (
+            f"webhookTemplateConfigMapName: the format Slack is used. Put the template {key} of the ConfigMap "
+            f"{config_map} into webhookTemplate and migrate again, or write notify[0].template yourself"
+        )
+    yield from _template_notes(chart)
+
+
+def _template_notes(chart: _Values) -> Iterator[str]:
+    given = chart.text("webhookTemplate")
+    template = _template(chart)
+    if given and not template:
+        action = _TEMPLATE_ACTION.search(_with_our_fields(given))
+        yield (
+            f"webhookTemplate: {action[0][:60] if action else 'it'} does more than name a field, which templates of "
+            "Perdure cannot. The format Slack is used; write notify[0].template for another body"
+        )
+        return
+    fields = list(dict.fromkeys(_TEMPLATE_FIELD.findall(given)))
+    for field in fields:
+        if field in _OTHER_WORDS:
+            yield f"webhookTemplate: {{{{ .{field} }}}} is ${{{_TEMPLATE_FIELDS[field]}}}; {_OTHER_WORDS[field]}"
+    if unknown := [field for field in fields if field not in _TEMPLATE_FIELDS]:
+        yield f"webhookTemplate: Perdure has no {', '.join(unknown)}; what names them is left out"
+    if _is_json(_TEMPLATE_FIELD.sub("0", given)) and not _is_json(templated_body(template, dict.fromkeys(FIELDS, "x"))):
+        yield "webhookTemplate: with Perdure's fields the body is no JSON; put quotation marks around each field"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _notes(chart: _Values, *, queued: bool) -> Iterator[str]:
-    url = chart.text("queueURL", "")
-    found = _QUEUE_URL.fullmatch(url)
-    if found:
-        region, account, queue = found.groups()
-        yield f"queueURL: PERDURE_INSTANCES_QUEUES={account}/{region}/{queue}"
-    elif url:
-        yield f"queueURL: {url} is not the URL of a queue; PERDURE_INSTANCES_QUEUES takes ACCOUNT/REGION/QUEUE"
-    if not queued:
-        yield (
-            "enableSqsTerminationDraining is off: the handler reads each instance's metadata; Perdure takes events "
-            "from a queue that PERDURE_INSTANCES_QUEUES names, and makes the queue and its rules"
-        )
+    yield from _queue_notes(chart, queued=queued)
+    if (grace := chart.seconds("nodeTerminationGracePeriod", (0, LONGEST_SECONDS))) == 0:
+        yield "nodeTerminationGracePeriod: 0 sets no limit; Perdure drains as long as AWS leaves the instance"
+    elif grace is None and "nodeTerminationGracePeriod" in chart.given:
+        yield f"nodeTerminationGracePeriod: a negative number counts as absent, so it is {_NODE_GRACE}"
     yield from _webhook_notes(chart)
+    without_effect = _OF_IMDS_MODE if queued else _OF_QUEUE_MODE
     for name in sorted(chart.given):
-        if name in _OTHERWISE and (not isinstance(chart.given[name], bool | str) or chart.is_on(name)):
-            yield f"{name}: {_OTHERWISE[name]}"
-        elif name not in chart.read and name not in _OF_ITS_OWN and name not in _OTHERWISE:
+        if name in without_effect:
+            if chart.differs(name, without_effect[name]):
+                yield f"{name}: it has no effect in the handler's {'queue' if queued else 'IMDS'} mode, and is left out"
+        elif name in DIFFERENT:
+            harmless, said = DIFFERENT[name]
+            if chart.differs(name, harmless) and not (queued and name in _PLACING_OTHERWISE):
+                yield f"{name}: {said}"
+        elif name not in KNOWN:
             yield f"{name}: this value is not known here, and nothing was made of it"
+
+
+def _queue_notes(chart: _Values, *, queued: bool) -> Iterator[str]:
+    yield (
+        "selector: the handler serves the cluster that it runs in, this policy all clusters that Perdure serves. Where "
+        "Cluster API made them, name the handler's in selector.clusters"
+    )
+    if queued:
+        mode = "enableSqsTerminationDraining: in queue mode the handler"
+        yield (
+            f"{mode} drains for a scheduled event at once, which can be weeks before its date. Perdure waits until 24 "
+            f"hours before it, or as long before it as maintenanceLeadSeconds says, at most {LONGEST_SECONDS} (30 days)"
+        )
+        yield f"{mode} also drains for recommendations to rebalance. {_LABELLED}"
+        yield (
+            f"{mode} also completes the hooks of launches if its rules deliver them. If you have such hooks, add "
+            "launchingHook: true"
+        )
+    else:
+        yield (
+            "enableSqsTerminationDraining: it is off, and the handler reads each instance's metadata. Perdure takes "
+            "events from a queue that it makes with its rules: set PERDURE_INSTANCES_QUEUES=ACCOUNT/REGION"
+        )
+    if not queued and chart.flag("enableASGLifecycleDraining", default=False):
+        yield "enableASGLifecycleDraining: Perdure also completes Auto Scaling's hook, once the Node is drained"
+    if not queued and (names := [name for name in _PLACING if name in chart.given]):
+        yield (
+            f"{', '.join(names)}: selector.labels is compared with labels of the Node, and where Cluster API owns it "
+            "with those of its Machine, AWSMachine or AWSMachinePool instead"
+        )
+    url = chart.text("queueURL")
+    found = _QUEUE_URL.fullmatch(url)
+    if found and found[2] == dns_suffix_of(found[1]):
+        region, _, account, queue = found.groups()
+        yield (
+            f"queueURL: set PERDURE_INSTANCES_QUEUES={account}/{region}. Perdure makes a queue of its own there. Do "
+            f"not name the handler's ({account}/{region}/{queue}) while the handler runs: two readers of a queue take "
+            "each other's messages, and Perdure lets only its own rules send to a queue"
+        )
+    elif url:
+        yield f"queueURL: {url} is not the URL of a queue in AWS. Set PERDURE_INSTANCES_QUEUES=ACCOUNT/REGION"
 
 
 class _Values:
     """An empty value counts as absent."""
 
     def __init__(self, values: Mapping[str, object]) -> None:
-        self.given = {str(name): value for name, value in values.items() if value is not None and value != ""}
-        self.read: set[str] = set()
+        self.given = {str(name): value for name, value in values.items() if value not in (None, "", {}, [])}
 
     def flag(self, name: str, *, default: bool) -> bool:
-        value = self._value(name, default)
+        value = self.given.get(name, default)
         if isinstance(value, bool) or value in ("true", "false"):
             return value in (True, "true")
         raise ValueError(f"{name}: {value!r} is neither true nor false")
 
-    def seconds(self, name: str, default: int) -> int:
-        value = self._value(name, default)
-        if not isinstance(value, bool) and re.fullmatch(r"-?[0-9]{1,9}", str(value), re.ASCII):
-            return int(str(value))
-        raise ValueError(f"{name}: {value!r} is no whole number of seconds")
+    def seconds(self, name: str, allowed: tuple[int, int]) -> int | None:
+        """None if absent, or negative: the handler's word for absent."""
+        value = self.given.get(name, -1)
+        lowest, highest = allowed
+        range_ = f"allowed are {lowest} to {highest} seconds, and a negative number, which counts as absent"
+        if isinstance(value, float) and value.is_integer():  # as Helm prints large numbers
+            value = int(value)
+        if isinstance(value, bool) or not re.fullmatch(r"-?[0-9]{1,15}", str(value), re.ASCII):
+            raise ValueError(f"{name}: {value!r} is not a whole number of seconds; {range_}")
+        number = int(str(value))
+        if number > highest or 0 <= number < lowest:
+            raise ValueError(f"{name}: {number} is out of range; {range_}")
+        return number if number >= 0 else None
 
-    def text(self, name: str, default: str) -> str:
-        value = self._value(name, default)
+    def text(self, name: str, default: str = "") -> str:
+        value = self.given.get(name, default)
         if isinstance(value, str):
             return value
-        raise ValueError(f"{name}: {value!r} is no text")
+        raise ValueError(f"{name}: {value!r} is not a string")
+
+    def one_of(self, name: str, default: TaintEffect) -> TaintEffect:
+        value = self.text(name, default.value)
+        if value in list(TaintEffect):
+            return TaintEffect(value)
+        raise ValueError(f"{name}: {value!r} is none of {', '.join(TaintEffect)}")
+
+    def address(self, name: str) -> str:
+        """Errors do not repeat it, as it may hold a password or a token."""
+        value = self.given.get(name, "")
+        if not isinstance(value, str):
+            raise ValueError(f"{name}: it is not a string")
+        if value and not (re.fullmatch(WEB_ADDRESS, value) and len(value) <= LONGEST_ADDRESS):
+            scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]{0,15}://", value, re.ASCII)
+            begins = f"it begins with {scheme[0]}" if scheme else "it has no scheme"
+            raise ValueError(
+                f"{name}: {begins} and has {len(value)} characters; allowed is an address that begins with http:// or "
+                f"https:// and has at most {LONGEST_ADDRESS} printable characters without spaces"
+            )
+        return value
 
     def headers(self, name: str) -> dict[str, str]:
-        """From an object or its JSON, without the content type, which is sent anyway."""
-        value = self._value(name, {})
+        """From an object or its JSON, without the content type, which is sent anyway. Errors repeat no value."""
+        value = self.given.get(name, {})
         try:
             found = json.loads(value) if isinstance(value, str) else value
         except ValueError:
             found = None
         if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
-            raise ValueError(f"{name}: {value!r} is no JSON object of texts")
+            raise ValueError(f"{name}: it is not a JSON object whose values are strings")
         usual = {"content-type": "application/json"}
-        return {str(key): each for key, each in found.items() if usual.get(str(key).lower()) != each}
+        kept = {str(key): each for key, each in found.items() if usual.get(str(key).lower()) != each}
+        for key, each in kept.items():
+            if not re.fullmatch(HEADER_NAME, key) or len(key) > LONGEST_HEADER_NAME:
+                allowed = f"allowed are up to {LONGEST_HEADER_NAME} letters, digits, - and _"
+                raise ValueError(f"{name}: {key!r} is not the name of a header; {allowed}")
+            if not re.fullmatch(HEADER_VALUE, each) or len(each) > LONGEST_HEADER_VALUE:
+                allowed = f"allowed are up to {LONGEST_HEADER_VALUE} printable ASCII characters"
+                raise ValueError(f"{name}: the value of {key} cannot be sent; {allowed}")
+        if len(kept) > MOST_HEADERS:
+            raise ValueError(f"{name}: it has {len(kept)} headers; allowed are {MOST_HEADERS}")
+        return kept
 
-    def managed_tag(self, *, queued: bool) -> str:
-        """The key of the tag that an instance has to have, under the chart's older and newer names; empty for none."""
-        checks = [self.flag(name, default=queued) for name in ("checkASGTagBeforeDraining", "checkTagBeforeDraining")]
-        older = self.text("managedAsgTag", _MANAGED)
-        return self.text("managedTag", older) if queued and all(checks) else ""
+    def managed_tag(self) -> Document:
+        """The selector for the tag that an instance has to have, under the chart's older and newer names."""
+        checks = [self.flag(name, default=True) for name in ("checkASGTagBeforeDraining", "checkTagBeforeDraining")]
+        tag = self.text("managedTag", self.text("managedAsgTag", _MANAGED))
+        return {"tags": {tag: ANY}} if all(checks) else {}
 
-    def is_on(self, name: str) -> bool:
-        return self.given[name] not in (False, "false")
+    def placed(self) -> Document:
+        """The selector for the Nodes that the handler's DaemonSet runs on."""
+        labels: dict[str, str] = {}
+        for name in _PLACING:
+            value = self.given.get(name, {})
+            if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+                raise ValueError(f"{name}: {value!r} is not an object whose values are strings")
+            labels |= {str(label): each for label, each in value.items()}
+        return {"labels": labels} if labels else {}
 
-    def _value(self, name: str, default: object) -> object:
-        self.read.add(name)
-        return self.given.get(name, default)
+    def differs(self, name: str, harmless: bool | int | str) -> bool:
+        if isinstance(harmless, bool):
+            return self.flag(name, default=harmless) != harmless
+        if isinstance(harmless, int):
+            return bool(self.seconds(name, (0, LONGEST_SECONDS)))
+        return self.given.get(name, harmless) != harmless

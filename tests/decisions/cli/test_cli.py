@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import typer
+import yaml
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.resources import Account, AccountClaim
@@ -294,6 +295,15 @@ def test_a_verb_of_before_runs_and_prints_its_new_form() -> None:
     ended = perdure("iam")
     assert json.loads(ended.stdout)["Version"] == "2012-10-17"
     assert ended.stderr == "`perdure iam` is `perdure install iam` now\n"
+
+
+def test_the_migration_of_a_node_handler_still_runs_under_its_older_name(tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text("enableSqsTerminationDraining: true\n")
+    older, newer = perdure("migrate", "nth", str(values)), perdure("install", "migrate", "nth", str(values))
+    assert older.stderr == "`perdure migrate` is `perdure install migrate` now\n"
+    assert (older.returncode, older.stdout) == (0, newer.stdout)
+    assert yaml.safe_load(older.stdout)["kind"] == "InterruptionPolicy"
 
 
 @pytest.mark.parametrize(
