@@ -144,6 +144,7 @@ _OTHER_WORDS = {
     "StartTime": "it is written as 2026-11-28T15:04:05Z, and is empty where AWS gives no time",
 }
 _TEMPLATE_FIELD = re.compile(r"\{\{-?\s*\.(\w+)\s*-?\}\}", re.ASCII)
+_JSON_KEY = re.compile(r'"([^"]+)"\s*:')
 _TEMPLATE_ACTION = re.compile(r"\{\{.*?(?:\}\}|$)", re.DOTALL)
 
 _KEPT_IN = "the Secret perdure-notifications in Perdure's namespace"
@@ -309,6 +310,8 @@ def _template_notes(chart: _Values) -> Iterator[str]:
             "Perdure cannot. The format Slack is used; write notify[0].template for another body"
         )
         return
+    if keys := [key for key in dict.fromkeys(_JSON_KEY.findall(given)) if _CONFIDENTIAL.search(key)]:
+        yield f"webhookTemplate: all who may read policies see {', '.join(keys)}. Send secrets in a header instead"
     fields = list(dict.fromkeys(_TEMPLATE_FIELD.findall(given)))
     for field in fields:
         if field in _OTHER_WORDS:

@@ -361,6 +361,7 @@ def test_a_template_that_does_more_than_name_fields_is_said_with_what_it_does() 
         ('{"text":"{{ .EventID }} {{ .Description }} {{ .AccountId }} {{ .Region }}"}', []),
         ('{"state":{{ .State }}}', ["Perdure has no State", "with Perdure's fields the body is no JSON"]),
         ("{{ .NodeName }} goes", []),
+        ('{"routing_key" : "R0", "summary": "key: {{ .NodeName }}"}', ["all who may read policies see routing_key"]),
     ],
 )
 def test_fields_of_a_template_that_differ_are_named(template: str, said: list[str]) -> None:
