@@ -57,7 +57,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell progress by area where many tests run; do not walk ten thousand collected tests for garbage."""
+    """Report progress by area where many tests run; do not walk ten thousand collected tests for garbage."""
     collect_seldom()
     if config.option.run != "named" and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress(config))

@@ -43,7 +43,7 @@ SETTLE_SECONDS = 240.0
 SETTINGS = {"PERDURE_DRAIN": "2"}
 GROUP_VERSION = "yawol.stackit.cloud/v1beta1"
 TURNS = ("create", "grow", "roll out", "shrink", "delete")
-# Which Events a turn has is told by the tests of Events; the sweep breaks some of them.
+# The tests of Events check which Events a turn has; the sweep breaks some of them.
 EVENTS = "POST events"
 _HEALTHY = ("ConfigReady", "EnvoyReady", "EnvoyUpToDate")
 _REPORT_SECONDS = 45.0
@@ -230,7 +230,7 @@ class BalancersLab(Installation):
         return [f"{what}: {there} instead of {should}" for what, there, should in found if there != should]
 
     def _of_rights(self, machines: list[Json]) -> list[str]:
-        """Every machine has its four objects, nobody else has any."""
+        """Every machine has its four objects, and nothing else has any."""
         names = sorted(_name(each) for each in machines)
         wrong = []
         for plural in ("serviceaccounts", "roles", "rolebindings"):
@@ -281,7 +281,7 @@ class BalancersLab(Installation):
 
 
 class Agents:
-    """The agents of all machines, played by a thread: whoever has a server reports."""
+    """The agents of all machines, played by a thread: each machine with a server reports."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._cluster = Cluster(deployment)

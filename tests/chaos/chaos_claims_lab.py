@@ -1,7 +1,7 @@
 """An installation whose resource claims are broken into: a pool, providers with a linked one, and what people do.
 
 Each handle has two ConfigMaps: a lid, and a box (a chest, a crate) that is made when the lid is there. Boxes come from
-a pool that keeps one ahead, chests are made for each claim, and crates fill pools that nobody claims from. Cases follow
+a pool that holds one ahead, chests are made for each claim, and crates fill pools without claims. Cases follow
 one another on one installation; each makes claims of its own.
 """
 

@@ -83,7 +83,7 @@ class ClaimsOracle:
         )
 
     def _running(self, state: State) -> Iterator[str]:
-        """A workflow for whatever somebody has to look after; none for what is not there."""
+        """A workflow for each object that needs one; none for objects that do not exist."""
         running = self._workflows.running()
         objects = {
             f"{kind}/{each['metadata']['namespace']}/{name}/{each['metadata']['uid']}": each
@@ -138,7 +138,7 @@ def _handles(state: State, expected: Expected) -> Iterator[str]:
         if holder and at(state.claims.get(holder), "status", "resourceHandle", "name") != name:
             yield f"handle {name} names claim {holder}, which does not name it"
         if not holder and pool not in expected.pools:
-            yield f"handle {name} is nobody's"
+            yield f"handle {name} has no owner"
         if at(handle, "status", "ready") is not True:
             yield f"handle {name} is not ready: {at(handle, 'status')}"
         references = [at(each, "reference", "name") for each in at(handle, "spec", "resources") or []]

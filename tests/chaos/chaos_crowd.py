@@ -3,7 +3,7 @@
     come: an access is granted, a customer's account claimed, a fleet manager's claim made
     renew: the access follows its role, beside a fake claim; go: all that has come is taken back
 
-None of them shares an account with another, so one death of the worker tells something of each.
+None of them shares an account with another, so one death of the worker tests each.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Claims that bring their account, and fake ones, as turns on the installation of AWS accounts.
 
     bring: a customer's account is claimed; take away: that claim is deleted
-    begin to bring, cut short: that claim is deleted while a region of the account is initialised, and nobody works
+    begin to bring, cut short: that claim is deleted while a region of the account is initialised, without a worker
     pretend: a fake claim is made; stop pretending: it is deleted
 
-What must be true then is told by `violations`: one Account, one user, one role and one key of ours in the account while
+`violations` checks what must be true then: one Account, one user, one role and one key of ours in the account while
 it is claimed, none of them afterwards, and the customer's own user as it was.
 """
 
@@ -123,7 +123,7 @@ class Customers:
         if self._brought:
             held = HELD in (secrets[INPUT]["metadata"].get("finalizers") or [])
             if held != bool(wanted):
-                yield f"the customer's Secret in {place} is {'kept' if held else 'not kept'}"
+                yield f"the customer's Secret in {place} is {'protected' if held else 'not protected'}"
             yield from self._account(self._brought, claims, secrets, wanted)
 
     def _account(

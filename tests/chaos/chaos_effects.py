@@ -280,7 +280,7 @@ RETURNING: tuple[tuple[Effect, ...], ...] = (
 # Where an Account that never got an AWS account gives way: only reached when AWS refuses to make one.
 DISCARDING = account(_named("DELETE-accounts", lambda r: r.of("DELETE", "accounts")), "kube.delete")
 
-# What AWS Support is told of an Account that is deleted before it has answered: the call is the payer's.
+# The question to AWS Support about an Account that is deleted before the answer: the call is the payer's.
 # Only the first instance of a worker is described until it runs.
 BOOTING = account(AwsCall("ec2", "DescribeInstances"), "aws.initialize_region")
 ENDING = account(AwsCall("ec2", "TerminateInstances"), "aws.initialize_region")

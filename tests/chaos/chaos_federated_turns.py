@@ -2,7 +2,7 @@
 
     grant: role and access are made; renew: the role's policies change; end: the role is deleted, and its access
 
-What must be true then is told by `violations`: in IAM stands what the objects say, once, and nothing else of theirs.
+`violations` checks what must be true then: IAM has what the objects say, once, and nothing else of theirs.
 """
 
 from __future__ import annotations

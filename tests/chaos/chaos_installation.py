@@ -1,4 +1,4 @@
-"""Servers to break, and a worker and a watcher that can be killed alone: what every sweep stands on.
+"""Servers to break, and a worker and a watcher that can be killed alone: the base of every sweep.
 
 The worker reaches the API server through a proxy, so that every call of it can be stopped at a chosen moment.
 """
@@ -38,7 +38,7 @@ HEARTBEAT_SECONDS = float(os.environ.get("CHAOS_HEARTBEAT", "6"))
 Record = Callable[[Sequence[Effect | tuple[str, str]], str], None]
 
 
-# What a process in reserve does: what takes seconds to import is there already when it is told to begin. Its workflows
+# A process in reserve has imported what takes seconds when it receives the signal to begin. Its workflows
 # miss a heartbeat after some seconds at most: most of the time of a case would be spent waiting for those of the dead.
 _RESERVE = f"""
 import importlib, sys
@@ -158,7 +158,7 @@ class Process:
         """End it, whatever state it is in."""
         if self._reserve is not None:
             spare, self._reserve = self._reserve[0], None
-            spare.communicate()  # it reads that nobody needs it
+            spare.communicate()  # it reads that it is not needed
         if self._running is not None and self._running.poll() is None:
             self.kill()
 
@@ -218,7 +218,7 @@ class Installation:
         self.workflows.close()
 
     def find_again(self) -> None:
-        """After an `up`: a port that somebody else took meanwhile is another one now."""
+        """After an `up`: a port that another program took meanwhile is another one now."""
         for client in (self.cluster, self.workflows):
             client.close()
         self.cluster = Cluster(self.deployment)

@@ -81,7 +81,7 @@ class Death:
     told: Callable[[str, object], None]
 
     def amidst(self, turn: Callable[[], object]) -> None:
-        """Take the turn, the worker dying in it; how long all took to settle is told."""
+        """Take the turn, the worker dying in it; record how long all took to settle."""
         self.told("seconds", round(kill_at(self.lab, self.row, self.mode, turn), 1))
 
 

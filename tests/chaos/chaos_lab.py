@@ -34,7 +34,7 @@ SETTLE_SECONDS = 150.0
 # Looking at both sides costs the servers as much as a little work does.
 LOOK_SECONDS = 1.0
 AUDITED_EACH = 3
-# A held call of AWS answers after so long, to nobody; the worker would give up by itself after 30 s.
+# A held call of AWS answers after so long, when its caller has gone; the worker would give up by itself after 30 s.
 HOLD_SECONDS = 20.0
 # Long enough to kill a server while the answer is awaited.
 DELAY_SECONDS = 2.0
@@ -128,7 +128,7 @@ class Lab(Installation):
         self._claim(name)
 
     def take_and_die(self) -> None:
-        """Make a claim; the worker dies when the pool's pass has bound it, and nobody has begun to finish it yet."""
+        """Make a claim; the worker dies when the pool's pass has bound it, before its completion has begun."""
         self.arm(PLACING, Break.BEFORE)
         bound = self.arm(BINDING, Break.AFTER)
         self.take()
@@ -137,7 +137,7 @@ class Lab(Installation):
         self.lift()
 
     def take_and_wait(self) -> str:
-        """Make a claim; the account that its pool makes instead waits for a case that nobody resolves: its id."""
+        """Make a claim; the account that its pool makes instead waits for a case that stays open: its id."""
         self.emulator.config(case_seconds=100_000)
         self.take()
         until = time.monotonic() + SETTLE_SECONDS

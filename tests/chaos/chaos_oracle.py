@@ -210,7 +210,7 @@ def _claims(state: State, expected: Expected) -> Iterator[str]:
         member = next((m for m in state.world.members() if m.id == spec.get("awsAccountID")), None)
         unit = units.get(member.parent) if member else None
         if unit is None or unit.name != claim["spec"]["legalEntity"]["id"] or unit.id != claim["spec"].get("accountOU"):
-            yield f"claim {name}: its account stands in {unit.name if unit else None}"
+            yield f"claim {name}: its account is in {unit.name if unit else None}"
     links = Counter(a["spec"].get("claimLink") for a in state.accounts if a["spec"].get("claimLink"))
     for link, count in links.items():
         if link not in found or count > 1:

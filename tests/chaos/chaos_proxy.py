@@ -37,7 +37,7 @@ class Break(StrEnum):
 
     BEFORE = "before"  # held back until the test lets go, and then lost; nothing was done
     AFTER = "after"  # done; the answer is held back until the test lets go, and then lost
-    LATE = "late"  # done only a moment later, when nobody waits for it any more
+    LATE = "late"  # done only a moment later, when the caller waits no more
     LOST = "lost"  # done, and the connection closed at once
     DELAYED = "delayed"  # done, answered after some seconds or when the test lets go
     PARKED = "parked"  # on its way; goes on to the server when the test lets go
@@ -179,7 +179,7 @@ class KubeProxy:
             except (ConnectionRefusedError, TimeoutError):
                 return None
             except (http.client.HTTPException, OSError):
-                # A kept connection that the server closed meanwhile says nothing about this request, a fresh one does.
+                # A reused connection that the server closed meanwhile says nothing of this request, a fresh one does.
                 if fresh:
                     return None
         return None

@@ -1,6 +1,6 @@
 """An installation whose 3scale objects are broken into: lives of all eleven kinds, one or several at a time.
 
-What 3scale holds after each turn of a life that nothing disturbs stands in `threescale_undisturbed.json`. Lives have
+`threescale_undisturbed.json` has what 3scale holds after each turn of a life that nothing disturbs. Lives have
 nothing in common but the processes and servers, so that each can meet another fault, or the same at another moment.
 """
 

@@ -4,7 +4,7 @@
 
 Whatever breaks, each turn has to end with the same in 3scale as in a life that nothing disturbs, and with objects that
 say so. Each round makes a tenant beside the life's own, as Tenants do. Where 3scale has shown that tenant's token to
-nobody, a person makes another one, as the object asks for it.
+no client, a person makes another one, as the object asks for it.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Life:
         method, route = call.split(" ")
         whose: Json = {"tenant": self.name}
         if route.startswith(MASTER):
-            # The master is everybody's: a creation is told by its organization, all else by the tenant's id.
+            # All lives share the master: a creation is recognised by its organization, all else by the tenant's id.
             coming = f"{self.name}-branch-{self._round + 1}"
             whose = {"tenant": "master"} | ({"containing": coming} if route == MASTER else {})
             route = route.replace("{provider}", str(self._branches()[0].id) if "{" in route else "")

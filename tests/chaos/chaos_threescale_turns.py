@@ -86,7 +86,7 @@ def changes() -> list[tuple[Kind, str, Json]]:
         (DEVELOPER_USER, "bob", {"email": "robert@example.com", "suspended": True}),
         (APPLICATION, "till", {"applicationPlanName": "premium", "description": "It sells more", "suspend": True}),
         (TENANT, "branch", {"supportEmail": "help@example.com"}),
-        # It is so already; but that its newest spec was seen has to be told, whoever comes first: it or its product.
+        # It is so already; but its newest generation has to be recorded, by its own pass or by its product's.
         (OPEN_API, "pets", {"prefixMatching": False}),
     ]
     return [

@@ -151,7 +151,7 @@ _FAILED = pytest.StashKey[bool]()
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell the fixture below whether the test has failed."""
+    """Record for the fixture below whether the test has failed."""
     report = yield
     if report.failed:
         item.stash[_FAILED] = True

@@ -65,7 +65,7 @@ ENDS = {
     "killed-once-more": signal.SIGKILL,
     "killed-a-third-time": signal.SIGKILL,
     "frozen": signal.SIGSTOP,
-    "told-to-end": signal.SIGTERM,
+    "terminated": signal.SIGTERM,
 }
 
 
@@ -101,9 +101,9 @@ def test_another_watcher_leads_and_nothing_that_changed_is_lost(
         record_property("seconds", round(lab.settle(SETTLE_SECONDS), 1))
         if end == "frozen":
             watchers.processes[leader].send(signal.SIGCONT)
-            until(watchers.processes[leader].stands_by, "the one that led stands by", PATIENCE_SECONDS)
-        if end == "told-to-end":
+            until(watchers.processes[leader].stands_by, "the former leader waits in standby", PATIENCE_SECONDS)
+        if end == "terminated":
             until(watchers.processes[leader].ended, "the one that led has ended", PATIENCE_SECONDS)
-        if end in ("frozen", "told-to-end"):
+        if end in ("frozen", "terminated"):
             lab.settle()
         lab.audit()

@@ -1,4 +1,4 @@
-"""The servers that Perdure stands on are killed at every type of action; so are the watcher and the supervisor.
+"""The servers that Perdure depends on are killed at every type of action; so are the watcher and the supervisor.
 
 A server is killed and started again several times in one turn: each time that a row of actions is under way. A call of
 the API server is under way on one side of its effect or on the other. Rows of one turn are dealt out to several cases,
@@ -145,7 +145,7 @@ _BEGINNINGS: dict[str, Callable[[Lab], Begin]] = {
 
 
 class _Victim:
-    """A server that is killed again and again, and started again by whoever looks after it."""
+    """A server that is killed again and again, and started again by its supervisor."""
 
     def __init__(self, lab: Lab, name: str) -> None:
         self._lab = lab

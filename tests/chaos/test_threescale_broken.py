@@ -2,11 +2,11 @@
 
 In each case one turn meets its faults at each kind of call to 3scale, and of write to Kubernetes, that the turn has.
 Answers that are late, lost or refusals, as these APIs refuse, strike six lives at once, each life with one of them.
-Processes and servers die while something is under way, in four lives at once of which each stands for a quarter of the
+Processes and servers die while something is under way, in four lives at once, each of which has a quarter of the
 kinds of effects. By itself everything agrees again: 3scale holds what it holds after a life that nothing has disturbed,
 nothing twice and nothing less, every object says so, one workflow per object; after a deletion nothing at all.
 
-What a person has to do all the same: where the one answer that shows a new tenant's token is lost, somebody makes
+What a person has to do all the same: where the one answer that shows a new tenant's token is lost, a person makes
 another token, as the Tenant says.
 """
 
@@ -64,7 +64,7 @@ CALL_ANSWERS: dict[str, dict[str, object]] = {
     "refused with 409": {"status": 409},
     "refused with 422": {"status": 422},
 }
-# The answer to this call is the only showing of a token, and this write keeps it.
+# The answer to this call is the only showing of a token, and this write stores it.
 SHOWS_TOKEN, KEEPS_TOKEN = "POST /master/api/providers", "POST secrets"
 _LOSES_TOKEN = {
     "later than is waited for",
@@ -121,7 +121,7 @@ def _effects(turn: str, side: str, fault: str) -> tuple[str, ...]:
 
 
 def _part(turn: str, part: int, side: str, fault: str) -> tuple[str, ...]:
-    """A part of the effects; a token that is lost with its answer is not kept by a write, which is in another part."""
+    """A part of the effects; the write that stores a token is in another part than the loss of its answer."""
     shown, kept = CALLS["create"].index(SHOWS_TOKEN), WRITES["create"].index(KEEPS_TOKEN)
     first = part if side == CLOUD else part + kept - shown - 1
     return _effects(turn, side, fault)[first % PARTS :: PARTS]
@@ -135,7 +135,7 @@ def test_an_undisturbed_life_has_the_effects_that_are_tried_and_no_others(threes
     assert {turn: calls for turn, (_, calls) in found.items()} == {turn: {*CALLS[turn]} for turn in TURNS}
     made = {turn: {*writes} for turn, (writes, _) in found.items()}
     assert all({*WRITES[turn]} <= made[turn] for turn in TURNS), made
-    # Whether something is told of a moment that passes is a matter of who comes first.
+    # Whether a moment that passes is reported depends on the order of the passes.
     others = {write for turn in TURNS for write in made[turn] - {*WRITES[turn]}}
     assert all(write.startswith("PATCH ") and write.endswith("/status") for write in others), others
 

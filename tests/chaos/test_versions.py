@@ -49,7 +49,7 @@ LOOP = '        """Run until the object is gone."""\n'
 
 @dataclass(frozen=True)
 class Phase:
-    """One in which claims or pools stand until somebody does something; `go_on` does it."""
+    """A phase in which claims or pools wait; `go_on` lets them continue."""
 
     name: str
     make: Callable[[ClaimsLab], str]
@@ -58,7 +58,7 @@ class Phase:
 
 
 def _patch_boxes(lab: ClaimsLab, handle: str, **values: str) -> None:
-    """Somebody else, who works on the resource of a handle, writes into it."""
+    """Another client, who works on the resource of a handle, writes into it."""
     for name, thing in lab.oracle.look().things.items():
         if at(thing, "metadata", "annotations", NAMES.resource_handle_name_annotation) == handle:
             lab.cluster.patch("configmaps", USERS, name, {"data": values})

@@ -1,6 +1,6 @@
 """Accounts, claims and pools as the tables of decisions need them: each a valid object with one thing set apart.
 
-`settle` stands for the world: it carries out the actions of a decision as a faithful Kubernetes and AWS would, folds
+`settle` simulates the world: it carries out the actions of a decision as a faithful Kubernetes and AWS would, folds
 the results, and decides again, so that a table can start from any state and look at where a lifecycle ends.
 """
 

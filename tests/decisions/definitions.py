@@ -46,7 +46,7 @@ def columns_of(kind: str) -> str:
 
 
 def sketch(schema: Json) -> str:
-    """A schema in one line: `!` marks required fields, `*` what keeps unknown ones, `@` what is replaced as a whole."""
+    """A schema in one line: `!` marks required fields, `*` preserved unknown ones, `@` what is replaced as a whole."""
     if schema.get("x-kubernetes-int-or-string"):
         assert schema["anyOf"] == [{"type": "integer"}, {"type": "string"}]
         return "int-or-string"

@@ -1,4 +1,4 @@
-"""What the documentation tells people to type, write and call: every fenced block, and every command in it.
+"""What the documentation asks people to type, write and call: every fenced block, and every command in it.
 
 A block without a language, or of `sh` and `console`, holds commands; where lines begin with `$ ` only those do, the
 rest is what they print. `text` is a drawing or output. A command ends with its line, unless a backslash, an open quote
@@ -185,5 +185,5 @@ _RUN_PROGRAMS = re.compile(r"(kubectl|curl(?! http://\$\()|export|source|\.|\w+=
 
 
 def is_run(command: Command) -> bool:
-    """Whether a test types it as it stands."""
+    """Whether a test types it unchanged."""
     return (command.page in RUN or command.page in TYPED_LIVE) and _RUN_PROGRAMS.match(command.text) is not None

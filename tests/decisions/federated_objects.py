@@ -37,7 +37,7 @@ Effect = Callable[[Action], Model | Refusal | None]
 
 
 def role(*, status: Mapping[str, Any] | None = None, meta: Mapping[str, Any] | None = None, **spec: Any) -> Any:
-    """A role with both sorts of policies, kept by our finalizer."""
+    """A role with both sorts of policies and our finalizer."""
     metadata = {
         "name": "read-only",
         "namespace": OPERATOR_NAMESPACE,

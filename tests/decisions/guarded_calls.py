@@ -30,7 +30,7 @@ def call(guard: CallGuard, clock: Clock, seconds: float = 0.1, error: ApiError |
 
 
 def silence(guard: CallGuard, clock: Clock, times: int = SILENCES) -> None:
-    """So many calls in a row that nobody answers."""
+    """So many calls in a row without an answer."""
     for _ in range(times):
         with pytest.raises(Unavailable):
             call(guard, clock, HANG, Unavailable("read timeout"))

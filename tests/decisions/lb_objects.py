@@ -155,7 +155,7 @@ def healthy(*, beat: str = "", since: str = "", master: bool = False) -> list[Js
 def machine(
     name: str = "web--shop-aaaa-00001", conditions: list[Json] | None = None, **changes: Any
 ) -> LoadBalancerMachine:
-    """A machine, a day old unless told otherwise, with changes merged into it."""
+    """A machine, a day old by default, with changes merged into it."""
     body: Json = {
         "metadata": {
             "name": name,

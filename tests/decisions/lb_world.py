@@ -284,7 +284,7 @@ class World:
                 self.project.servers[server.id] = server.model_copy(update={"status": "ACTIVE", "created_at": self.now})
 
     def _sweep(self) -> None:
-        """Machines that differ from the project are told to look."""
+        """Wake the machines that differ from the project."""
         for machine in self.machines():
             cloud = self.project.of_machine(cloud_name(machine.metadata), machine.spec.port_id)
             if (

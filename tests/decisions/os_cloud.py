@@ -137,7 +137,7 @@ class SmallCloud:
         return Project(credentials, Guard(credentials.project, 16, 1000), Settings())
 
     def put(self, kind: str, **said: Any) -> str:
-        """An object that somebody else has made."""
+        """An object that another client has made."""
         return str(self._create(kind, said)["id"])
 
     # --- answers ---

@@ -1,6 +1,6 @@
 """The Helm chart's files say what the code says: settings, rights, definitions, task queues. Nothing is rendered here.
 
-`./run python tests/decisions/test_chart.py` writes values.schema.json, and the settings in values.yaml, anew.
+`./run python tests/decisions/test_chart.py` regenerates values.schema.json, and the settings in values.yaml.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ NAME = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?$"}
 DOMAIN = {"type": "string", "pattern": r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$"}
 BUILD = {"type": "string", "pattern": "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"}  # as a label's value
 VARIABLES = {
-    # A secret has no place in values: they are kept in the release's own record and in a ConfigMap.
+    # A secret has no place in values: they are stored in the release's own record and in a ConfigMap.
     **{"type": "object", "additionalProperties": {"type": "string"}},
     "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$", "not": {"pattern": "(PASSWORD|SECRET|TOKEN|API_KEY)"}},
 }
@@ -169,7 +169,7 @@ SCALING = closed(
 )
 
 
-# What each value is for, by its path; settings bring their own description. `*` stands for each process.
+# What each value is for, by its path; settings bring their own description. `*` matches each process.
 DESCRIPTIONS = {
     "fullnameOverride": "Prefix of every object's name; empty for the release's.",
     "image": "The image of every process.",
@@ -212,7 +212,7 @@ DESCRIPTIONS = {
     "temporal.namespace": "Temporal namespace of the lifecycles.",
     "temporal.bootstrap": "A Job that creates the Temporal namespace with its search attributes.",
     "temporal.bootstrap.enabled": "Run the Job.",
-    "temporal.bootstrap.retentionDays": "Days for which closed lifecycles are kept; null: as it is, or 30 if new.",
+    "temporal.bootstrap.retentionDays": "Days for which closed lifecycles are retained; null: unchanged, or 30 if new.",
     "temporal.encryption": "Encryption of payloads before they reach Temporal.",
     "temporal.encryption.secretName": "Secret whose keys encrypt payloads; empty for no encryption.",
     "temporal.apiKey": "API key for Temporal.",
@@ -339,7 +339,7 @@ def described(found: dict[str, Any], path: str = "") -> dict[str, Any]:
 
 
 def without_own(found: dict[str, Any]) -> dict[str, Any]:
-    """A schema whose description stands with what it is a part of."""
+    """A schema with the description beside the schema that it is a part of."""
     return {name: each for name, each in found.items() if name != "description"}
 
 
@@ -499,7 +499,7 @@ def rendered_values() -> str:
     return before + BEGIN + settings_block() + END + after
 
 
-ANEW = f"write it anew: ./run python {Path(__file__).relative_to(ROOT)}"
+ANEW = f"regenerate it: ./run python {Path(__file__).relative_to(ROOT)}"
 
 
 def test_the_schema_of_values_is_that_of_the_settings() -> None:
@@ -641,7 +641,7 @@ def test_every_definition_has_its_area() -> None:
 
 
 def test_another_domain_of_claims_changes_the_definitions_as_the_command_does() -> None:
-    """The chart replaces text; `perdure crds` renders anew."""
+    """The chart replaces text; `perdure crds` renders from the definitions."""
     asked = subprocess.run(
         [sys.executable, "-m", "starters.cli.main", "crds"],
         **{"capture_output": True, "text": True, "check": True, "cwd": ROOT},  # type: ignore[call-overload]

@@ -1,6 +1,6 @@
 """The documentation says what the code does: settings, dependencies, links.
 
-`./run python tests/decisions/test_docs.py` writes docs/settings.md anew.
+`./run python tests/decisions/test_docs.py` regenerates docs/settings.md.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def test_every_setting_is_in_one_group() -> None:
 
 
 def test_every_setting_is_documented_as_it_is() -> None:
-    assert SETTINGS.read_text() == rendered(), f"write it anew: ./run python {Path(__file__).relative_to(ROOT)}"
+    assert SETTINGS.read_text() == rendered(), f"regenerate it: ./run python {Path(__file__).relative_to(ROOT)}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -1,8 +1,8 @@
-"""What the documentation tells people to type and to write is held by something: each command, each manifest.
+"""What the documentation asks people to type and to write is tested: each command, each manifest.
 
-Command lines of `perdure` go through the program's own parser, with nothing behind it. What `kubectl` and `curl` are
-told runs in `tests/integration/test_documentation.py`, which also tries every manifest. The rest stands below, with its
-reason. The tutorial's code is held by `test_docs_tutorial.py`.
+Command lines of `perdure` go through the program's own parser, with nothing behind it. Commands of `kubectl` and
+`curl` run in `tests/integration/test_documentation.py`, which also tries every manifest. The rest is below, with its
+reason. The tutorial's code is tested by `test_docs_tutorial.py`.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def test_every_piece_of_yaml_is_known_to_who_reads_it(block: Block) -> None:
         known = InterruptionPolicy.model_validate(given).spec.model_dump(mode="json", exclude_unset=True)
         assert known == given["spec"]
     else:
-        assert given.get("kind") == "Kustomization" or set(given) == {"status"}, "tell here who reads it"
+        assert given.get("kind") == "Kustomization" or set(given) == {"status"}, "write here who reads it"
 
 
 @pytest.mark.parametrize("block", [each for each in BLOCKS if each.language == "python"], ids=lambda each: each.place)

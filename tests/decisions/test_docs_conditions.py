@@ -1,6 +1,6 @@
 """docs/conditions.md names every condition that the code writes, with its reasons, and no other.
 
-`./run python tests/decisions/test_docs_conditions.py` writes the page anew: types and reasons as they are read off the
+`./run python tests/decisions/test_docs_conditions.py` regenerates the page: types and reasons as they are read off the
 code, what they mean from here.
 """
 
@@ -54,7 +54,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "PendingVerification": ("Account", "AWS Support was asked to raise its limits"),
         "Ready": ("Account, AWSFederatedAccountAccess", "it became Ready"),
         "ReleaseBlocked": ("AccountClaim", "it cannot be released yet; the message says why"),
-        "Reused": ("Account", "a claim released it; it is kept for the same legal entity"),
+        "Reused": ("Account", "a claim released it; it is reserved for the same legal entity"),
         "ServiceQuotasManualAction": ("Account", "a person has to raise these quotas; it is Ready without them"),
         "SecretUnusable": (
             "AccountClaim",
@@ -149,7 +149,7 @@ def test_every_area_that_writes_conditions_is_documented() -> None:
 
 
 def test_the_page_is_as_the_code() -> None:
-    assert PAGE.read_text() == rendered(), f"write it anew: ./run python {Path(__file__).relative_to(ROOT)}"
+    assert PAGE.read_text() == rendered(), f"regenerate it: ./run python {Path(__file__).relative_to(ROOT)}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A worker's cache of the claims area where nothing is watched: it holds what a test tells it."""
+"""A worker's cache of the claims area without a watch: it holds the objects that a test puts into it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from engine.kube import KubeApi
 from engine.kube.informer_cache import Followed, Mirror, Store
 from engine.settings import Settings
 
-# Short, for whatever the process would wait for before it wakes somebody.
+# Short, for the pauses of the process before it wakes a lifecycle.
 MOMENT = 0.05
 
 
 class Mirrors:
-    """Mirrors that learn only what is told."""
+    """Mirrors that hold only the objects that a test puts into them."""
 
     def follow(self, followed: Followed, indexes: Any = None) -> Mirror:
         mirror = Mirror(cast(KubeApi, None), followed)
@@ -27,7 +27,7 @@ class Mirrors:
 
 
 def told_cache(woken: list[Key], api: object = None) -> ClaimCache:
-    """A worker's cache of an API server, where one is asked; whom it wakes is added to the list."""
+    """A worker's cache, of an API server if one is given; keys of woken lifecycles are added to the list."""
 
     async def wake(key: Key) -> None:
         woken.append(key)

@@ -1,7 +1,7 @@
 """Waiting for what other processes or workflows do: looked at again and again, until it holds or it is too late.
 
 Nothing here says that anything is quick: a slow machine may take as long as it takes, and only what will never come
-makes a test fail. How long things take is for `perdure bench` to tell.
+makes a test fail. `perdure bench` measures how long things take.
 """
 
 from __future__ import annotations

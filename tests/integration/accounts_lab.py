@@ -97,7 +97,7 @@ class Lab:
         return next(account for account in self.accounts() if account.metadata.name == name)
 
     def free(self) -> list[Account]:
-        """Accounts that nobody ever had."""
+        """Accounts without a former claim."""
         return [
             account
             for account in self.accounts()
@@ -130,7 +130,7 @@ class Lab:
         await self._says(f"{kind.name}/{namespace}/{name}/{uid}", *words)
 
     async def organization_says(self, *words: str) -> None:
-        """The same of the lifecycle that no object stands behind."""
+        """The same of a lifecycle that has no object."""
         await self._says(ORGANIZATION.workflow_id, *words)
 
     async def _says(self, workflow_id: str, *words: str, seconds: float = 60) -> None:
@@ -250,7 +250,7 @@ class Lab:
             return
 
     async def ensure_pool(self, size: int) -> None:
-        """The test pool with so many accounts that nobody ever had."""
+        """The test pool with so many accounts that had no claim before."""
         manifest: JsonObject = {"metadata": {"name": POOL}, "spec": {"poolSize": size}}
         await self.ensure(ACCOUNT_POOL, OPERATOR_NAMESPACE, manifest)
         await self.change(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL, {"spec": {"poolSize": size}})

@@ -1,6 +1,6 @@
 """One local deployment for the whole run: real servers, without the product's own processes.
 
-`PERDURE_TEST_STATE=DIR` keeps it between runs: it is brought up in DIR, found running by the next run, and left there
+`PERDURE_TEST_STATE=DIR` leaves it between runs: it is brought up in DIR, found running by the next run, and stays
 (`perdure down --state DIR --wipe` ends it). Without it the deployment lives in a temporary directory and dies with
 pytest, however pytest ends.
 
@@ -70,7 +70,7 @@ def fresh(tmp_path: Path) -> Iterator[Deployment]:
 
 @pytest.fixture(scope="session")
 async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
-    """Its Kubernetes API, for whoever may do anything."""
+    """Its Kubernetes API, with the administrator's rights."""
     async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as api:
         yield api
 

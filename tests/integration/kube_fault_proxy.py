@@ -3,7 +3,7 @@
 Plain HTTP on loopback; the credentials are the proxy's. Ordinary requests pass unless it is down. A watch stream can be
 cut (also in the middle of a line), frozen (the connection stays, nothing comes), starved (asked for and never
 answered), slowed, doubled with old lines repeated, or answered with 410 as a status or as an ERROR event, again and
-again until somebody lists. A number of watches can be answered with 429, as of a kind whose storage the server still
+again until the client lists. A number of watches can be answered with 429, as of a kind whose storage the server still
 prepares. The answers to a number of reads or writes can be lost: the server does what is asked, and no answer comes.
 """
 
@@ -203,7 +203,7 @@ class FaultProxy:
 
 
 def _plural(path: str) -> str:
-    """The kind that a path is about: what stands behind the version, or behind the namespace."""
+    """The kind that a path is about: the part after the version, or after the namespace."""
     parts = path.strip("/").split("/")
     parts = parts[2:] if parts[0] == "api" else parts[3:]
     return (parts[2:3] or parts[:1] or [""])[0] if parts[:1] == ["namespaces"] else (parts or [""])[0]

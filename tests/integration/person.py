@@ -1,4 +1,4 @@
-"""Somebody at a shell who types what a page says, with a home and a local deployment of the test's own.
+"""A person at a shell who types what a page says, with a home and a local deployment of the test's own.
 
 `./run` is left out: the tests run in the environment that it makes.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 class Person:
-    """Somebody in a checkout; the deployment lies where `perdure up` puts it by itself."""
+    """A person in a checkout; the deployment is where `perdure up` puts it by itself."""
 
     def __init__(self, project: Path, home: Path) -> None:
         self.project = project

@@ -129,7 +129,7 @@ class StoppedAndStarted:
         self._product = AsyncExitStack()
 
     async def environ(self) -> dict[str, str]:
-        """What it is told by its environment."""
+        """The settings in its environment."""
         raise NotImplementedError
 
     async def start(self) -> None:

@@ -72,7 +72,7 @@ async def _development_mode(lab: Lab, deployment: Deployment) -> None:
 
 @pytest.fixture(scope="module")
 async def lab(deployment: Deployment) -> AsyncIterator[Lab]:
-    """The product at work, and two accounts that nobody ever had."""
+    """The product at work, and two accounts without a former claim."""
     async with laboratory(deployment) as found, product(deployment):
         await found.ensure_pool(2)
         yield found

@@ -1,4 +1,4 @@
-"""Bad input end to end: who is concerned says what is wrong and heals when it is mended; nobody else is delayed.
+"""Bad input end to end: the object concerned reports the error and heals when it is corrected; no other is delayed.
 
 All good claims here are of one legal entity, so that one account serves them one after another.
 """
@@ -28,7 +28,7 @@ NASTY = "a'\"; $(reboot) `x` ../../etc <b>&amp; 100% {{.}} é 漢"
 
 @pytest.fixture(scope="module")
 async def lab(deployment: Deployment) -> AsyncIterator[Lab]:
-    """The product at work, one account of the careful entity, and one that nobody ever had."""
+    """The product at work, one account of the careful entity, and one without a former claim."""
     async with laboratory(deployment) as found, product(deployment):
         await found.ensure_pool(1)
         await found.ask("careful", ENTITY)

@@ -119,7 +119,9 @@ async def test_an_outsider_gets_in_once_all_is_there_and_is_out_when_the_role_go
         },
         TENANT,
     )
-    await lab.until("the missing role is told", lambda: message_of(lab, "Failed") == "Requested role does not exist")
+    await lab.until(
+        "the missing role is reported", lambda: message_of(lab, "Failed") == "Requested role does not exist"
+    )
 
     custom = {"name": "zones", "description": "reads zones", "awsStatements": [STATEMENT]}
     spec = {
@@ -131,7 +133,7 @@ async def test_an_outsider_gets_in_once_all_is_there_and_is_out_when_the_role_go
     await lab.kube.create(AWS_FEDERATED_ROLE, {"metadata": {"name": ROLE}, "spec": spec}, OPERATOR_NAMESPACE)
     await lab.until("the role is Valid", lambda: (r := role_of(lab)) is not None and r.status.state == "Valid")
     failure = "Failed to get account ID information"
-    await lab.until("the missing keys are told", lambda: message_of(lab, "Failed") == failure)
+    await lab.until("the missing keys are reported", lambda: message_of(lab, "Failed") == failure)
     assert f"{TENANT}/{KEYS}" in message_of(lab, "Synced")
 
     await lab.kube.create(SECRET, {"metadata": {"name": KEYS}, "data": await asyncio.to_thread(cloud.key)}, TENANT)

@@ -1,7 +1,7 @@
 """Accounts and claims as the aws-account-operator left them, on a real cluster; and accounts that drifted afterwards.
 
-The objects are written as that operator wrote them, with nobody there to see to them. Then Perdure begins: what is
-settled stays so, what was cut short goes on. Last, somebody moves and re-tags an account behind everybody's back.
+The objects are written as that operator wrote them, without a process that acts on them. Then Perdure begins: what is
+settled stays so, what was cut short goes on. Last, a person moves and re-tags an account outside Perdure.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ async def test_an_account_that_was_moved_and_tagged_by_hand_is_corrected_as_the_
     lab, left = past
     flags = ("feature.validation_move_account", "feature.validation_tag_account")
     async with lab.configured(*flags) as config:
-        elsewhere = left.record("linked").parent  # the OU of somebody else
+        elsewhere = left.record("linked").parent  # the OU of another legal entity
         target = {"AccountId": left.ids["settled"], "SourceParentId": config["root"]}
         await asyncio.to_thread(left.payer.move_account, **target, DestinationParentId=elsewhere)
         tags = [{"Key": "owner", "Value": "somebody"}]

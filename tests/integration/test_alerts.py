@@ -1,7 +1,7 @@
-"""Every alert fires when what it tells of happens, not before, and clears when it is over: by Prometheus' own promtool.
+"""Every alert fires when its condition holds, not before, and clears when it is over: by Prometheus' own promtool.
 
-A case is what the processes would tell while something goes wrong: series of metrics that exist, with the labels that
-they have. All is well for ten minutes; then it is not, for as long as the case says; then it is again.
+A case is what the processes would publish while something goes wrong: metrics that exist, with the labels that they
+have. All is well for ten minutes; then it is not, for as long as the case says; then it is again.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from starters.watch.projection_index import Index
 ALERTS = Path(__file__).parents[2] / "deploy" / "monitoring" / "alerts.yaml"
 WELL = 10  # minutes for which all is well at first
 SETTLING = 2  # minutes after which it is looked at
-# Beyond it a series that is told no more is forgotten.
+# Beyond it a series that is published no more is forgotten.
 LOOKBACK = 6
-# Their import puts what they tell into the registry; the watcher's gauges come by themselves.
+# Their import registers their metrics; the watcher's gauges come by themselves.
 DISPATCHERS = (
     *("activities.claims.metrics", "activities.instances.metrics", "activities.openstack.call_metrics"),
     *("activities.threescale.metrics", "engine.pauses", "starters.events.metrics", "starters.watch.metrics"),
     "starters.watch.missing_workers",
 )
-# Not ours: the Temporal SDK tells them.
+# Not ours: the Temporal SDK publishes them.
 OTHERS = {"temporal_workflow_task_execution_failed_total": {"workflow_type"}}
-# Computed at each scrape by a collector that tells its labels with its first sample.
+# Computed at each scrape by a collector that sets its labels with its first sample.
 OF_A_COLLECTOR = {"perdure_openstack_orphans": {"project", "kind"}}
 
 
@@ -367,10 +367,10 @@ def rules() -> dict[str, dict[str, Any]]:
 
 
 def values(kind: str, lasts: int) -> str:
-    """What a series tells, minute by minute, in promtool's notation.
+    """The values of a series, minute by minute, in promtool's notation.
 
     `gauge A B` is A while all is well and B while it is not; `counter N` grows by N a minute while it is not; `clock`
-    is the time of the minute, and stands still while it is not; `mark` is the moment at which it began, and is not
+    is the time of the minute, and stops while it is not; `mark` is the moment at which it began, and is not
     there while all is well.
     """
     word, *numbers = kind.split()
@@ -464,7 +464,7 @@ def test_its_text_speaks_of_labels_that_it_has(case: Case) -> None:
 
 @cache
 def told() -> dict[str, set[str]]:
-    """Every series that some process tells, with its labels."""
+    """Every series that some process publishes, with its labels."""
     return dict(_told())
 
 

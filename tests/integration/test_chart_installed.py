@@ -171,11 +171,11 @@ def of_kind(objects: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 async def test_each_set_of_values_is_installed_and_its_pods_are_admitted(
     kube: KubeApi, helm: Helm, values: str
 ) -> None:
-    if values == "accounts":  # it is told that its namespaces exist
+    if values == "accounts":  # its values say that its namespaces exist
         with suppress(Conflict):
             await kube.create(NAMESPACE, {"metadata": {"name": "aws-account-operator"}})
     namespace = (
-        f"set-{values}"  # `poolboy` is also the namespace of a replaced operator, which a release makes and keeps
+        f"set-{values}"  # `poolboy` is also the namespace of a replaced operator, which a release creates and retains
     )
     async with installed(kube, helm, namespace, "--values", str(CHART / "ci" / f"{values}.yaml")) as objects:
         deployments = of_kind(objects, "Deployment")
@@ -443,7 +443,7 @@ def test_the_guide_names_every_kind_that_an_uninstall_may_leave(helm: Helm) -> N
     assert named[1].split(",") == [kind.plural for kind in OF_RELEASE.values()]
     assert named[2] == LABELS
     found = {each["kind"] for values in SETS for each in helm.rendered("p", "-f", str(CHART / "ci" / f"{values}.yaml"))}
-    installed_once = {"CustomResourceDefinition", "Namespace"}  # kept on purpose
+    installed_once = {"CustomResourceDefinition", "Namespace"}  # retained on purpose
     elsewhere = {kind for kinds in FOREIGN.values() for kind in kinds}
     assert found - installed_once - elsewhere - set(OF_RELEASE) == set()
 
@@ -539,7 +539,7 @@ async def test_the_processes_live_under_the_rights_that_the_chart_gives(
             await claims_come_and_go(kube)
         await audits_are_made(kube, cluster, objects, tmp_path)
         assert refusals(cluster, "running") == []
-        # And what is refused is seen: nobody has the rights of an area that is not its own.
+        # And refusals are seen: no worker has the rights of another area.
         async with await KubeApi.open(Settings(), "tests", str(tmp_path / "perdure-worker-rest")) as rest:
             with pytest.raises(Denied):
                 await rest.list(ACCOUNT_POOL)
@@ -610,7 +610,7 @@ async def demo(deployment: Deployment, name: str) -> tuple[int | None, str]:
 
 
 async def claims_come_and_go(kube: KubeApi) -> None:
-    """A claim of an account that is fulfilled and released, and one of a resource that nobody provides."""
+    """A claim of an account that is fulfilled and released, and one of a resource without a provider."""
     await kube.create(ACCOUNT_POOL, {"metadata": {"name": "chart"}, "spec": {"poolSize": 1}}, "aws-account-operator")
     await kube.create(ACCOUNT_CLAIM, {"metadata": {"name": "chart"}, "spec": CLAIM}, TENANT)
     provider = {"apiVersion": "poolboy.gpte.redhat.com/v1", "kind": "ResourceProvider", "name": "none"}
@@ -687,7 +687,7 @@ async def start(
 async def run_as(
     kube: KubeApi, cluster: Deployment, objects: list[dict[str, Any]], holder: dict[str, Any], directory: Path
 ) -> tuple[list[str], dict[str, str]]:
-    """Command and variables of the pod that is told there, with its ConfigMap and the token of its account."""
+    """Command and variables of that pod, with its ConfigMap and the token of its account."""
     spec = holder["template"]["spec"]
     container = spec["containers"][0]
     named = container["envFrom"][0]["configMapRef"]["name"]
@@ -763,7 +763,7 @@ def test_the_kustomize_base_runs_the_same_processes(
     ran, kept = here["containers"][0], there["containers"][0]
     assert [mount for mount in kept["volumeMounts"] if mount not in ran["volumeMounts"]] == []
     assert {part: ran.get(part) for part in SAME} == {part: kept.get(part) for part in SAME}
-    # The chart's workers are told their areas as well.
+    # The chart's workers get their areas as well.
     assert ran["args"][: len(kept["args"])] == kept["args"]
     given = {obj["metadata"]["name"]: obj["data"] for obj in of_kind(objects, "ConfigMap")}["perdure-settings"]
     told = given | {item["name"]: item["value"] for item in ran.get("env", ()) if "value" in item}

@@ -40,7 +40,7 @@ WORKFLOWS = workflows_of("accounts")
 
 pytestmark = pytest.mark.integration
 
-# A new one for each run: a kept deployment has lifecycles of earlier runs, whose objects nobody told them are gone.
+# A new one for each run: a reused deployment has lifecycles of earlier runs, which were not notified of the deletions.
 NAMESPACE_NAME = f"cli-{secrets.token_hex(3)}"
 FINALIZER = "finalizer.aws.managed.openshift.io"
 # Of no account in the emulator, so that nothing can be done to it.
@@ -50,7 +50,7 @@ Json = dict[str, Any]
 
 
 class Person:
-    """Somebody at a terminal with a state directory, and the right to write objects by hand."""
+    """A person at a terminal with a state directory, and the right to write objects by hand."""
 
     def __init__(self, deployment: Deployment, kube: KubeApi) -> None:
         self.deployment = deployment
@@ -74,7 +74,7 @@ class Person:
         await remove_account(self.kube, NAMESPACE_NAME, name)
 
     async def events(self, name: str, reason: str) -> list[str]:
-        """Of this very object: a kept deployment has those of earlier runs."""
+        """Of this very object: a reused deployment has those of earlier runs."""
         uid = text(await self.read(name), "metadata", "uid")
         found = await self.kube.list(EVENT, NAMESPACE_NAME, field_selector=f"involvedObject.uid={uid}")
         return [text(item, "message") for item in found.items if text(item, "reason") == reason]
@@ -157,7 +157,7 @@ async def test_a_lifecycle_that_the_worker_cannot_replay_is_named_with_the_way_o
         return [row["stuck"] for row in listed.json if row["name"] == "other-code"] == [True]
 
     async with process(person.deployment, "worker"):
-        for question in ("retry", "why"):  # why alone makes no task fail, so the server has nothing to tell
+        for question in ("retry", "why"):  # why alone makes no task fail, so the server has nothing to report
             asked = await person.perdure(question, "account", name)
             assert asked.code == 1
             assert "TMPRL1100" in asked.err, question

@@ -1,4 +1,4 @@
-"""`perdure demo instances` as a person runs it: machines labelled, interrupted and drained as AWS's events tell."""
+"""`perdure demo instances` as a person runs it: machines labelled, interrupted and drained as AWS's events say."""
 
 from __future__ import annotations
 

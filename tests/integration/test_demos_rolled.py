@@ -1,6 +1,6 @@
-"""Each demo as a person runs it, while the product's processes are told to end and started again, one after the other.
+"""Each demo as a person runs it, while the product's processes are terminated and started again, one after the other.
 
-A rollout in a cluster, made harder: nobody is there while one of them starts, and it is followed by another rollout
+A rollout in a cluster, made harder: none runs while one of them starts, and it is followed by another rollout
 until the demo is over.
 """
 

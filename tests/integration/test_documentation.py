@@ -1,4 +1,4 @@
-"""What the documentation tells people to type runs, page by page, on a real API server, emulated AWS and 3scale.
+"""The commands of the documentation run, page by page, on a real API server, emulated AWS and 3scale.
 
 No worker and no watcher: what a page's lifecycles would make is missing, so a `get` may find nothing. What they do is
 shown by the tests of the demos, which play the same manifests. Commands of `perdure` are held by
@@ -90,7 +90,7 @@ def type_in(home: Path, lines: list[tuple[str, str]]) -> list[Typed]:
 
 
 def commands_of(page: str) -> list[tuple[str, str]]:
-    """What the page has one type, with its own words for what it leaves open; nobody is there to end a watch."""
+    """The commands that the page asks to type, with example values for its placeholders; watches end at once."""
     chosen = [each for each in documented.commands() if each.page == page and documented.is_run(each)]
     return [(each.place, _filled(page, each.text).replace("--watch", "--watch=false")) for each in chosen]
 

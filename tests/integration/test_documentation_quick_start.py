@@ -53,7 +53,7 @@ def test_the_quick_start_goes_as_it_says(person: Person, tmp_path: Path) -> None
     assert "kubectl and perdure in this shell:" in person.type(up)
     deployment = Deployment(tmp_path / ".local" / "state" / "perdure" / "local")
     with Emulator(deployment.service(AWS).url or "") as emulator:
-        emulator.config(**dict.fromkeys(SCENARIOS["accounts"].delays, 0))  # nobody is there to be shown
+        emulator.config(**dict.fromkeys(SCENARIOS["accounts"].delays, 0))  # no person watches the delays
     assert "accountpool.aws.managed.openshift.io/default created" in person.type(pool)
     until(lambda: re.search(r"AccountPool +.*default", person.type(overview)), "the pool is listed")
     until(lambda: "Ready" in accounts(person).values(), "an account is ready", PATIENT)
@@ -65,7 +65,7 @@ def test_the_quick_start_goes_as_it_says(person: Person, tmp_path: Path) -> None
     person.type(give_back)
     assert "aws-credentials" not in person.type(look)
 
-    # Three that nobody has had, and the one that was given back.
+    # Three without a former claim, and the one that was given back.
     until(lambda: list(accounts(person).values()) == ["Ready"] * 4, "all are ready", PATIENT)
     known = set(accounts(person))
     person.type(deny)
@@ -73,7 +73,7 @@ def test_the_quick_start_goes_as_it_says(person: Person, tmp_path: Path) -> None
     (new,) = until(lambda: set(accounts(person)) - known, "the pool has grown")
     until(lambda: new in person.type(listed), "it is listed")
     of_new = {text: text.replace("NAME", new, 1) for text in (why_one, retry_one)}
-    until(lambda: "CreateUser" in person.type(of_new[why_one]), "what was refused is told", PATIENT)
+    until(lambda: "CreateUser" in person.type(of_new[why_one]), "the refusal is reported", PATIENT)
     person.type(mend)
     until(lambda: accounts(person)[new] == "Ready", "it heals by itself", PATIENT)
     assert "nothing to retry" in person.type(of_new[retry_one], fails=True)

@@ -1,6 +1,6 @@
 """`perdure events` on real servers: the emulator's SQS, Temporal, an API server; processes that are killed.
 
-The workflows are stand-ins of the same contract: they record what they are told, each event once.
+The workflows are stand-ins of the same contract: they record the events they receive, each once.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Recording:
 
 
 class Ground:
-    """A queue with its dead letters, AWSMachines, and what workflows were told."""
+    """A queue with its dead letters, AWSMachines, and the events that workflows received."""
 
     def __init__(self, deployment: Deployment, kube: KubeApi, client: Client, namespace: str) -> None:
         self.deployment = deployment
@@ -131,7 +131,7 @@ class Ground:
         return sum(int(number) for number in found["Attributes"].values())
 
     async def told(self, instance: str, account: str = PAYER_ACCOUNT_ID) -> list[str]:
-        """The events that an instance's workflow was told of."""
+        """The events that an instance's workflow received."""
         key = InstanceKey(account=account, region=REGION, instance_id=instance)
         told: list[str] = await self._client.get_workflow_handle(key.workflow_id).query("told", result_type=list[str])
         return told
@@ -175,7 +175,7 @@ async def test_the_events_of_accounts_that_share_a_queue_are_delivered(ground: G
         event(own, InstanceState.STOPPED, "foreign", "8" * 12),
     )
     async with ground.consumer():
-        await eventually(lambda: not ground.left(), "all are told or deleted")
+        await eventually(lambda: not ground.left(), "all are delivered or deleted")
     assert await ground.told(instance, other) == [f"shared/{instance}"]
     assert await ground.told(own) == [f"own/{own}"]
 
@@ -207,7 +207,7 @@ async def test_every_message_ends_where_it_belongs_though_a_consumer_is_killed(
 async def test_an_urgent_event_on_sqs_is_heard_before_five_thousand_others(
     deployment: Deployment, kube: KubeApi, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each workflow takes a second, and 32 are told at once: in order, the notice would be heard after 156 seconds."""
+    """Each workflow takes a second, 32 run at once: in order, the notice would arrive after 156 seconds."""
     waiting, urgent, heard = 5000, f"i-{'f' * 17}", asyncio.Event()
     for name, value in deployment.env().items():
         monkeypatch.setenv(name, value)

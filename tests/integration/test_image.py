@@ -27,7 +27,7 @@ def instructions() -> list[str]:
 
 
 def copied(directory: Path) -> None:
-    """What `COPY . .` copies: the tree without what the .dockerignore beside the file keeps out."""
+    """What `COPY . .` copies: the tree without what the .dockerignore beside the file excludes."""
     wanted = [line[1:] for line in DOCKERFILE.with_suffix(".dockerignore").read_text().splitlines() if line[:1] == "!"]
     for name in wanted:
         source, target = ROOT / name, directory / name

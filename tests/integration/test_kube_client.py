@@ -185,7 +185,7 @@ async def test_many_watches_leave_connections_for_requests(deployment: Deploymen
         events = api.watch(CONFIG_MAP, namespace, resource_version=version, field_selector=selector, opened=note)
         async with aclosing(events) as stream:
             async for _ in stream:
-                """It is only kept open."""
+                """It only stays open."""
 
     async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"], connections=2) as few:
         version = (await few.list(CONFIG_MAP, namespace)).resource_version
@@ -376,7 +376,7 @@ async def test_the_second_waits_until_the_first_lets_go(kube: KubeApi, namespace
     await first.acquire()
     holding = asyncio.create_task(first.hold(lambda: {"example.com/known": "7"}))
     waiting = asyncio.create_task(second.acquire())
-    # Longer than the lease: only renewing keeps it.
+    # Longer than the lease: only renewing retains it.
     done, _ = await asyncio.wait([waiting, holding], timeout=4)
     assert not done
     assert (first.leader, second.leader) == ("", "first")

@@ -27,7 +27,7 @@ def config_map(name: str, **data: str) -> JsonObject:
 
 
 def gadget() -> Kind:
-    """A kind that nobody else has."""
+    """A kind of this test alone."""
     word = f"gadget{uuid4().hex[:8]}"
     return Kind(name=word.capitalize(), group=f"{word}.example.com", version="v1", plural=f"{word}s", area="")
 
@@ -73,7 +73,7 @@ async def test_an_own_write_is_there_at_once_and_is_never_undone_by_an_older_eve
         await kube.create(CONFIG_MAP, config_map("last"), namespace)
         await eventually(lambda: mirror.get(namespace, "last") is not None)
         numbers = [int(n) for n in seen if n]
-        assert numbers == sorted(set(numbers)), "a change was told twice, or an older one after a newer one"
+        assert numbers == sorted(set(numbers)), "a change was reported twice, or an older one after a newer one"
         assert numbers[-1] == 29
 
 

@@ -253,7 +253,7 @@ def test_a_proxy_is_honoured(mirror: Mirror, tmp_path: Path, monkeypatch: pytest
 
 
 class Compiler:
-    """Stands in for the compiler, which would take minutes: makes files, and remembers which."""
+    """Replaces the compiler, which would take minutes: makes files, and remembers which."""
 
     def __init__(self) -> None:
         self.made: list[tuple[str, ...]] = []

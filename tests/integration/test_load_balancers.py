@@ -1,4 +1,4 @@
-"""Load balancers on a real OpenStack and a real API server: what is made in the cloud, kept, scaled and taken away.
+"""Load balancers on a real OpenStack and a real API server: what is made in the cloud, retained, scaled and deleted.
 
 Looked at from the cloud's side: what the machines' agents do and say is held by `machines/` and the demo.
 """
@@ -132,7 +132,7 @@ async def test_a_load_balancer_lives_in_the_cloud_from_its_creation_to_its_delet
     port = {"port": 443, "protocol": "TCP", "nodePort": 30443, "targetPort": 443}
     await shop.patch(LOAD_BALANCER, SHOP, "web", {"spec": {"ports": [*ports(), port]}}, field_manager="kubectl")
     await eventually(lambda: holds(lambda: project.rules(f"{SHOP}/web") == rules + 2), "the new port is let in")
-    assert sorted(project.servers()) == sorted(machines), "no machine is made anew for a port"
+    assert sorted(project.servers()) == sorted(machines), "no machine is replaced for a port"
 
     await shop.patch(LOAD_BALANCER, SHOP, "web", {"spec": {"replicas": 1}}, field_manager="kubectl")
     await eventually(lambda: running(project, 1), "one server is left", seconds=90)
@@ -152,7 +152,7 @@ async def test_what_is_lost_on_the_way_is_made_once(openstack: Deployment, shop:
     with OpenStackControl.of(openstack) as control:
         control.clear()
         for service in ("neutron", "nova"):
-            control.fault(service, method="POST", kind="cut", count=3)  # done, and nobody hears of it
+            control.fault(service, method="POST", kind="cut", count=3)  # done, but the answer is lost
         await shop.create(LOAD_BALANCER, balancer(project), SHOP)
         await eventually(lambda: running(project, 2), "two servers run", seconds=150)
         control.clear()

@@ -114,7 +114,7 @@ def seed(deployment: Deployment, *arguments: str, **variables: str) -> None:
 
 
 class Heard:
-    """Keeps what a person would be told."""
+    """Records what a person would see."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -415,7 +415,7 @@ def test_a_detached_deployment_holds_no_open_file_of_its_starter(fresh: Deployme
     os.close(writing)
     os.set_blocking(reading, False)
 
-    assert os.read(reading, 1) == b"", "somebody still holds the pipe's other end"
+    assert os.read(reading, 1) == b"", "a process still holds the pipe's other end"
 
     os.close(reading)
 

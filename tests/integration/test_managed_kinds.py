@@ -44,7 +44,7 @@ WATCHED_HERE = [each for each in watched_for(SETTINGS) if each.kind in (RESOURCE
 
 
 class Woken:
-    """A watcher at work, and how often it has woken whom."""
+    """A watcher at work, and how often it has woken each lifecycle."""
 
     def __init__(self, api: KubeApi) -> None:
         self.wakes: Counter[str] = Counter()
@@ -89,7 +89,7 @@ async def watching(api: KubeApi) -> AsyncIterator[Woken]:
 
 @pytest.fixture
 async def gadget() -> Kind:
-    """A kind that nobody has."""
+    """A kind of this test alone."""
     group = f"g{uuid4().hex[:8]}.example.com"
     return Kind(name="Gadget", group=group, version="v1", plural="gadgetries", area="", lifecycle=False)
 
@@ -192,7 +192,7 @@ async def test_a_managed_kind_is_watched_once_and_only_what_others_write_is_news
         before = woken.wakes.copy()
         await make_object(kube, gadget, namespace, "a", first)
         await make_object(kube, gadget, namespace, "b", second)
-        await asyncio.sleep(1.1)  # whose change the newest is, is told by whole seconds
+        await asyncio.sleep(1.1)  # managedFields has whole seconds: wait until the newest change is clear
         assert woken.wakes == before
         await kube.patch(gadget, namespace, "a", {"status": {"x": 1}}, field_manager="controller")
         await woken.woken_again(first, before[first])

@@ -1,4 +1,4 @@
-"""What worker and watcher tell on /metrics when a pool has become ready and a claim has come and gone."""
+"""The metrics of worker and watcher when a pool has become ready and a claim has come and gone."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def scrapes(deployment: Deployment) -> AsyncIterator[Scrapes]:
         await eventually(lambda: _is(kube, ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL, available=1), "pool is full", 120)
         await _create(kube, ACCOUNT_CLAIM, TENANT, CLAIM)
         await eventually(lambda: _is(kube, ACCOUNT_CLAIM, TENANT, "claim", state="Ready"), "claim is served", 120)
-        # A tenant who changes the claim and deletes it: newest in managedFields is somebody else than Perdure.
+        # A tenant who changes the claim and deletes it: the newest entry of managedFields is not Perdure's.
         tenants = {"metadata": {"annotations": {"tenant/done": "true"}}}
         await kube.patch(ACCOUNT_CLAIM, TENANT, "claim", tenants, field_manager="tenant")
         await kube.delete(ACCOUNT_CLAIM, TENANT, "claim")
@@ -72,7 +72,7 @@ async def scrapes(deployment: Deployment) -> AsyncIterator[Scrapes]:
 
 
 async def _create(kube: KubeApi, kind: Kind, namespace: str, obj: Mapping[str, object]) -> None:
-    """Create it, or find what an earlier run on a kept deployment has left."""
+    """Create it, or find what an earlier run on a reused deployment has left."""
     try:
         await kube.create(kind, obj, namespace)
     except Conflict:

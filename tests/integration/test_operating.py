@@ -28,7 +28,7 @@ from tests.running.programs import COMMAND, ROOT, command_line
 
 pytestmark = pytest.mark.integration
 
-# The pause stands in a namespace of this run's own, so that no other test's processes obey it.
+# The pause is in a namespace of this run's own, so that no other test's processes obey it.
 PLACE = f"pauses-{secrets.token_hex(3)}"
 ENVIRONMENT = {"PERDURE_WATCH_LEASE_NAMESPACE": PLACE}
 
@@ -79,7 +79,7 @@ async def installation(deployment: Deployment) -> AsyncIterator[Installation]:
 
 @asynccontextmanager
 async def collector(spans: list[Span]) -> AsyncIterator[str]:
-    """An OTLP/HTTP collector that keeps what it is sent; its address."""
+    """An OTLP/HTTP collector that records what it is sent; its address."""
 
     async def take(request: web.Request) -> web.Response:
         sent = ExportTraceServiceRequest.FromString(await request.read())
@@ -274,7 +274,7 @@ async def test_one_trace_leads_from_the_change_of_an_object_to_a_call_of_aws(ins
 
 
 def _way_to_aws(spans: Iterable[Span], of: str) -> list[Span]:
-    """A call of AWS and all that it was part of, up to the change of that object; what still lasts is not told yet."""
+    """A call of AWS and its ancestors, up to the change of that object; unfinished spans are not exported yet."""
     by_id = {span.span_id: span for span in spans}
     for span in by_id.values():
         if span.name.startswith("aws "):
@@ -285,7 +285,7 @@ def _way_to_aws(spans: Iterable[Span], of: str) -> list[Span]:
 
 
 def _upwards(span: Span, by_id: dict[bytes, Span]) -> Iterator[Span]:
-    """It, what it was part of, and so on, as far as is told."""
+    """It, its parent, and so on, as far as they are exported."""
     yield span
     if span.parent_span_id in by_id:
         yield from _upwards(by_id[span.parent_span_id], by_id)

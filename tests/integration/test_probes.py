@@ -1,4 +1,4 @@
-"""What `/readyz` and `/healthz` of real processes say while a server does not answer, or while a loop stands still.
+"""What `/readyz` and `/healthz` of real processes say while a server does not answer, or while a loop hangs.
 
 The servers are stopped by SIGSTOP: connections stay open and nothing comes, the outage that is hardest to see. An event
 loop is stopped by a signal handler that does not return: the other threads of the process go on.

@@ -307,7 +307,7 @@ async def test_namespace_admins_claim_and_editors_look(kube: KubeApi) -> None:
     granted = {"claim-admins": claims, "claim-editors": look}
     for group, rights in granted.items():
         assert [right for right in rights if not await allowed(kube, right, groups=(group,))] == []
-    # Whoever may claim may not approve, and the kinds of the operator's namespace are nobody's.
+    # A claimant may not approve, and has no right to the kinds of the operator's namespace.
     withheld = of_claims("get patch update", "resourceclaims/status", TENANT)
     withheld += of_claims("get create patch", "resourcehandles resourcepools resourceproviders", TENANT)
     for group in granted:
@@ -455,5 +455,5 @@ async def state(kube: KubeApi, wanted: str) -> bool:
 
 
 def admin_of(deployment: Deployment) -> Path:
-    """The kubeconfig of whoever may do anything."""
+    """The administrator's kubeconfig."""
     return Path(deployment.env()["KUBECONFIG"])

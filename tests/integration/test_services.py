@@ -284,7 +284,7 @@ async def test_a_bad_annotation_keeps_what_was_and_is_shown_until_it_is_mended(s
 
 
 async def test_a_service_that_cannot_be_served_stops_no_other(shop: Shop, kube: KubeApi) -> None:
-    """W14: what is wrong with one Service, or missing, is nobody else's business."""
+    """W14: a Service that is wrong or missing affects no other."""
     bad = {
         "metadata": {"name": "bad"},
         "spec": {"type": "LoadBalancer", "loadBalancerClass": CLASS, "ports": [{"port": 53, "protocol": "SCTP"}]},
@@ -366,7 +366,7 @@ async def test_a_service_that_is_one_no_more_loses_everything_but_itself(shop: S
     left = await shop.until_service(lambda each: not sequence(each, "metadata", "finalizers"), "the finalizer is gone")
     assert addresses(left) == []
     await shop.patch({"spec": {"type": "LoadBalancer", "loadBalancerClass": CLASS}})
-    await shop.until_balancer(lambda each: not is_deleting(each), "it is served anew")
+    await shop.until_balancer(lambda each: not is_deleting(each), "it is served again")
 
 
 async def test_a_class_that_changes_hands_ends_the_load_balancer_and_leaves_the_finalizer(shop: Shop) -> None:
@@ -385,7 +385,7 @@ async def test_a_class_that_changes_hands_ends_the_load_balancer_and_leaves_the_
     await eventually(gone, "the LoadBalancer is gone", PATIENCE)
     assert SERVICE_FINALIZER in sequence(await shop.service(), "metadata", "finalizers")
     await shop.annotate(className=None)
-    await shop.until_balancer(lambda each: not is_deleting(each), "ours again, it is served anew")
+    await shop.until_balancer(lambda each: not is_deleting(each), "ours again, it is served again")
 
 
 async def test_a_load_balancer_that_others_edit_or_delete_is_restored(shop: Shop) -> None:
@@ -405,7 +405,7 @@ async def test_a_load_balancer_that_others_edit_or_delete_is_restored(shop: Shop
 
 @pytest.mark.complete
 async def test_a_load_balancers_events_reach_its_service_once_across_restarts(shop: Shop, lab: Lab) -> None:
-    """W31: a restart tells nothing again, neither forwarded Events nor what is wrong with the Service."""
+    """W31: a restart repeats neither forwarded Events nor the errors of the Service."""
     await shop.create({"tcpIdleTimeout": "soon"})
     balancer = await shop.until_balancer(lambda _: True, "the LoadBalancer is made")
     await tell(shop.kube, balancer, "Failed", "Quota exceeded for resources: ['floatingip']")
@@ -500,7 +500,7 @@ async def test_nothing_is_done_while_yawol_still_leads(shop: Shop, lab: Lab, kub
     finally:
         async with lab.without_product():
             await kube.delete(LEASE, YAWOL, SERVICE_LEASE)
-    await shop.until_balancer(lambda _: True, "the LoadBalancer is made once nobody else leads")
+    await shop.until_balancer(lambda _: True, "the LoadBalancer is made once no other process leads")
 
 
 @pytest.mark.slow
@@ -563,7 +563,7 @@ async def tell(kube: KubeApi, balancer: JsonObject, reason: str, message: str) -
 
 
 def as_yawol_leaves_it(shop: Shop, service: JsonObject) -> JsonObject:
-    """The LoadBalancer that yawol has made and kept for the Service."""
+    """The LoadBalancer that yawol has made and left for the Service."""
     reference = {"name": "cloud", "namespace": CONTROL}
     return {
         "metadata": {

@@ -103,7 +103,7 @@ class Cluster:
 
 
 class Wakes:
-    """Stands for the workflows: counts the wakes of each namespace's Backend."""
+    """Replaces the workflows: counts the wakes of each namespace's Backend."""
 
     def __init__(self) -> None:
         self.of: Counter[str] = Counter()

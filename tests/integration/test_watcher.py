@@ -1,7 +1,7 @@
 """The watcher on a real API server, behind a proxy that breaks its streams, and as a process on a real Temporal.
 
 The property that everything rests on: whatever happens to streams and wakes, for every object a wake is taken *after*
-its last change. The recorder stands for a workflow: when it is woken it looks at the object, past the proxy.
+its last change. The recorder replaces a workflow: when it is woken it looks at the object, past the proxy.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ async def through(proxy: FaultProxy, tmp_path: Path) -> AsyncIterator[KubeApi]:
 
 
 class Recorder:
-    """Stands for the workflows: remembers which version of its object each wake has seen."""
+    """Replaces the workflows: remembers which version of its object each wake has seen."""
 
     def __init__(self, kube: KubeApi, kind: Kind = CONFIG_MAP, *, refusing: float = 0.0, seed: int = 0) -> None:
         self._kube = kube
@@ -227,7 +227,7 @@ async def test_for_any_faults_the_last_version_of_each_object_is_followed_by_a_w
             await asyncio.sleep(dice.uniform(0, 0.08))
         proxy.heal()
         last = {key: await version_of(kube, CONFIG_MAP, key) for key in ever}
-        # An object that came and went while nobody looked was never seen: there is nobody to wake for it.
+        # An object that came and went while the watch was broken was never seen: there is nothing to wake.
         await eventually(
             lambda: all(recorder.seen.get(key, "gone") == version for key, version in last.items()), seconds=40
         )
@@ -236,7 +236,7 @@ async def test_for_any_faults_the_last_version_of_each_object_is_followed_by_a_w
 
 
 async def some_change(kube: KubeApi, namespace: str, name: str, step: int, dice: random.Random, ever: set[Key]) -> None:
-    """Create, change or delete one object, as somebody else than Perdure."""
+    """Create, change or delete one object, as another client than Perdure."""
     try:
         if dice.random() < 0.25:
             await kube.delete(CONFIG_MAP, namespace, name)
@@ -422,7 +422,7 @@ def declaring(kind: Kind, namespace: str) -> Watched:
 
 
 def gadget_kind() -> Kind:
-    """A kind that nobody has."""
+    """A kind of this test alone."""
     unique = uuid4().hex[:8]
     return Kind(name="Gadget", group=f"g{unique}.example.com", version="v1", plural="gadgets", area="")
 
@@ -464,7 +464,7 @@ async def temporal(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> C
 
 @pytest.fixture
 async def cluster(temporal: Client) -> AsyncIterator[str]:
-    """A cluster name of the test's own, so that its workflows are told apart; they are ended afterwards."""
+    """A cluster name of the test's own, so that its workflows can be distinguished; they are ended afterwards."""
     name = f"watch-{uuid4().hex[:8]}"
     yield name
     await asyncio.sleep(0)

@@ -12,7 +12,7 @@ CONFIDENTIAL = "T0KEN"
 
 
 class Webhook:
-    """A server, or a proxy, whose requests name a whole URL. It keeps what it receives and answers as the test says."""
+    """A server, or a proxy, whose requests name a whole URL. It records requests and answers as the test says."""
 
     def __init__(self) -> None:
         self.answers: list[web.Response] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 from temporalio.client import WorkflowHistory
 
-# Set to anything, histories are written anew by the tests that make them.
+# Set to anything, histories are recorded again by the tests that make them.
 RECORD = "PERDURE_RECORD_HISTORIES"
 HISTORIES = Path(__file__).parent / "histories"
 
@@ -27,7 +27,7 @@ def keep(kind: str, case: str, history: WorkflowHistory) -> None:
 
 
 def impersonal(recorded: Any) -> Any:
-    """Without what tells of the machine: stack traces with its paths, identities and sticky queues with its name."""
+    """Without the traces of the machine: stack traces with its paths, identities and sticky queues with its name."""
     if isinstance(recorded, dict):
         if recorded.get("kind") == "TASK_QUEUE_KIND_STICKY":
             return {**recorded, "name": "sticky"}

@@ -1,4 +1,4 @@
-"""Stands for a program that `forking.py` forks: `python -I -S forked.py SOCKET MODULE ARG...`.
+"""The process of a program that `forking.py` forks: `python -I -S forked.py SOCKET MODULE ARG...`.
 
 It hands on its standard files, directory, environment and signals, and ends as the program does. SIGTSTP is handed on
 as SIGSTOP, which no process can catch. Imports nothing that takes time.
@@ -17,7 +17,7 @@ _HANDED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCONT, sign
 
 def main(address: str, module: str, *arguments: str) -> None:
     """Ask for the program, and wait for its end."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, _HANDED_ON)  # until somebody can be told
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HANDED_ON)  # until the program can get the signal
     server = socket.socket(socket.AF_UNIX)
     server.connect(address)
 

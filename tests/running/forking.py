@@ -40,7 +40,7 @@ def main() -> None:
     gc.freeze()
     listening = socket.socket(fileno=int(sys.argv[1]))
     os.write(1, b".")
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for keepers
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for keepers
     while listening in select.select([listening, sys.stdin], [], [])[0]:
         client, _ = listening.accept()
         if os.fork() == 0:

@@ -16,7 +16,7 @@ def keep_servers(item: pytest.Item, report: pytest.TestReport) -> None:
     used = {each.state.root for each in getattr(item, "funcargs", {}).values() if isinstance(each, Deployment)}
     for root in sorted(used):
         _failed.add(root)
-        report.sections.append(("servers", f"logs and state are kept in {root}"))
+        report.sections.append(("servers", f"logs and state are preserved in {root}"))
 
 
 def end(deployment: Deployment) -> None:

@@ -59,7 +59,7 @@ def _forking(imports: tuple[str, ...]) -> str:
             start_new_session=True,
         )
     assert process.stdout is not None
-    process.stdout.read(1)  # nobody's time limit runs for the imports of others
+    process.stdout.read(1)  # no time limit runs for the imports of others
 
     def end() -> None:
         process.communicate()

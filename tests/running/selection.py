@@ -6,7 +6,7 @@
     ./run pytest FILE, -k, -m  what is named, whatever its markers
 
 Without names there is one process more than cores, since tests wait for servers; each process has servers of its own.
-`PERDURE_TEST_STATE` keeps to one process.
+`PERDURE_TEST_STATE` runs in one process.
 """
 
 from __future__ import annotations

@@ -239,13 +239,13 @@ def _perdure(*arguments: str) -> list[str]:
 async def _until(look: Callable[[], Awaitable[list[T]]]) -> T:
     """The first of what is looked for, once there is something."""
     async with asyncio.timeout(_PATIENCE_SECONDS):
-        while not (found := await look()):  # noqa: ASYNC110 - neither browser nor server tells of it
+        while not (found := await look()):  # noqa: ASYNC110 - neither browser nor server reports it
             await asyncio.sleep(1)
     return found[0]
 
 
 def screen(written: str) -> list[str]:
-    """What a terminal shows after this, colours kept: rich moves by whole lines only."""
+    """What a terminal shows after this, colours included: rich moves by whole lines only."""
     lines, row = [""], 0
     for piece in _CURSOR.split(written):
         if piece == "\n":

@@ -1,4 +1,4 @@
-"""`perdure top` tells what nobody has begun, and what the claims' binder has before it."""
+"""`perdure top` shows the tasks that no worker has begun, and those that the claims' binder has before it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_the_binder_tells_how_many_claims_wait_and_that_its_batch_was_brok
     ):
         await wake(client, BINDER)
         try:
-            waiting, broken_off = await eventually(lambda: both(client), "the binder tells of both")
+            waiting, broken_off = await eventually(lambda: both(client), "the binder reports both")
         finally:
             await client.get_workflow_handle(BINDER.workflow_id).terminate("the test is over")
     assert waiting.what == f"{BINDER.path}: 880 claims to be bound, the oldest since 08:33:12"
@@ -109,7 +109,7 @@ async def test_a_batch_that_lasts_long_is_reported_although_nothing_was_interrup
         async def told(later: timedelta) -> list[Backlog]:
             return await of_objectless(client, [BINDER], datetime.now(UTC) + later)
 
-        found = await eventually(lambda: told(timedelta(minutes=1)), "a minute later it is told")
+        found = await eventually(lambda: told(timedelta(minutes=1)), "a minute later it is reported")
         assert [each.what for each in found] == [f"{BINDER.path}: claims.serve"]
         assert await told(timedelta(0)) == []
         await client.get_workflow_handle(BINDER.workflow_id).terminate("the test is over")

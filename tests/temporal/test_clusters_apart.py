@@ -1,6 +1,6 @@
 """Several clusters in one Temporal namespace.
 
-The command line of each shows its own, and what AWS has named; the workers of each run its own, and nobody else's.
+The command line of each shows its own, and what AWS has named; the workers of each run its own, and no others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def pool(cluster: str) -> Key:
 
 
 async def failed(client: Client, key: Key) -> None:
-    """A lifecycle that nobody executes, as if it had failed."""
+    """A lifecycle that no worker executes, as if it had failed."""
     about = {OP_KIND: key.kind, OP_NAMESPACE: key.namespace, OP_NAME: key.name, OP_PHASE: "Failed"}
     attributes = TypedSearchAttributes([SearchAttributePair(name, value) for name, value in about.items()])
     await client.start_workflow(key.kind, id=key.workflow_id, task_queue="nobody", search_attributes=attributes)

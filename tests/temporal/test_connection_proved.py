@@ -1,4 +1,4 @@
-"""Certificates and API keys before a real Temporal: who is let in, what is said to whom is not, and renewal in use."""
+"""Certificates and API keys before a real Temporal: who is let in, which error a refused client gets, and renewal."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_the_command_line_comes_with_the_same_proofs(
 async def test_what_a_command_answers_has_no_lines_of_the_sdk_among_it(
     temporal: TemporalServer, made: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its core tells of a call that it has made again and again, and would do so on standard output."""
+    """Its core reports a call that it has made again and again, and would do so on standard output."""
     files = hand_out(made, tmp_path / "mounted")
     key = InstanceKey(account="111122223333", region="eu-west-1", instance_id="i-0d").lifecycle
     client = await connect(pointing_at(temporal, monkeypatch), "tests")

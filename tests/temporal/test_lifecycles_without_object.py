@@ -1,4 +1,4 @@
-"""`perdure why` names the lifecycles that no object stands behind as `perdure list` shows them."""
+"""`perdure why` names the lifecycles without an object as `perdure list` shows them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ NO_PROCESS = 2**22 + 1  # more than the kernel gives out
 
 
 class Slow:
-    """Batches that last longer than their heartbeat allows; `busy` ones give the event loop to nobody meanwhile."""
+    """Batches that last longer than their heartbeat allows; `busy` ones block the event loop meanwhile."""
 
     def __init__(self, seconds: float, *, busy: bool = False) -> None:
         self.seconds = seconds

@@ -27,7 +27,7 @@ from starters.cli.session import Session
 from starters.watch.missing_workers import look
 
 NO_WORKER = "no worker for accounts: none polls the task queue accounts"
-# A worker that has stopped stays among the pollers that Temporal tells of for minutes.
+# Temporal lists a worker that has stopped among the pollers for minutes.
 AT_ONCE = timedelta(milliseconds=1)
 
 
@@ -114,7 +114,7 @@ async def test_an_older_version_without_workers_is_reported_with_its_lifecycles(
             await look(client, settings, AT_ONCE)
             return told_of_version("accounts", "v1") is None
 
-        await eventually(over, "nothing is left on v1, and nobody misses its workers")
+        await eventually(over, "nothing is left on v1, and its workers are not missing")
 
 
 async def test_workers_of_a_version_that_is_not_current_do_not_serve_an_area(

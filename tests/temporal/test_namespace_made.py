@@ -48,7 +48,7 @@ async def test_another_retention_is_set_and_the_former_one_is_reported(temporal:
 async def test_an_attribute_of_another_type_is_reported_and_left(temporal: TemporalServer) -> None:
     other = await Client.connect(temporal.address, namespace=f"taken-{uuid4().hex[:8]}")
     with pytest.MonkeyPatch.context() as patched:
-        # Somebody else's namespace, where a name of ours means something else.
+        # Another product's namespace, where a name of ours means something else.
         patched.setattr("engine.temporal_namespace.SEARCH_ATTRIBUTES", {"OpPhase": KEYWORD_LIST})
         await bootstrap(other)
     with pytest.raises(NamespaceUnfit, match="OpPhase must be Keyword"):

@@ -1,4 +1,4 @@
-"""With encryption on, Temporal's store holds nothing of what lifecycles are told, do, fail with and answer.
+"""With encryption on, Temporal's store holds nothing of what lifecycles receive, do, fail with and answer.
 
 The store's file itself is searched for words that the lifecycle was given; without encryption every one of them is
 found there, which shows that the search would see them.
@@ -21,12 +21,12 @@ from domain.identity import Key
 from engine.errors import Denied
 from engine.temporal import connect, wake
 
-# What is told by a result and a query, a heartbeat and a summary; by a failure; by a signal.
+# The content of a result and a query, a heartbeat and a summary; of a failure; of a signal.
 WHY, FAILURE, REASON = "sentinel-of-results", "sentinel-of-failures", "sentinel-of-signals"
 
 
 async def lived(client: Client) -> Key:
-    """A lifecycle that has seen something, was woken, was told something by a person, and cannot look any more."""
+    """A lifecycle that has observed, was woken, got a person's signal, and cannot observe any more."""
     key, passes = new_key(), Passes(WHY)
 
     def refuse() -> None:
@@ -42,7 +42,7 @@ async def lived(client: Client) -> Key:
         async def hindered() -> Any:
             return (await handle.query("why"))["hindrances"]
 
-        (hindrance,) = await eventually(hindered, "the failure told")
+        (hindrance,) = await eventually(hindered, "the failure reported")
         assert FAILURE in hindrance["message"]
         await handle.signal("retry_now", REASON)
     await handle.terminate("the test is over")

@@ -1,6 +1,6 @@
 """Temporal's real web UI over an encrypted lifecycle: unreadable as it is, readable through the codec server.
 
-`PERDURE_TEST_PICTURE=FILE` keeps a picture of what a reader sees.
+`PERDURE_TEST_PICTURE=FILE` saves a picture of what a reader sees.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def test_a_reader_sees_the_story_through_the_codec_server_and_nothing_with
         settings = pointing_at(server, monkeypatch, temporal_keys=str(keys), codec_origins=(server.ui,))
         client = await connect(settings, "tests")
         async with working(client, passes):
-            for _ in range(2):  # the second look's summary tells what the first came to
+            for _ in range(2):  # the second look's summary says what the first came to
                 await wake(client, key)
                 await until_phase(client, key, "Waiting")
 

@@ -1,4 +1,4 @@
-"""What somebody counts on has a higher priority in Temporal's queues than what has merely changed."""
+"""Work that a person waits for has a higher priority in Temporal's queues than a mere change."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class Area:
             try:
                 return await asyncio.wait_for(say(), 3)
             except (RPCError, TimeoutError):
-                assert asyncio.get_running_loop().time() < deadline, "nobody listens"
+                assert asyncio.get_running_loop().time() < deadline, "no worker listens"
 
     async def rests(self, key: Key) -> None:
         """Wait until the run that is open has nothing under way.

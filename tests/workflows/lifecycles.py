@@ -1,6 +1,6 @@
 """One object's workflow on the time-skipping server, and what a test does with it.
 
-Time on the server is virtual and one for all: `pass_time` moves it. It stands still while an activity runs.
+Time on the server is virtual and one for all: `pass_time` moves it. It does not move while an activity runs.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Lifecycle:
         return await until_said(self.why, true)
 
     async def ended(self) -> None:
-        """Wait until the object is gone, tell its workflow as the watcher would, and wait until that has ended."""
+        """Wait until the object is gone, wake its workflow as the watcher would, and wait until that has ended."""
         await self.until(lambda: self.gone, "the object's end")
         await self.handle.signal("wake")
         deadline = asyncio.get_running_loop().time() + PATIENCE

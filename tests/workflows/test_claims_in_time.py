@@ -84,7 +84,7 @@ async def test_a_workflow_opened_behind_a_pass_looks_only_at_the_deadline(claims
     assert claims.asked(PASSES[key]) == []
     await claims.env.sleep(timedelta(minutes=2))
     looks = await claims.looks(PASSES[key], 1)
-    assert looks[0].woken is False, "a moment has come: nobody says that anything has changed"
+    assert looks[0].woken is False, "a deadline has come without any event"
     assert abs(claims.times(PASSES[key])[0] - end) < timedelta(seconds=1)
 
 
@@ -134,7 +134,7 @@ async def test_a_claim_that_the_binder_has_ended_is_notified_and_ends_without_ob
     async with asyncio.timeout(20):
         await claims.handle(claim()).result()
     assert claims.asked(PassClaim) == []
-    await tell_open(claims.env.client, claim(), "ended", gone)  # nobody is there any more, which is no error
+    await tell_open(claims.env.client, claim(), "ended", gone)  # the lifecycle has ended, which is no error
 
 
 @pytest.mark.parametrize("key", PASSES, ids=lambda key: key.kind)
@@ -192,7 +192,7 @@ async def test_the_binder_goes_on_at_once_while_a_claim_waits(claims: Area) -> N
     assert claims.times(Serve)[3] - claims.times(Serve)[0] < timedelta(seconds=5)
 
 
-# --- claims ask the binder, and the binder tells claims ---
+# --- claims ask the binder, and the binder answers claims ---
 
 
 async def test_the_binder_gets_the_claims_that_ask_and_reports_each_batch_once(claims: Area) -> None:
@@ -267,7 +267,7 @@ async def test_what_the_binder_tells_late_does_not_hide_a_newer_end(claims: Area
 
 
 async def test_an_answer_that_overtakes_the_question_counts(claims: Area) -> None:
-    """The binder tells how the claim stands while the pass that asked it has not ended."""
+    """The binder reports the claim's state while the pass that asked it has not ended."""
     go_on = asyncio.Event()
 
     async def asks(look: PassClaim) -> ObjectWorld:

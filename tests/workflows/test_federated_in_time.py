@@ -116,7 +116,7 @@ class Pair:
         await self.wake(kind)
 
     async def ended(self, kind: str) -> None:
-        """Gone, and so is its workflow once it has been told."""
+        """Gone, and so is its workflow once it has been woken."""
         await self.until(lambda: self.of(kind) is None)
         await self.wake(kind)
         handle = self.env.client.get_workflow_handle(self.keys[kind].workflow_id)
@@ -178,7 +178,7 @@ def _meta(name: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def at_work(env: WorkflowEnvironment, case: str = "") -> AsyncIterator[Pair]:
-    """A pair with workers; the histories of a case with a name are kept where they are recorded."""
+    """A pair with workers; the histories of a case with a name are stored where they are recorded."""
     pair = Pair(env)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(Worker(env.client, task_queue="accounts", workflows=WORKFLOWS))

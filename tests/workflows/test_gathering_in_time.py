@@ -79,7 +79,7 @@ class Cloud:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.room: Room | None = None
-        self.heard: list[Room] = []  # what a pool hears that asks when it is told
+        self.heard: list[Room] = []  # the answers to a pool that asks when it is woken
         self.asked: list[tuple[str, ...]] = []
         self.made = ""  # what is added to the ids of OUs
         self.refuse: set[str] = set()

@@ -1,4 +1,4 @@
-"""A group's lifecycle in time: what its launches came to is told, looked at, and known to every later look."""
+"""A group's lifecycle in time: results of its launches are reported, observed, and known to every later observation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ended(what: str, seconds: int) -> GroupRecord:
 
 
 class Looks:
-    """What each look was told, and a decision that waits for the next wake."""
+    """What each observation was given, and a decision that waits for the next wake."""
 
     def __init__(self) -> None:
         self.told: list[dict[str, int]] = []
@@ -44,7 +44,7 @@ class Looks:
         return GroupWorld(key=look.key, decision=decision)
 
     async def until(self, told: dict[str, int]) -> None:
-        """Until a look was told so much."""
+        """Until an observation was given so much."""
         await eventually(lambda: told in self.told, lambda: f"{told}, not {self.told}")
 
 

@@ -1,4 +1,4 @@
-"""An AccountPool's workflow is told which of its Accounts gave themselves up, and each pass learns of it once."""
+"""An AccountPool's workflow is notified which of its Accounts gave up, and each pass learns of it once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def dead(name: str) -> Key:
 
 
 class Passes:
-    """The pool's activity: each pass waits until it is let go, and is written down with what it was told."""
+    """The pool's activity: each pass waits until the test allows it, and is recorded with its input."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, ...]] = []

@@ -66,7 +66,7 @@ class Passes:
 
 @asynccontextmanager
 async def at_work(env: WorkflowEnvironment, passes: Passes, case: str) -> AsyncIterator[WorkflowHandle[object, object]]:
-    """Both workers; the history is kept for tests/replay where that is asked for."""
+    """Both workers; the history is stored for tests/replay where that is asked for."""
     workflows = Worker(env.client, task_queue="loadbalancers", workflows=workflows_of("loadbalancers"))
     activities = Worker(
         env.client, task_queue=Queue.LOAD_BALANCERS.value, activities=[passes.one], interceptors=[Boundary()]

@@ -1,6 +1,6 @@
 """3scale objects in time: how often an orphan looks, that a wake comes at once, and what passes leave for one another.
 
-The passes are the real ones, over objects in memory; nobody can be called, so that a call would fail the test.
+The passes are the real ones, over objects in memory; no tenant can be called, so that a call would fail the test.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Looks:
 
 
 class RealLooks(Looks):
-    """The real passes, with nobody to call."""
+    """The real passes, without a tenant to call."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How lifecycles are told to look again: started for it, or only told if they are open."""
+"""How lifecycles are woken: started for it, or only notified if they are open."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def test_a_lifecycle_that_is_open_is_notified_and_no_other_is_started(env:
     assert await signals(env) == 2
 
     await handle.terminate()
-    await wake_open(env.client, KEY)  # it has ended: nothing is left to be told
+    await wake_open(env.client, KEY)  # it has ended: there is nothing to notify
     found = await handle.describe()
     assert (found.run_id, found.status) == (first, WorkflowExecutionStatus.TERMINATED)
     assert await signals(env) == 2

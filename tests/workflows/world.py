@@ -1,6 +1,6 @@
 """One Account, one claim and what surrounds them: a Kubernetes API and an AWS of a single object each, in memory.
 
-It stands for the clients of the activities. Workflows, decisions, the worker's edge and the errors are the real ones.
+It replaces the clients of the activities. Workflows, decisions, the worker's edge and the errors are the real ones.
 Writes keep the rules that decisions rest on: a resourceVersion that is not the present one is a conflict, a deleted
 object goes with its last finalizer. Every call is written down with its (virtual) time.
 
@@ -115,7 +115,7 @@ class World:
     # --- what people do ---
 
     def edit(self, patch: dict[str, Any]) -> None:
-        """A write of somebody else."""
+        """A write of another client."""
         self.account = self._next(self.present, patch)
 
     def edit_claim(self, patch: dict[str, Any]) -> None:

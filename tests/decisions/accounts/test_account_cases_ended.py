@@ -1,4 +1,4 @@
-"""A support case of an Account that ends before AWS Support has answered is resolved: nobody waits for it any more."""
+"""A support case of an Account that ends before AWS Support has answered is resolved, as it is needed no more."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_an_account_that_is_gone_by_then_is_waited_for() -> None:
 
 @pytest.mark.parametrize("status", [{}, {"state": "Pending", "conditions": []}])
 def test_a_claim_of_another_legal_entity_gets_no_account_by_its_name_alone(status: dict[str, Any]) -> None:
-    """It was made again under the name of one whose finalizer somebody took off, with accountLink preset."""
+    """It replaced an Account of the same name whose finalizer a person removed, with accountLink preset."""
     young = {"creationTimestamp": ago(minutes=1)}
     decision = decide(world(linked(entity="entity-2"), status, young), NOW)
     assert [each for each in activities(decision) if each != "kube.patch"] == []

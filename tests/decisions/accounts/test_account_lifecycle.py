@@ -175,7 +175,7 @@ def test_creating_set_by_hand_without_a_condition_starts_the_deadline() -> None:
 @pytest.mark.parametrize("state", ["Creating", "InitializingRegions", "PendingVerification"])
 @pytest.mark.parametrize("minutes", [0, 60])
 def test_a_state_without_an_aws_account_is_blanked_to_search_for_the_account(state: str, minutes: int) -> None:
-    """The replaced operator wrote the state before the id: whoever died in between left an account to be found."""
+    """The replaced operator wrote the state before the id: a crash in between left an account to be found."""
     torn = account(status={"state": state, "conditions": [condition(state, entered=ago(minutes=minutes))]})
     decision = decide(world(torn, known={"inherited": None}), NOW)
     assert status_of(decision) == {"state": ""}
@@ -813,7 +813,7 @@ def test_a_region_that_keeps_refusing_to_be_swept_does_not_hold_a_deletion_up(at
 
 @pytest.mark.parametrize("meta", [{}, DELETED])
 def test_a_cut_initialisation_ends_nothing_but_our_own_launches(meta: dict[str, Any]) -> None:
-    """An account that somebody has brought in by its id may hold years of work."""
+    """An account that a person has brought in by its id may hold years of work."""
     failed = {"state": "Failed", "conditions": [condition("InitializingRegions")]}
     seen = world(account(meta=meta, spec={"awsAccountID": AWS_ID}, status=failed), known={"regions": ("eu-west-1",)})
     (sweep,) = decide(seen, NOW).actions
@@ -835,7 +835,7 @@ def test_a_secret_that_is_in_the_way_for_a_moment_fails_no_account(code: str) ->
 
 
 def test_a_claimed_account_set_to_failed_keeps_its_tenants_objects() -> None:
-    """Quotas that were expanded anew after a release have listed its regions."""
+    """Quotas that were expanded again after a release have listed its regions."""
     seen = {"regions": ("eu-west-1", "us-east-1")}
     link = {"claimLink": "claim", "claimLinkNamespace": "tenant"}
     began, ready = condition("InitializingRegions", entered=ago(days=9)), condition("Ready", entered=ago(days=8))
@@ -858,7 +858,7 @@ def test_only_an_initialisation_that_was_cut_is_swept_up_after(ready: int, asked
 
 
 def test_of_several_failures_the_one_noted_last_says_why_an_account_has_failed() -> None:
-    """A condition keeps the place that it got first, and stays True."""
+    """A condition stays at its first position, and stays True."""
     conditions = [
         condition("Creating", entered=ago(days=3)),
         condition("AccountCreationFailed", entered=ago(minutes=1), reason="CreationTimeout", message="too long"),

@@ -188,7 +188,7 @@ def test_account_wide_quotas_count_and_come_last() -> None:
 
 
 def test_what_runs_stays_among_the_chosen_while_earlier_ones_end_in_any_way() -> None:
-    """A running look is not told of new choices: all it was given must stay chosen, or more than twenty were open."""
+    """A running observation learns no new choices: all it was given must stay chosen, or more than 20 were open."""
     of = standing("TODO", regions=MANY[:4])
     running = {
         a.region: set(a.quotas) for a in batches(world(account().model_copy(update={"status": of})), quotas_of(of))

@@ -1,4 +1,4 @@
-"""A claim whose Secret is somebody else's says so in a condition and waits until the Secret is out of the way."""
+"""A claim whose Secret belongs to another owner says so in a condition and waits until the Secret is gone."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ SERVED = {
 
 
 def seen_first(of: Account, **fields: Any) -> AccountWorld:
-    """What a workflow that has just begun sees: nothing is known but what stands there."""
+    """What a workflow that has just begun sees: nothing is known but the objects."""
     fresh = world(of, known={"inherited": None}, **fields)
     return fresh.recall(fresh)
 

@@ -2,7 +2,7 @@
 
 The first part names, for every weakness (W1 to W35 of the area's reference) and every trap of its checklist (C1 to
 C24), the tests that would fail on that behaviour; one that is renamed or removed is missed here. What has no better
-place is tested below; those of quotas are told in `test_account_weaknesses_quotas.py`.
+place is tested below; those of quotas are in `test_account_weaknesses_quotas.py`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ WEAKNESSES = {
     " test_more_requests_than_there_should_be_are_still_looked_at"
     " test_an_account_that_a_denial_failed_can_be_tried_again_with_its_id",
 }
-# Told in a file of its own.
+# In a file of its own.
 
 TRAPS = {
     "C1": "test_a_status_that_tools_emptied_starts_the_account_again_with_the_id_it_has",
@@ -188,7 +188,7 @@ def test_each_row_is_held_to_by_a_test_that_exists(row: str, tests: str) -> None
 
 @pytest.mark.parametrize(("reused", "claimed"), [(False, False), (True, False)])
 def test_a_fresh_looking_account_of_another_legal_entity_is_never_given(reused: bool, claimed: bool) -> None:
-    """W13: the shredder clears `reused` and keeps the legal entity."""
+    """W13: the shredder clears `reused` and leaves the legal entity."""
     shredded = ready_account(
         spec={"legalEntity": {"id": "another", "name": ""}}, status={"reused": reused, "claimed": claimed}
     )

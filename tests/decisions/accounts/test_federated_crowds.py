@@ -1,4 +1,4 @@
-"""A role's accesses are told and deleted some at a time, however many they are; one that is gone holds up no other."""
+"""A role's accesses are stamped and deleted in batches; one that is gone blocks no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OUs of claims that come together are one question, whose failure is asked again and blames nobody else."""
+"""The OUs of claims that come together are one question, whose failure is asked again and blames no other claim."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A hand-over that hangs, or that Temporal does not answer, is left to the claim's own lifecycle: it is no bug, and
-holds up nobody else."""
+blocks no other claim."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ async def test_a_secret_that_holds_the_accounts_key_goes_with_its_claim(
 
 @pytest.mark.parametrize("byoc", [False, True])
 async def test_a_secret_that_another_claim_has_been_given_since_stays(byoc: bool) -> None:
-    """Who makes a claim anew before the old one is clean names the same Secret in it."""
+    """A person who creates a claim again before the old one is clean names the same Secret in it."""
     kube, _ = await cluster(KEY, byoc=byoc)
     newer = await kube.get(ACCOUNT_CLAIM, "tenant", "claim")
     await mark(kube, claim().key.model_copy(update={"uid": text(newer, "metadata", "uid")}))

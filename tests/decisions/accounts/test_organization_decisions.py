@@ -146,7 +146,7 @@ def test_closed_accounts_do_not_count() -> None:
 
 
 def test_a_renewed_permit_after_a_failed_request_counts_as_promised() -> None:
-    """Its name stands in AWS's list already, but for the request that failed."""
+    """Its name is in AWS's list already, but for the request that failed."""
     accounts = wanting(2)
     failed = attempt(accounts[0].metadata.name, "FAILED", at=NOW - timedelta(minutes=3))
     renewed = {accounts[0].metadata.name: NOW + timedelta(minutes=1)}
@@ -301,7 +301,7 @@ def test_a_strangers_account_of_that_name_is_not_adopted() -> None:
 
 
 class LookedThrough(list[Account]):
-    """A list that counts how often somebody goes through it."""
+    """A list that counts how often it is iterated."""
 
     times = 0
 

@@ -1,4 +1,4 @@
-"""A permit is given by the limit as it is then, and the ConfigMap is read anew for nothing else."""
+"""A permit is given by the current limit, and the ConfigMap is read again for nothing else."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def passed(cluster: Cluster, **known: Any) -> OrganizationMemory:
 
 @pytest.fixture(autouse=True)
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Key, Permit]]:
-    """The permits that Accounts are told, in an organization without accounts."""
+    """The permits that are sent to Accounts, in an organization without accounts."""
     permits: list[tuple[Key, Permit]] = []
 
     async def tell(_: Client, key: Key, __: str, permit: Permit) -> None:

@@ -16,7 +16,7 @@ from domain.identity import Key
 
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
-    """Whom the process has woken."""
+    """The lifecycles that the process has woken."""
     monkeypatch.setattr(module, "UNTAKEN", MOMENT)
     return []
 

@@ -164,11 +164,11 @@ async def test_a_fault_found_late_overwrites_nothing_that_others_have_written(bi
 
     def approved() -> None:
         binder.meanwhile = None
-        binder.has(RESOURCE_CLAIM, {**binder.there["mine"], "status": {"approval": {"message": "told by Ada"}}})
+        binder.has(RESOURCE_CLAIM, {**binder.there["mine"], "status": {"approval": {"message": "requested by Ada"}}})
 
     binder.meanwhile = approved
     status = (await binder.look())["status"]
-    assert status["approval"] == {"message": "told by Ada"}
+    assert status["approval"] == {"message": "requested by Ada"}
     assert [each["reason"] for each in status["conditions"]] == ["TemplateLimit"]
     written = [*binder.written]
     assert (await binder.look(NOW + timedelta(minutes=1)))["status"] == status

@@ -123,7 +123,7 @@ class Refuses(Answers):
 
 @pytest.fixture
 def woken() -> list[Key]:
-    """Whom the process has woken."""
+    """The lifecycles that the process has woken."""
     return []
 
 

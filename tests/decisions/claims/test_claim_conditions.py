@@ -1,4 +1,4 @@
-"""The condition that tells what a person has to mend, on claims, handles and pools."""
+"""The condition that says what a person has to correct, on claims, handles and pools."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def test_a_claim_that_has_its_ou_and_role_already_is_only_given_its_secret() -> 
 
 
 def test_a_claim_given_another_account_is_not_taken_for_placed() -> None:
-    """Its OU stands there from the account before."""
+    """Its OU is left from the account before."""
     other = "arn:aws:iam::210987654321:role/ManagedOpenShift-Support-zzz999"
     (fulfil,) = decide(bound_world(bound(spec={"accountOU": "ou-1", "supportRoleARN": other})), NOW).actions
     assert isinstance(fulfil, Fulfil)
@@ -323,7 +323,7 @@ def test_a_protected_account_is_neither_handed_over_nor_cleaned(fields: dict[str
 def test_a_paused_account_is_neither_handed_over_nor_cleaned_until_it_is_resumed(
     known: dict[str, Any], meta: dict[str, str], annotations: dict[str, str]
 ) -> None:
-    """Whoever has a hold put on an account means the account, whatever becomes of its claim."""
+    """A person who puts an account on hold means the account, whatever becomes of its claim."""
     world = bound_world(bound(meta={**meta, "annotations": annotations}), known=known)
     paused = HELD.metadata.model_copy(update={"annotations": {PAUSED: "true"}})
     held = world.model_copy(update={"account": HELD.model_copy(update={"metadata": paused})})

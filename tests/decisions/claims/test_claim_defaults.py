@@ -1,4 +1,4 @@
-"""Resources that a claim lists itself: defaults applied once, and what is told of a template that is not allowed."""
+"""Resources that a claim lists itself: defaults applied once, and the error for a template that is not allowed."""
 
 from __future__ import annotations
 

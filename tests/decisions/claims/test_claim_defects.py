@@ -1,6 +1,6 @@
 """The thirty known defects of the replaced operator, each with the tests that hold what Perdure does instead.
 
-Most fail on that operator's behaviour; those of D15, D20 and D26 hold behaviour that is kept, as users rely on it.
+Most fail on that operator's behaviour; those of D15, D20 and D26 retain its behaviour, as users rely on it.
 D23 was a slip of its code without a behaviour to hold.
 """
 
@@ -66,7 +66,7 @@ HELD: dict[str, tuple[str, ...]] = {
         f"{CLAIMS}/test_claim_takeover.py::test_a_deletion_that_was_under_way_is_brought_to_its_end",
         "decisions/watch/test_watch_claims.py::test_after_a_start_a_handle_is_woken_for_the_claim_that_it_misses",
     ),
-    "D15 filters may strip what others set (kept)": (
+    "D15 filters may strip what others set (retained)": (
         f"{CLAIMS}/test_claim_upkeep.py::test_a_filter_that_allows_removal_strips_what_others_have_added",
     ),
     "D16 a rolling end moves at every look": (
@@ -83,7 +83,7 @@ HELD: dict[str, tuple[str, ...]] = {
         f"{DECISIONS}/test_claim_providers.py::test_a_link_counts_while_its_when_holds",
     ),
     "D19 functions of time": (f"{DECISIONS}/test_claim_templates.py::test_names_and_filters",),
-    "D20 the ignore label drops the finalizer (kept)": (
+    "D20 the ignore label drops the finalizer (retained)": (
         f"{CLAIMS}/test_claim_reactions.py::test_deleting_an_ignored_claim_leaves_its_ignored_handle",
     ),
     "D21 a pool's status lags": (
@@ -101,7 +101,7 @@ HELD: dict[str, tuple[str, ...]] = {
         f"{DECISIONS}/test_claim_resource_health.py::test_without_resources_health_is_unknown",
         f"{CLAIMS}/test_claim_pools.py::test_handles_without_resources_are_of_unknown_health",
     ),
-    "D26 health is as it was last seen (kept)": (
+    "D26 health is as it was last seen (retained)": (
         f"{CLAIMS}/test_claim_pools.py::test_no_more_handles_are_made_than_may_be_unready",
     ),
     "D27 writers of one status lose each other's words": (

@@ -1,4 +1,4 @@
-"""Ends are kept: whatever an evaluation meets, and whether or not the claim may be written."""
+"""An expiry is honoured: whatever an evaluation meets, and whether or not the claim may be written."""
 
 from __future__ import annotations
 

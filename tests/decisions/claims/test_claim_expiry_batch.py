@@ -104,7 +104,7 @@ def test_ends_are_given_in_their_order_each_once() -> None:
     assert ends.next == NOW
     assert [ends.take(LATER) for _ in range(3)] == ["a", "b", None]
     ends.put("a", NOW)
-    assert ends.next == LATEST, "the same end told again is not given again"
+    assert ends.next == LATEST, "the same end put again is not given again"
     ends.put("a", LATER)
     assert ends.next == LATER, "another end is"
 
@@ -143,12 +143,12 @@ def test_the_binder_is_woken_for_an_earlier_expiry_than_it_waits_for(
     assert ends.await_sooner(NOW) is False, "once"
 
 
-# --- the worker tells the binder ---
+# --- the worker wakes the binder ---
 
 
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
-    """Whom the process has woken."""
+    """The lifecycles that the process has woken."""
     monkeypatch.setattr(queue_module, "ENDS_GATHER", MOMENT)
     return []
 
@@ -533,7 +533,7 @@ async def test_an_expiry_that_the_binder_does_not_take_is_sent_once_more(
     queue: BinderQueue, woken: list[Key], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue_module, "END_OVERDUE", timedelta(seconds=MOMENT))
-    monkeypatch.setattr(queue_module, "ENDS_GATHER", 60.0)  # what is told at once has not been heard
+    monkeypatch.setattr(queue_module, "ENDS_GATHER", 60.0)  # a wake sent at once is lost
     queue.cache.learn(RESOURCE_HANDLE, cast(Any, a_handle(end=datetime.now(UTC))))
     await a_moment()
     assert woken == [BINDER]

@@ -1,4 +1,4 @@
-"""A handle's resource list over time: what is yielded anew, what claims change, and what is never moved or taken."""
+"""A handle's resource list over time: what is yielded again, what claims change, and what is never moved or taken."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def at(provider_name: str, name: str = "", data: str = "1", **more: Any) -> dict
 REFERENCE = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x"}
 
 
-# What a provider yields anew
+# What a provider yields again
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_a_claim_without_handle_is_looked_at_by_the_clock_where_that_may_help(
         (False, (BROKEN,), None, MINUTE),
         (True, (), timedelta(seconds=5), timedelta(seconds=5)),
     ],
-    ids=["an override that tells the time", "what no watch tells", "a resource that was refused", "the end"],
+    ids=["an override that reads the clock", "what no watch reports", "a resource that was refused", "the end"],
 )
 def test_while_an_edit_is_not_accepted_the_handle_is_looked_after_as_ever(
     by_clock: bool, faults: tuple[Fault, ...], end: timedelta | None, after: timedelta

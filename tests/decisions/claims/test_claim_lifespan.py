@@ -281,7 +281,7 @@ def test_a_settled_end_never_exceeds_the_terms_nor_moves_into_the_past(
 @pytest.mark.parametrize(
     ("default", "asked", "expected"),
     [
-        pytest.param("1h", None, SECOND + HOUR, id="nothing asked for: the default begins anew"),
+        pytest.param("1h", None, SECOND + HOUR, id="nothing asked for: the default restarts"),
         pytest.param("1h", SECOND - timedelta(minutes=20) + HOUR, SECOND + HOUR, id="the default was asked for"),
         pytest.param("1h", SECOND + 5 * HOUR, None, id="another end was asked for: it stays"),
         pytest.param("1h", SECOND + timedelta(minutes=10), None, id="also an earlier one"),

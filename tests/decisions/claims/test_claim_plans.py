@@ -211,7 +211,7 @@ OLD = {"lifespan": {"end": NOW_TEXT}, "resources": [{}], "summary": {"a": 1}}
 
 @pytest.mark.parametrize("state", ["pending", "rejected"])
 def test_while_it_is_pending_or_rejected_the_status_shows_nothing_of_a_handle(state: str) -> None:
-    approval = {"state": state, "message": "told by Ada"}
+    approval = {"state": state, "message": "requested by Ada"}
     plan = ask(claim({**OLD, "approval": approval}, provider={"name": "base"}), APPROVING)
     assert plan.halt is Halt.APPROVAL
     assert plan.status == {"approval": approval, "provider": {"name": "base"}}
@@ -568,7 +568,7 @@ NOW_DEFINED = {"definition": {"at": "{{ now() }}"}}
 )
 def test_what_may_change_by_itself_is_looked_at_by_the_clock(base: Any, asked: Any, by_clock: bool) -> None:
     assert ask(asked, base).by_clock is by_clock
-    # With a handle the plan for that says it, but for what keeps the claim's own edit from it.
+    # With a handle its own plan says it, unless the claim's own edit is refused.
     bound = ask(asked, base, held=handle(**BOUND))
     assert bound.by_clock is (bound.halt is Halt.INVALID)
 

@@ -57,7 +57,7 @@ class Cluster:
         self.fault = fault
         self.healthy = False
         self.refused = 0  # handles whose name was taken
-        self.disturbed = 0  # so often somebody writes a handle while it is being deleted
+        self.disturbed = 0  # how often another client writes a handle while it is being deleted
 
     async def fresh_handles(self) -> list[Json]:
         return [*self.handles.values(), *self.unseen.values()]
@@ -151,7 +151,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 async def looks(cluster: Cluster, lasting: timedelta) -> list[PoolWorld]:
-    """All looks in that time: each deletion wakes the pool anew, so there is one a second, or a deadline."""
+    """All observations in that time: each deletion wakes the pool again, so there is one a second, or a deadline."""
     until, worlds = cluster.now + lasting, [PoolWorld(key=KEY)]
     while cluster.now < until:
         worlds.append(await cluster.look(worlds[-1].known, str(len(worlds))))

@@ -67,7 +67,7 @@ def test_a_paused_handle_is_neither_given_up_nor_replaced() -> None:
         pytest.param(Wants(min_available=3), some(3), 0, id="enough"),
         pytest.param(Wants(min_available=1), some(5), 0, id="more than enough: never scales down"),
         pytest.param(Wants(min_available=3), some(1, ready=False) + some(1, ready=None), 1, id="unready counts"),
-        pytest.param(Wants(min_available=3), some(2, healthy=False, ready=False), 1, id="unhealthy counts where kept"),
+        pytest.param(Wants(min_available=3), some(2, healthy=False, ready=False), 1, id="unhealthy counts if retained"),
         pytest.param(Wants(min_available=5, max_unready=2), [], 2, id="as many as may be unready"),
         pytest.param(Wants(min_available=5, max_unready=2), some(1, ready=None), 1, id="unknown is unready"),
         pytest.param(Wants(min_available=5, max_unready=2), some(2, ready=False) + some(1), 0, id="the cap is reached"),

@@ -1,4 +1,4 @@
-"""Whatever a Stalled condition may give as its reason stands in the documentation."""
+"""Every reason that a Stalled condition may give is in the documentation."""
 
 from __future__ import annotations
 

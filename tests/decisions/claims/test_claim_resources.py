@@ -1,7 +1,7 @@
 """The models and definitions of the claims area, held against what clients of Poolboy see of its definitions.
 
 The tables here are written from the replaced operator's public schemas, not from the models. In a sketch `!` marks
-required fields, `*` what keeps unknown fields, and brackets what else the schema asks.
+required fields, `*` schemas that preserve unknown fields, and brackets what else the schema asks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values held against a provider's `openAPIV3Schema`: what passes, what is told, and what a broken schema says."""
+"""Values validated by a provider's `openAPIV3Schema`: what passes, what is reported, and how a broken schema fails."""
 
 from __future__ import annotations
 

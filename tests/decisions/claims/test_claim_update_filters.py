@@ -103,7 +103,7 @@ DEFINITION: dict[str, JsonValue] = {
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
-        pytest.param([], [f"replace {OWN_PATH}"], id="without filters only our annotations are kept current"),
+        pytest.param([], [f"replace {OWN_PATH}"], id="without filters only our annotations are updated"),
         pytest.param(
             [UpdateFilter("/spec/size")],
             [f"replace {OWN_PATH}", "replace /spec/size"],

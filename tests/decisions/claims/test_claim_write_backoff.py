@@ -1,4 +1,4 @@
-"""A change that somebody takes back each time is not made again without rest."""
+"""A change that others revert each time is repeated with growing pauses."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def test_a_paused_account_is_neither_handed_over_nor_deleted_until_it_is_resumed
     paused = customers(meta=PAUSED)
     ready = {"spec": {"supportRoleARN": SUPPORT}, "of": {"status": READY}}
     for world in (
-        byoc(linked=True, account=paused),  # not told Ready yet
+        byoc(linked=True, account=paused),  # not notified as Ready yet
         byoc(linked=True, account=paused, of={"status": READY}),
         byoc(linked=True, account=paused, of={"meta": DELETED, "status": READY}),
     ):

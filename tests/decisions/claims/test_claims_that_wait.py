@@ -94,7 +94,7 @@ class Area:
         self._learn(RESOURCE_PROVIDER, "poolboy", "things")
 
     async def refused(self, *refusals: Refusal, gone: bool = False) -> tuple[Key, ObjectWorld] | None:
-        """What is told after a look at `b` that came to this."""
+        """The world that is sent to the workflow of `b` after an observation with these refusals."""
         self.outcome = {"refusals": dict.fromkeys([OBSERVE], *refusals) if refusals else {}, "exists": not gone}
         self.queue.await_binder(("users", "b"))
         return await self.activities.one(("users", "b"), "")

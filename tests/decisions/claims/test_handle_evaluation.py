@@ -74,7 +74,7 @@ def stalled(status: Any) -> list[tuple[str, str]]:
 
 
 class Live:
-    """A claim, its handle and their resources, as a caller keeps them: it does what the plan says."""
+    """A claim, its handle and their resources, updated as the plan says."""
 
     def __init__(self, asked: Any, held: Any, *providers: Any, states: Any = ()) -> None:
         self.claim, self.handle, self.providers = asked, held, providers

@@ -147,7 +147,7 @@ def test_the_written_status_has_all_seven_fields() -> None:
     [
         (None, POOL, True),
         ([], POOL, True),
-        ([], "", False),  # nobody's
+        ([], "", False),  # without an owner
         ([{"kind": "AccountPool", "name": POOL}], "", True),  # unnamed: the default pool's
         ([{"kind": "AccountPool", "name": POOL}], "other", False),
         ([{"kind": "Something", "name": "x"}], POOL, False),
@@ -487,7 +487,7 @@ UNFIT = [
         ),
     ),
     ("of another legal entity, its reuse blanked", ready_account(spec={"legalEntity": {"id": "else", "name": "E"}})),
-    ("reused by nobody known", ready_account(status={"reused": True})),
+    ("reused by an unknown claim", ready_account(status={"reused": True})),
     (
         "paused by upstream's annotation",
         ready_account(meta={"annotations": {"aws.managed.openshift.com/pause-reconciliation": "true"}}),

@@ -79,7 +79,7 @@ async def taken_back(cluster: Cluster, *names: str) -> bool:
 
 ENDED = {
     "gone": None,
-    "made anew": {"metadata": {"name": "guid-abcde", "uid": "2"}},
+    "recreated": {"metadata": {"name": "guid-abcde", "uid": "2"}},
     "on its way out": {"metadata": {"name": "guid-abcde", "uid": "1", "deletionTimestamp": "2026-01-01T00:00:00Z"}},
 }
 

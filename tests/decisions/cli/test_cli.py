@@ -394,7 +394,7 @@ def commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:
 def test_help_names_only_options_that_the_command_has(name: str, command: Any) -> None:
     own = {option for parameter in command.params for option in getattr(parameter, "opts", ())} | {"--help"}
     texts = [command.help or "", *(getattr(parameter, "help", None) or "" for parameter in command.params)]
-    # What stands in backquotes is another command or program.
+    # Text in backquotes is another command or program.
     named = {
         option for text in texts for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", re.sub(r"`[^`]*`", "", text))
     }

@@ -1,4 +1,4 @@
-"""What `perdure why` tells of actions that the server is trying again."""
+"""What `perdure why` shows of actions that the server is retrying."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`perdure why awsmachine` and its like: which instance's lifecycle tells of an object of Cluster API."""
+"""`perdure why awsmachine` and its like: which instance's lifecycle belongs to an object of Cluster API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `perdure retry` and `plan` say of an update that fails: what stands in the way, in its own words."""
+"""What `perdure retry` and `plan` say of an update that fails: the cause, in its own words."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ async def test_what_is_being_tried_again_is_not_retried_under_a_pause(
         return True
 
     async def wake(*_: object) -> None:
-        """Nobody."""
+        """No worker."""
 
     for name, found in (("_attempts_of", tried), ("is_open", is_open), ("wake", wake)):
         monkeypatch.setattr(lifecycle, name, found)

@@ -64,7 +64,7 @@ def perdure(*arguments: str) -> Result:
 
 
 def account(kube: Cluster, *, deleted: bool = False) -> None:
-    """One that somebody else holds as well."""
+    """An Account with a finalizer of another client as well."""
     held = [ACCOUNT.finalizer, "example.com/other"]
 
     async def make() -> None:
@@ -85,7 +85,7 @@ def paused(kube: Cluster) -> set[str]:
 
 
 def untold(done: Result) -> bool:
-    """Whether a command did what it was told, and said that the lifecycle does not know of it yet."""
+    """Whether a command succeeded, and warned that the lifecycle was not woken."""
     assert done.exit_code == 0, done.output
     return done.stderr.endswith(
         f"warning: Account ns/one: this is written, but its lifecycle could not be woken: {DOWN}\n"

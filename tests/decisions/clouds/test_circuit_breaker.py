@@ -54,7 +54,7 @@ def test_over_the_limit_a_call_is_refused_with_a_delay_and_one_that_ended_makes_
 
 def test_several_silences_in_a_row_stop_all_calls_for_a_while(guard: CallGuard, clock: Clock) -> None:
     silence(guard, clock, SILENCES - 1)
-    call(guard, clock)  # an answer: the count begins anew
+    call(guard, clock)  # an answer: the count restarts
     silence(guard, clock)
     refused = refusal(guard, clock)
     assert (refused.code, refused.delay) == (guard.silent, PAUSE)
@@ -86,7 +86,7 @@ def test_a_trial_without_an_answer_pauses_again(guard: CallGuard, clock: Clock) 
 @pytest.mark.parametrize(
     ("error", "seconds"),
     [
-        (Unavailable("connection reset"), SILENT_SECONDS - 1),  # it breaks at once: nobody's thread is held
+        (Unavailable("connection reset"), SILENT_SECONDS - 1),  # it breaks at once: no thread is blocked
         (Denied("AccessDenied"), HANG),
         (Throttled("RequestLimitExceeded"), HANG),
     ],

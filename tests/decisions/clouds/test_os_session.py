@@ -1,6 +1,6 @@
 """One token for all calls of a credential, and what becomes of calls that fail: against a small cloud of the test's.
 
-The cloud speaks HTTP on a loopback port and does what each test tells it; the client is the real one.
+The cloud speaks HTTP on a loopback port and answers as each test sets it; the client is the real one.
 """
 
 from __future__ import annotations

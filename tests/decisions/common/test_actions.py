@@ -1,4 +1,4 @@
-"""What the engine is told of each action that an area has."""
+"""The options with which the engine schedules each action of an area."""
 
 from __future__ import annotations
 

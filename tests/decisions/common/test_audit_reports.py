@@ -1,4 +1,4 @@
-"""Scheduled audits: what stands in the report, and what is told of it."""
+"""Scheduled audits: what the report contains, and which metrics show it."""
 
 from __future__ import annotations
 

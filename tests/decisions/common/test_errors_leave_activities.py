@@ -1,4 +1,4 @@
-"""Every error of an activity can be told to the server: its chain of causes ends."""
+"""Every error of an activity can be sent to the server: its chain of causes ends."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def told(error: Exception) -> ApplicationError:
 
 
 async def test_the_edge_never_makes_an_error_its_own_cause() -> None:
-    error = ApplicationError("told already")
+    error = ApplicationError("reported already")
     assert await told(error) is error
 
 

@@ -179,7 +179,7 @@ async def test_what_is_not_done_here_is_left_to_the_objects_workflow(
 @pytest.mark.parametrize(("hold", "dry_run"), [("paused by mia", False), ("", True)], ids=["held", "dry run"])
 async def test_what_may_not_be_done_becomes_lines_for_people(hold: str, dry_run: bool) -> None:
     effects = Effects(hold=hold)
-    effects.notices = (warning("Bad", "nothing is told"),)
+    effects.notices = (warning("Bad", "nothing is reported"),)
     passed = await effects.carry_out((Read(name="r"),), (A, Do(name="b"), Do(name="c")), dry_run=dry_run)
     world = passed.as_world(PassedWorld)
     assert (effects.made, effects.recorded, passed.world.known.done) == (["r"], [], ("r",)), "what only reads is done"

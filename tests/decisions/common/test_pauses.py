@@ -1,4 +1,4 @@
-"""Pauses of whole areas: how they are written, whom they hold, and that nothing is sent meanwhile."""
+"""Pauses of whole areas: how they are written, which objects they hold, and that nothing is sent meanwhile."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ UNWANTED = re.compile(r"\b(look|looked|looks|mend|mends|whoever|have IAM|tell)\b
 
 
 def summaries() -> Iterator[tuple[str, str]]:
-    """The text of every `title` and `summary` in `domain`, with its place; what is filled in stands as braces."""
+    """The text of every `title` and `summary` in `domain`, with its place; filled-in values become braces."""
     for path in sorted((ROOT / "domain").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "title":

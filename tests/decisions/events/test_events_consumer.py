@@ -1,4 +1,4 @@
-"""What becomes of messages: deleted, kept, or put among the dead letters; on a queue in memory."""
+"""What becomes of messages: deleted, left in the queue, or put among the dead letters; on a queue in memory."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_a_machine_is_found_by_either_of_its_ids(spec: JsonObject) -> None:
 
 
 def test_an_instance_is_not_matched_by_its_id_alone() -> None:
-    """Whoever may send to the queue of one region can name the instances of all."""
+    """A sender of one region's queue can name the instances of all regions."""
     elsewhere = machine(an_aws_machine(spec={"instanceID": "i-1", "providerID": "aws:///us-east-1a/i-1"}))
     foreign = pool(a_pool("i-2", arn=GROUP_ARN.replace(ACCOUNT, "999999999999")))
     index = filled(elsewhere, foreign)

@@ -89,6 +89,6 @@ def test_a_shared_queue_has_an_entry_of_its_own(texts: list[str]) -> None:
     "region", ["eu-central-1", "us-gov-west-1", "cn-northwest-1", "eusc-de-east-1", "us-isob-east-1", "eu-isoe-west-1"]
 )
 def test_roles_are_assumed_in_the_partition_of_their_place(region: str) -> None:
-    """Credentials of one partition are nobody's in another."""
+    """Credentials of one partition are not valid in another."""
     process = Places(connections=1, observing=False).caller(Place(account="123456789012", region=region))
     assert partition_of(process.default_region) == partition_of(region)

@@ -1,4 +1,4 @@
-"""Which workflows are told of events, of how many at once, and in which order."""
+"""Which workflows receive events, how many at once, and in which order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def spot(instance_id: str, id_: str = "s1") -> InstanceEvent:
 
 
 class Workflows:
-    """Workflows that note what they are told, and answer when they may."""
+    """Workflows that record the events they receive, and answer when they may."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, tuple[str, ...], int]] = []

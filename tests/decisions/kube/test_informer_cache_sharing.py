@@ -1,4 +1,4 @@
-"""What a mirror keeps of thousands of alike objects: each text once."""
+"""What an informer cache stores of thousands of similar objects: each text once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kubernetes Events: what everybody's have in common, and names by which the same is told once."""
+"""Kubernetes Events: what all of them have in common, and names by which each is recorded once."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def an_object(uid: str = "1", version: str = "7") -> JsonObject:
 
 
 def mirror_that_saw_go(obj: JsonObject) -> Mirror:
-    """As its reflector tells it of a deletion."""
+    """As its reflector reports a deletion."""
     mirror = Mirror(cast(KubeApi, None), Followed(RESOURCE_CLAIM))
     mirror.learn(obj)
     mirror.entries.clear()
@@ -55,7 +55,7 @@ async def test_a_version_is_reached_by_an_event_or_a_bookmark_and_waited_for_unt
     assert not waiting.done()
     take(WatchEvent("BOOKMARK", {"metadata": {"resourceVersion": "11"}}))
     assert await waiting
-    assert mirror.reflector.newest == "9", "whoever has seen nothing newer waits for no bookmark"
+    assert mirror.reflector.newest == "9", "a reader that has seen nothing newer waits for no bookmark"
 
 
 async def test_a_stream_that_hangs_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A watch that nobody listens to any more leaves no connection behind, whatever the server does about it."""
+"""A watch without a reader leaves no connection behind, whatever the server does about it."""
 
 from __future__ import annotations
 

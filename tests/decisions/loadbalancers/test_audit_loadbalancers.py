@@ -64,7 +64,7 @@ def test_a_world_that_fits_has_no_findings(world: World) -> None:
 
 
 def add(world: World, **found: Any) -> None:
-    """Objects that somebody else has put into the project."""
+    """Objects that another client has put into the project."""
     for kind, each in found.items():
         getattr(world.project, kind)[each.id] = each
 

@@ -1,4 +1,4 @@
-"""What stands in a pass's way, and when it tries again."""
+"""What blocks a pass, and when it tries again."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_blocker_that_should_have_passed_is_reported_when_it_lasts() -> None:
     assert (
         overdue(GOING, NOW - timedelta(minutes=9), NOW) == overdue(GOING, None, NOW) == overdue(None, began, NOW) == ()
     )
-    assert overdue(QUOTA, began, NOW) == (), "that was told at once"
+    assert overdue(QUOTA, began, NOW) == (), "that was reported at once"
     (told,) = overdue(GOING, began, NOW)
     assert (told.type, told.reason, told.message) == (
         "Warning",

@@ -1,4 +1,4 @@
-"""What Envoy is told of a LoadBalancer, part by part, and what is left out of it."""
+"""The documents that Envoy gets for a LoadBalancer, part by part, and what is left out of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def messages(found: EnvoyConfiguration) -> list[str]:
     return [notice.message for notice in found.notices]
 
 
-# --- what is told ---
+# --- what is sent ---
 
 
 def test_each_port_has_a_cluster_and_a_listener_of_its_name_in_the_ports_order() -> None:
@@ -201,7 +201,7 @@ def test_a_bad_source_range_is_left_out_and_only_bad_ones_admit_no_client() -> N
     some = told(options={"loadBalancerSourceRanges": ["all", "10.0.0.0/8"]})
     assert len(messages(some)) == 1
     access, _ = filters(options={"loadBalancerSourceRanges": ["all"]})
-    # An access rule that allows nobody, and none without principals, which Envoy refuses.
+    # An access rule that admits no client, and none without principals, which Envoy refuses.
     assert access["typed_config"]["rules"] == {"action": "ALLOW", "policies": {}}
 
 

@@ -186,7 +186,7 @@ def blocks(text: str) -> dict[str, list[str]]:
 
 
 def test_keepalived_hands_over_the_virtual_address_by_the_known_priorities() -> None:
-    """W29: the router's id is every load balancer's; the security group keeps them apart (`test_lb_rules.py`)."""
+    """W29: all load balancers share the router's id; the security group separates them (`test_lb_rules.py`)."""
     assert blocks(keepalived_conf("10.1.0.5")) == {
         "global_defs": [
             "router_id envoy",

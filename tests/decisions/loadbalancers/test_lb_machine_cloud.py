@@ -192,7 +192,7 @@ def test_the_spelling_and_order_of_addresses_do_not_matter() -> None:
     ],
 )
 def test_the_blocker_of_a_machine_is_reported(group: str, addresses: tuple[str, ...] | None, told: str) -> None:
-    """W29: machines hand over an IPv4 address only, and whoever has none is told instead of being made in vain."""
+    """W29: machines hand over an IPv4 address only; a machine without one reports that and is not made in vain."""
     where = project()
     if addresses is None:
         del where.ports["port-1"]

@@ -1,4 +1,4 @@
-"""What a machine's pass tells, as Events, and does for a machine that no set looks after."""
+"""The Events of a machine's pass, and what it does for a machine that no set owns."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Installation:
         return await self.kube.get(LOAD_BALANCER_MACHINE, "lbs", NAME)
 
     async def passed(self) -> Decision:
-        """One turn of its lifecycle, which stands as it ended then."""
+        """One turn of its lifecycle, with the memory of the turn before."""
         if self._life is None:
             uid = (await self.machine())["metadata"]["uid"]
             key = Key(kind=LOAD_BALANCER_MACHINE.name, namespace="lbs", name=NAME, uid=uid)

@@ -45,7 +45,7 @@ def document(name: str, version: int, **beat: float) -> Json:
 
 
 def fleet(reports: Reports, machines: list[Json]) -> Fleet:
-    """As it is found, which is as if every machine had been read anew."""
+    """As it is found, which is as if every machine had been read again."""
     found = reports.fleet(iter(machines), NOW, DEFAULT_TIMINGS)
     assert found == fleet_of(map(LoadBalancerMachine.model_validate, machines), NOW)
     return found

@@ -33,7 +33,7 @@ def a_set(
     since: str = "",
     **changes: Any,
 ) -> LoadBalancerSet:
-    """A set whose machines are all ready and have long held the address, unless told otherwise."""
+    """A set whose machines are all ready and have long held the address, by default."""
     found = {"type": "HasKeepalivedMaster", "status": master, "lastTransitionTime": since or ago(hours=1)}
     body = {
         "metadata": {"annotations": {REVISION: str(revision) if revision != "" else None}},

@@ -163,7 +163,7 @@ def test_only_machines_of_the_same_load_balancer_may_speak_of_its_address() -> N
 
 
 def test_the_rules_for_icmp_are_those_of_yawol() -> None:
-    """W20: Neutron reads them as type 1 and code 8, so nobody can ping; other ones would change every group."""
+    """W20: Neutron reads them as type 1 and code 8, so ping fails; other ones would change every group."""
     rules = wanted_rules(balancer(), "sg-1").rules
     icmp = {
         (each.ethertype, each.protocol, each.port_range_min, each.port_range_max)

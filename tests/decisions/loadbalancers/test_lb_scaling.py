@@ -321,7 +321,7 @@ def test_while_the_whole_fleet_is_silent_nothing_is_replaced() -> None:
     found = plan(1, dead("a"), fleet=SILENT)
     assert (found.create, found.delete) == ((), ())
     assert "none of 2 machines reports" in found.hold
-    # Nobody says when it is over: another set's machine will report, or not.
+    # No event says when it is over: another set's machine will report, or not.
     assert found.deadline == NOW + timedelta(minutes=3)
 
 

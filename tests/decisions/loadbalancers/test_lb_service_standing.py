@@ -1,4 +1,4 @@
-"""What stands in a Service's status, and what a mistake in an annotation leaves as it was."""
+"""What a Service's status shows, and what a mistake in an annotation leaves unchanged."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_a_load_balancer_of_that_name_that_names_another_service_is_left_to_it()
     assert work(plain, balancer()).delete, "its own one goes"
 
 
-# --- how it stands ---
+# --- its phase ---
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a Service is told as Events: of itself, and of what its LoadBalancer was told; each once, whoever tells it."""
+"""The Events of a Service: its own, and those of its LoadBalancer; each once, whichever pass reports it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Installed:
         self.restart()
 
     def restart(self) -> None:
-        """A worker that has told nothing yet."""
+        """A worker that has reported nothing yet."""
         kube, served = cast(KubeApi, self.kube), cast(KubeApi, self.served)
         writes = KubeActivities(kube, cast(Client, None), served)
         self._services = ServiceActivities(kube, served, Settings(), INSTALLATION, writes)
@@ -78,7 +78,7 @@ class Installed:
         }
 
     async def passed(self, attempt: int = 1) -> Counter[tuple[str, str]]:
-        """How often the Service was told what, by reason and message, after one more pass."""
+        """How often each Event, by reason and message, was recorded on the Service after one more pass."""
         uid = (await self.served.get(SERVICE, "web", "shop"))["metadata"]["uid"]
         key = Key(kind=SERVICE.name, namespace="web", name="shop", uid=uid)
         environment = ActivityEnvironment()
@@ -90,7 +90,7 @@ class Installed:
         return Counter((str(each["reason"]), str(each["message"])) for each in told)
 
     async def balancer_told(self, notice: Notice) -> None:
-        """As the LoadBalancer's pass tells it."""
+        """As the LoadBalancer's pass records it."""
         (balancer,) = (await self.kube.list(LOAD_BALANCER, "lbs")).items
         subject = Subject.of(LOAD_BALANCER, cast(Any, balancer))
         said = Said(notice.type.value, notice.reason, notice.message, LOAD_BALANCER_COMPONENT)

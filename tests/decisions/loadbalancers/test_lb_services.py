@@ -1,4 +1,4 @@
-"""What a Service of type LoadBalancer asks for, gets and is told."""
+"""What a Service of type LoadBalancer asks for and gets, and which Events it has."""
 
 from __future__ import annotations
 
@@ -616,7 +616,7 @@ def test_any_other_address_is_replaced(ingress: list[Json]) -> None:
         (service(), ready(status={"externalIP": ""})),
         (service(metadata=DELETING), ready()),
     ],
-    ids=["nobody ready", "no address", "deleted"],
+    ids=["no machine ready", "no address", "deleted"],
 )
 def test_until_then_nothing_is_written(of: Service, existing: LoadBalancer) -> None:
     bare = merge(of.model_dump(mode="json"), {"status": {"loadBalancer": {"ingress": None}}})

@@ -1,4 +1,4 @@
-"""What a set's pass makes of its machines, and tells of them, as Events under yawol's names."""
+"""What a set's pass makes of its machines, and its Events, under yawol's names."""
 
 from __future__ import annotations
 

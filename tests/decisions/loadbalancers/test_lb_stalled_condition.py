@@ -100,7 +100,7 @@ def test_what_the_api_server_drops_of_a_status_is_reported() -> None:
 
 
 def new(**metadata: Any) -> LoadBalancer:
-    """A LoadBalancer that nobody has worked on yet."""
+    """A LoadBalancer without a pass yet."""
     annotations = {"loadbalancer.yawol.stackit.cloud/revision": None, **metadata.pop("annotations", {})}
     body = balancer().model_dump(mode="json", by_alias=True, exclude={"status"})
     return LoadBalancer.model_validate(merge(body, {"metadata": {"annotations": annotations, **metadata}}))

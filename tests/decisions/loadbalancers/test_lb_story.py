@@ -1,4 +1,4 @@
-"""What `why` tells of load balancers, their sets and machines along their lives."""
+"""What `why` says of load balancers, their sets and machines along their lives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sweep of OpenStack projects tells, and for how long."""
+"""Which metrics the sweep of OpenStack projects sets, and for how long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the load balancers' area wakes whom, and how silence is heard."""
+"""Which changes of the load balancers' area wake which lifecycles, and how silence is noticed."""
 
 from __future__ import annotations
 

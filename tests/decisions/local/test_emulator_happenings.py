@@ -1,4 +1,4 @@
-"""The events that the AWS emulator tells are ones that Perdure reads, with nothing filled in and nothing lost."""
+"""Perdure can read the events that the AWS emulator sends, with nothing filled in and nothing lost."""
 
 from __future__ import annotations
 

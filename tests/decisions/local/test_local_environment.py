@@ -1,4 +1,4 @@
-"""What the processes of a local deployment see of the shell that starts them, and what its `env` file tells others."""
+"""What the processes of a local deployment see of the shell that starts them, and what its `env` file gives others."""
 
 from __future__ import annotations
 

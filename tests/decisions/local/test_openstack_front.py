@@ -1,4 +1,4 @@
-"""What stands before each OpenStack API of the local deployment: its ledger, its faults, and the shapes it shares."""
+"""The proxy before each OpenStack API of the local deployment: its ledger, its faults, and the shapes it shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `up` tells of long steps where nobody watches a terminal."""
+"""What `up` prints of long steps where no terminal is watched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Envoy is served after it has taken or refused something, and what is kept of it on disk."""
+"""What Envoy is served after it has taken or refused something, and what of it is saved on disk."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refused_at_first(now: datetime = NOW) -> Delivery:
 
 
 def test_nothing_is_served_before_something_is_wanted() -> None:
-    """W10: an Envoy that runs keeps what it has; an empty first snapshot would take all its listeners away."""
+    """W10: an Envoy that runs retains what it has; an empty first snapshot would take all its listeners away."""
     assert Delivery().served is None
 
 
@@ -142,7 +142,7 @@ def test_what_is_refused_is_proposed_again_after_pauses_that_grow() -> None:
 def test_what_is_taken_at_the_second_time_is_refused_no_more() -> None:
     delivery = refused_at_first()
     delivery.want(wanted(TCP_80=1, TCP_81=1), NOW + FIRST_PAUSE)
-    assert delivery.refusals == [BIND], "it stays told until Envoy has taken it"
+    assert delivery.refusals == [BIND], "it stays reported until Envoy has taken it"
     take_all(delivery)
     assert delivery.refusals == []
     assert delivery.settled

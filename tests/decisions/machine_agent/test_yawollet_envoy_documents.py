@@ -1,4 +1,4 @@
-"""What Envoy is told for a LoadBalancer: names, defaults, options, and what is left out."""
+"""The documents that Envoy gets for a LoadBalancer: names, defaults, options, and what is left out."""
 
 from __future__ import annotations
 

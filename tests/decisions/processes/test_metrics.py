@@ -41,7 +41,7 @@ POOL = {"namespace": OPERATOR_NAMESPACE, "pool_name": "pool"}
 Obj = dict[str, Any]
 
 
-# Objects, and what is told of them.
+# Objects, and their metrics.
 
 
 def obj(kind: Kind, name: str, namespace: str = OPERATOR_NAMESPACE, **fields: Any) -> tuple[Kind, Obj]:
@@ -108,7 +108,7 @@ def gauges(*objects: tuple[Kind, Obj]) -> Scrape:
 
 
 def scraped() -> Scrape:
-    """What the worker's process tells."""
+    """The metrics of the worker's process."""
     return Scrape(generate_latest(REGISTRY).decode())
 
 
@@ -231,7 +231,7 @@ TABLE = (
 
 @pytest.fixture(scope="module")
 def everything() -> dict[str, Metric]:
-    """Every family that worker and watcher tell, once something has happened."""
+    """Every family of the worker and the watcher, once something has happened."""
     LISTENER.on_step(Step("Account", "x", 0.5, None))
     LISTENER.on_request(Request("Account", "GET", "x", 200, 0.1))
     as_activity(lambda: account_metrics.organization_seen(counted(active=3), timedelta(minutes=5)))
@@ -484,7 +484,7 @@ LINKED = {"spec": {"accountLink": "a"}}
     ("finalizers", "claim", "times"),
     [
         pytest.param([], {**LINKED, "metadata": DELETED}, 1, id="released"),
-        pytest.param(["other"], {**LINKED, "metadata": DELETED}, 1, id="released, somebody else waits"),
+        pytest.param(["other"], {**LINKED, "metadata": DELETED}, 1, id="released, another finalizer remains"),
         pytest.param([FINALIZER], LINKED, 0, id="finalizer set"),
         pytest.param([], {"metadata": DELETED}, 0, id="held nothing"),
         pytest.param([], {"spec": {"accountLink": "a", "byoc": True}, "metadata": DELETED}, 0, id="held a customer's"),
@@ -593,11 +593,11 @@ def test_paths_in_metrics_have_no_names(path: str, resource: str) -> None:
     assert metrics.nameless(path) == resource
 
 
-# Telling.
+# Listeners.
 
 
 class Heard(Listener):
-    """Keeps what it hears."""
+    """Records what it hears."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []

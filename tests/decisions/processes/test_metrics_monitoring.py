@@ -60,7 +60,7 @@ def expressions() -> Iterator[tuple[str, str]]:
 
 
 def told() -> set[str]:
-    """The series that some process tells."""
+    """The series that some process publishes."""
     activities.accounts.metrics.LISTENER  # noqa: B018 - the module is what counts
     families = {family.name for gauges in GAUGES for family in gauges(Index())}
     families |= {family.name for family in REGISTRY.collect()}

@@ -1,4 +1,4 @@
-"""Spans at our own borders, where a trace begins, and what log lines say of it: with spans kept in memory."""
+"""Spans at our own borders, where a trace begins, and what log lines say of it: with spans recorded in memory."""
 
 from __future__ import annotations
 

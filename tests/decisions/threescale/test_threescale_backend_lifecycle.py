@@ -108,7 +108,7 @@ def test_products_deploy_when_only_that_frees_a_counted_metric() -> None:
     stuck = decided(backend(), found=there.model_copy(update={"rules": ()}), refusals=counted)
     told = after(backend(), stuck.patch, stuck.status)
     assert gateway_of(told) != gateway_of(backend())
-    assert decided(told, found=there.model_copy(update={"rules": ()}), refusals=counted).idle, "they are told once"
+    assert decided(told, found=there.model_copy(update={"rules": ()}), refusals=counted).idle, "they are reported once"
     done = decided(told, found=made())
     assert gateway_of(after(told, done.patch, done.status)) not in (gateway_of(told), gateway_of(backend()))
 

@@ -15,7 +15,7 @@ from engine.errors import Throttled
 
 
 def test_while_one_call_tries_a_silent_tenant_objects_stay_away_as_for_a_pause() -> None:
-    """A call may take its whole time-out, and whoever comes back does so with a pass."""
+    """A call may take its whole time-out, and a caller comes back with a pass."""
     clock = Clock()
     guard = Guard("3scale at https://a.example.com", 8, clock=clock)
     silence(guard, clock)
@@ -39,7 +39,7 @@ def test_at_the_end_of_a_pause_one_comes_back_and_the_others_after_it() -> None:
 
 
 def test_a_caller_some_seconds_later_may_try_too() -> None:
-    """Who was told the end of the pause may have been woken before, and be another now."""
+    """A caller that was given the end of the pause may have been woken before, and be another now."""
     clock = Clock()
     guard = Guard("3scale at https://a.example.com", 8, clock=clock)
     silence(guard, clock)

@@ -1,4 +1,4 @@
-"""Accounts, users and applications: who waits for whom, what is called, what goes with what."""
+"""Accounts, users and applications: which waits for which, what is called, what goes with what."""
 
 from __future__ import annotations
 

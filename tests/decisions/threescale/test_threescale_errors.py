@@ -1,4 +1,4 @@
-"""What 3scale's refusals mean, and what of them people are told."""
+"""What 3scale's refusals mean, and how they are reported to people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes that 3scale takes and keeps otherwise: told after a few times, not made for ever."""
+"""Writes that 3scale accepts and stores differently: reported after a few times, not repeated for ever."""
 
 from __future__ import annotations
 

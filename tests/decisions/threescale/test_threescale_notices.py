@@ -1,4 +1,4 @@
-"""Which Kubernetes Events tell of an object, with the reasons that people's alerts know."""
+"""Which Kubernetes Events an object gets, with the reasons that people's alerts know."""
 
 from __future__ import annotations
 

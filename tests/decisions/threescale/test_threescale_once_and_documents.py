@@ -409,7 +409,7 @@ def test_credentials_wait_without_a_call(observed: dict[str, Any], waits_for: tu
 def test_what_the_secret_lacks_is_made_up_there_first(
     kind: str, filled: tuple[str, ...], made_up: tuple[str, ...]
 ) -> None:
-    """3scale weakness 17: keys that can be guessed, and a crash where nobody asks for any."""
+    """3scale weakness 17: keys that can be guessed, and a crash where none are asked for."""
     found = on_auth(auth(generateSecret=True), *filled, kind=kind)
 
     assert found.effects == (WriteSecret(generated=made_up),)

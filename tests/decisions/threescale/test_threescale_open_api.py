@@ -1,4 +1,4 @@
-"""OpenAPI: which Product and Backend a document becomes, and how the object stands until they are in 3scale."""
+"""OpenAPI: which Product and Backend a document becomes, and the object's state until they are in 3scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done for Products, and how they are told to stand, before and after 3scale is asked."""
+"""What is done for Products, and which state they show, before and after 3scale is asked."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_an_orphan_looks_again_later_and_later_and_its_status_stays() -> None:
     ids=["rule", "paths", "issuer"],
 )
 def test_a_spec_at_fault_is_invalid_without_a_call(spec: dict[str, Any]) -> None:
-    """3scale weakness 16: an issuer that is missing is told as Failed, and tried for ever."""
+    """3scale weakness 16: an issuer that is missing is reported as Failed, and retried for ever."""
     found = decided(product(**spec))
 
     assert states(found.status) == "Failed Invalid"

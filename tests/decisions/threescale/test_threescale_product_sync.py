@@ -1,4 +1,4 @@
-"""In which order a product's calls come, when the gateway is told, and what a refusal holds back."""
+"""In which order a product's calls come, when the gateway is configured, and what a refusal holds back."""
 
 from __future__ import annotations
 

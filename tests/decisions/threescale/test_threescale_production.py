@@ -126,7 +126,7 @@ def in_step(**more: Any) -> Any:
     """A Product that remembers all of it, production included."""
     object_ = product(meta=ASKS, product_id=5, **USES)
     first = synced(object_, found(configs={"sandbox": 4, "production": 4}))
-    # What the sandbox has is told by what the object remembers: the digest of this very spec.
+    # The object's memory says what the sandbox has: the digest of this very spec.
     gateway = next(each.deploys for each in first.writes if each.deploys)
     there = found(deployed=gateway, configs={"sandbox": 4, "production": 4})
     done = synced(object_, there)

@@ -1,4 +1,4 @@
-"""A creation that is tried again: what an attempt before may have made is found, and nothing of somebody else's."""
+"""A creation that is retried: what an attempt before may have made is found, and nothing of another owner's."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The models and definitions of the 3scale area, held against what clients of the operator see of its definitions.
 
 The tables here are written from the replaced system's public schemas, not from the models. In a sketch `!` marks
-required fields, `=` a default, `*` what keeps unknown fields, and brackets what else the schema asks.
+required fields, `=` a default, `*` schemas that preserve unknown fields, and brackets what else the schema asks.
 """
 
 from __future__ import annotations

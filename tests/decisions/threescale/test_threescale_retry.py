@@ -1,4 +1,4 @@
-"""A person's retry of what is in step has it compared with 3scale anew."""
+"""A person's retry of a synced object has it compared with 3scale again."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def test_a_message_says_field_value_and_reason() -> None:
 
 
 def test_an_empty_name_is_the_only_fault_of_a_product_and_of_a_backend() -> None:
-    """Defaults need a name: what they would have filled in is nobody's mistake."""
+    """Defaults need a name: a missing value that they would have filled in is no mistake."""
     unnamed = {"name": "", "systemName": "", "metrics": {}}
     for faults in (faults_of_product(product(**unnamed).spec), faults_of_backend(backend(**unnamed).spec)):
         assert [fault.path for fault in faults] == ["spec.systemName"]

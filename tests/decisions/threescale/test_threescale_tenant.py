@@ -1,4 +1,4 @@
-"""Tenants: made once, the token of their creation kept or its loss told, changed where they differ, scheduled away."""
+"""Tenants: made once, their token stored or its loss reported, updated where they differ, scheduled for deletion."""
 
 from __future__ import annotations
 

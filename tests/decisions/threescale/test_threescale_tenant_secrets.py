@@ -1,4 +1,4 @@
-"""What is sure before a tenant is made: that its token, which is shown once, can be kept."""
+"""What is sure before a tenant is made: that its token, which is shown once, can be stored."""
 
 from __future__ import annotations
 

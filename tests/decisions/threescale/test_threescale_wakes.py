@@ -1,4 +1,4 @@
-"""Whoever waits for an object refers to it by a name that it is known by."""
+"""An object that waits for another refers to it by a name that the other has."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def test_a_linked_account_wakes_its_claim_by_its_state_and_not_by_being_claimed(
 
 
 def test_the_hold_of_an_account_and_its_end_wake_its_claim(world: World) -> None:
-    """Also while the replaced operator's own pause stands, which is none of the claim's business."""
+    """Also under the replaced operator's own pause, which does not concern the claim."""
     paused = edited(BOUND, "metadata.annotations", {"aws.managed.openshift.com/pause-reconciliation": "true"})
     assert "AccountClaim/claim" not in world.wakes("Account", BOUND, paused)
     annotations = {**paused["metadata"]["annotations"], "perdure.dev/paused": "true"}

@@ -81,7 +81,7 @@ class Scene:
         return ENTRIES[each["kind"]]
 
     def changed(self, before: Obj | None, after: Obj | None) -> set[str]:
-        """Whom the change wakes, as Kind/name; `ClaimBinder` by its kind alone."""
+        """The lifecycles that the change wakes, as Kind/name; `ClaimBinder` by its kind alone."""
         old = self.know(before) if before else None
         if after:
             self.know(after)
@@ -164,7 +164,7 @@ def resource(version: str = "1", of: str = "guid-b7k2q") -> Obj:
     return annotated(made, **marks) if of else made
 
 
-# Who carries whom.
+# Delegation.
 
 
 def test_a_new_claim_wakes_the_binder_and_not_itself() -> None:

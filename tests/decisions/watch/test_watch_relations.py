@@ -35,7 +35,7 @@ class Shelf(KubeModel):
 
 
 class Book(KubeModel):
-    """A book, which stands on a shelf."""
+    """A book on a shelf."""
 
     kind_of: ClassVar[Kind] = BOOK
     metadata: ObjectMeta = ObjectMeta()
@@ -53,7 +53,7 @@ def stands_on(**fields: Any) -> Relation:
 
 
 class World:
-    """Books and shelves, and whom their changes wake."""
+    """Books and shelves, and the lifecycles that their changes wake."""
 
     def __init__(self, *relations: Relation) -> None:
         self.index = Index()

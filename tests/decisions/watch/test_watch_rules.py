@@ -373,7 +373,7 @@ def test_who_names_what_is_not_there_is_woken_after_the_first_list() -> None:
         assert waiting(subject) == (set() if there else {"b"})
 
 
-# Who is started, and who only told.
+# Which lifecycles are started, and which only notified.
 
 
 class Listed:
@@ -391,7 +391,7 @@ async def sent(key: Key, *known: Projection, listed: bool = True) -> str:
         ways.append("started")
 
     async def tell(_: Key) -> None:
-        ways.append("told if open")
+        ways.append("notified if open")
 
     subject = Watcher(cast(KubeApi, None), start, [THINGS], wake_open=tell)
     if listed:
@@ -407,10 +407,10 @@ async def test_the_lifecycle_of_an_object_that_exists_is_started() -> None:
 
 
 async def test_none_is_started_for_an_object_that_is_gone_or_was_replaced() -> None:
-    assert await sent(thing().key) == "told if open"
-    assert await sent(thing().key, thing(uid="another")) == "told if open"
+    assert await sent(thing().key) == "notified if open"
+    assert await sent(thing().key, thing(uid="another")) == "notified if open"
 
 
 async def test_what_is_not_known_to_be_gone_is_started() -> None:
     assert await sent(thing().key, listed=False) == "started"
-    assert await sent(RELATIVE) == "started", "nothing of this kind is watched: no object stands behind it"
+    assert await sent(RELATIVE) == "started", "nothing of this kind is watched: it has no object"

@@ -1,4 +1,4 @@
-"""Whom a change of a Service, a Node, a LoadBalancer or an Event wakes."""
+"""Which lifecycles a change of a Service, a Node, a LoadBalancer or an Event wakes."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_heartbeat_of_a_node_is_no_news_and_its_readiness_is() -> None:
     assert seen_node(status={"conditions": unready}).fingerprint != seen_node().fingerprint
 
 
-# --- whom it concerns ---
+# --- which Services it concerns ---
 
 
 def test_a_node_concerns_every_service_that_wants_a_load_balancer() -> None:
@@ -157,7 +157,7 @@ def test_a_node_concerns_every_service_that_wants_a_load_balancer() -> None:
 def test_what_a_service_waits_for_of_its_load_balancer_wakes_it(changes: dict[str, Any]) -> None:
     before, after = seen_balancer(), seen_balancer(**changes)
     assert OURS in ENTRIES[LOAD_BALANCER.name].relatives(before, after, index(seen()))
-    assert before.fingerprint != after.fingerprint, "else nobody would be asked"
+    assert before.fingerprint != after.fingerprint, "else no lifecycle would be asked"
 
 
 def test_a_load_balancer_that_is_gone_or_new_wakes_its_service() -> None:
@@ -197,7 +197,7 @@ def test_what_is_watched_and_where() -> None:
 
 
 def woken(before: Projection | None, after: Projection | None, known: Index | None = None) -> set[Key]:
-    """Whom a change of a Service wakes."""
+    """The lifecycles that a change of a Service wakes."""
 
     async def wake(_: Key) -> None:
         raise AssertionError("not reached: nothing drains the queue here")

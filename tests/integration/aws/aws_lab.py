@@ -2,7 +2,7 @@
 
 Activities run in Temporal's own `ActivityEnvironment`, with the attempt, age and workflow that a test asks for. The
 Accounts that own the key Secrets are real objects (the garbage collector deletes Secrets without a living owner),
-paused so that nobody else acts on them.
+paused so that no other process acts on them.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Lab:
 
 
 class _Holder(Services):
-    """Whoever has a key."""
+    """The owner of a key."""
 
     key: ReadOnlyCredentials
 

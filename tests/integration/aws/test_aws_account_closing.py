@@ -1,4 +1,4 @@
-"""CloseAccount: once, whatever answer is lost; AWS's limits are told as such; a closed account is let go."""
+"""CloseAccount: once, whatever answer is lost; AWS's limits are reported as such; a closed account is released."""
 
 from __future__ import annotations
 

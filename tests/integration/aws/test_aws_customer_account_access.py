@@ -1,4 +1,4 @@
-"""Customers' accounts entered for real: by their key, by the support role, in STS mode; and nobody else's."""
+"""Customers' accounts entered for real: by their key, by the support role, in STS mode; and no other account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Support role, admin user and key: whatever is interrupted, one of each, and no key that nobody knows."""
+"""Support role, admin user and key: whatever is interrupted, one of each, and no key without a Secret."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def test_rotation_kills_a_second_key_that_the_tenant_made(lab: Lab) -> None:
 
 
 def test_a_user_that_the_tenant_deleted_is_made_again_with_a_new_key(lab: Lab) -> None:
-    """Nobody's clean-up hangs on what a tenant has done to it."""
+    """A cleanup does not depend on what a tenant has done to the user."""
     account_id, name = lab.account()
     owner = lab.owner(name)
     lab.run(lab.activities.ensure_admin_user, admin_user(account_id, name, owner))

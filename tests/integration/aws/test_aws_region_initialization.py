@@ -1,4 +1,4 @@
-"""Region initialisation: whatever happens, nothing keeps running, and one round launches once."""
+"""Region initialisation: whatever happens, no instance stays running, and one round launches once."""
 
 from __future__ import annotations
 

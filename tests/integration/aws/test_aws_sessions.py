@@ -1,4 +1,4 @@
-"""Who calls: the payer by its Secret, members by AssumeRole, protected accounts never, nobody as somebody else."""
+"""Callers: the payer by its Secret, members by AssumeRole, protected accounts never, and no mixed-up credentials."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ GADGET = Kind(name="Gadget", group=GADGET_GROUP, version="v1", plural="gadgets",
 
 # How long a test waits before it calls something missing: long, since a machine may be slow or do other work. How quick
 # the product is on a quiet one is a benchmark's to say (`perdure bench claims`). What is looked at again without an
-# event is looked at far more seldom, so that what an event does is still told from what looking again does.
+# event is observed far more seldom, so that the effect of an event differs from that of the next observation.
 PROMPT = 60.0
 PATIENT = 60.0
 CAUGHT_UP = 2.0

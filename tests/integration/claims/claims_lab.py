@@ -43,7 +43,7 @@ class Lab(StoppedAndStarted):
     def __init__(self, deployment: Deployment, kube: KubeApi) -> None:
         self.kube = kube
         self.objects = Objects(kube)
-        self.others: Ground | None = None  # of somebody with whom no test has to do
+        self.others: Ground | None = None  # of a tenant with which no test has to do
         super().__init__(deployment)
         self._grounds: list[Ground] = []
 

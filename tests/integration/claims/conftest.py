@@ -32,6 +32,6 @@ async def ground(lab: Lab) -> AsyncIterator[Ground]:
 
 @pytest.fixture
 async def elsewhere(lab: Lab) -> AsyncIterator[Ground]:
-    """Where somebody else claims at the same time."""
+    """The namespace of another tenant who claims at the same time."""
     async with lab.ground() as found:
         yield found

@@ -1,4 +1,4 @@
-"""Faults of people: each ends in words on the object that has it, hinders nobody else, and heals when it is mended."""
+"""Faults of people: each is reported on the object that has it, blocks no other, and heals when it is corrected."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ async def test_a_claim_nested_beyond_reason_is_reported_while_others_go_on(
     await ground.ask("bad", provider="lab", values={"deep": deep})
     await elsewhere.ask("mine", provider="lab")
     await elsewhere.ready(seconds=PROMPT)
-    await ground.until("it is told", lambda: "Stalled" in str(ground.claim("bad").get("status")), PROMPT)
+    await ground.until("it is reported", lambda: "Stalled" in str(ground.claim("bad").get("status")), PROMPT)
     await ground.delete(RESOURCE_CLAIM, "bad")
     await ground.gone(RESOURCE_CLAIM, "bad", PROMPT)
 
@@ -198,7 +198,7 @@ async def test_a_check_that_cannot_answer_leaves_health_unknown(ground: Ground) 
     await ground.ask("mine", provider="lab")
     claim = await ground.served()
     assert not {"healthy", "ready"} & claim["status"].keys()
-    # It hinders nobody else whose resources are of the same kind.
+    # It blocks no other claim whose resources are of the same kind.
     await ground.provider("good", override=ground.gadget(), readinessCheck="status.up")
     await ground.ask("good", provider="good")
     await ground.served("good")
@@ -336,7 +336,7 @@ async def test_a_definition_that_the_api_server_refuses_is_named_and_mended(grou
 
 @pytest.fixture
 async def late(ground: Ground) -> AsyncIterator[Kind]:
-    """A kind that nobody has heard of yet."""
+    """A kind that no cluster serves yet."""
     word = f"latecomer{uuid4().hex[:4]}"
     kind = Kind(name=word.capitalize(), group=GADGET_GROUP, version="v1", plural=f"{word}s", area="")
     yield kind

@@ -163,7 +163,7 @@ async def test_the_status_follows_what_becomes_of_the_handles(ground: Ground) ->
 
     await ground.until("one is unhealthy", lambda: shown()[second].get("healthy") is False, PROMPT)
     assert shown()[first] == {"name": first, "healthy": True, "ready": True}
-    # Unhealthy ones are kept where the pool does not say otherwise, and taken by nobody.
+    # Unhealthy ones stay where the pool does not say otherwise, and are bound to no claim.
     await ground.ask("mine", provider="lab")
     assert look(await ground.bound(), "metadata.name") == first
 

@@ -103,7 +103,7 @@ async def test_deleting_an_ignored_claim_leaves_its_ignored_handle(ground: Groun
     await ground.others_go_on()
     assert ground.one(RESOURCE_HANDLE, handle)
     assert ground.one(GADGET, gadget)
-    # Whoever lets go of the handle, too, lets it find that its claim does not exist any more.
+    # When the handle is released too, it finds that its claim does not exist any more.
     await ground.label(RESOURCE_HANDLE, handle, ignore=None)
     await ground.gone(RESOURCE_HANDLE, handle)
     await ground.gone(GADGET, gadget)
@@ -229,7 +229,7 @@ async def test_an_override_that_tells_the_time_is_rendered_again_by_itself(groun
     await ground.served()
     first = look(ground.resource(), "spec.at")
     await ground.until(
-        "it tells a later time", lambda: look(ground.resource(), "spec.at") > first, CLOCK_SECONDS + 2 * PROMPT
+        "it has a later time", lambda: look(ground.resource(), "spec.at") > first, CLOCK_SECONDS + 2 * PROMPT
     )
 
 

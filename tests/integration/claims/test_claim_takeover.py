@@ -1,6 +1,6 @@
 """Objects as Poolboy 1.12 to 1.17 left them, and as restored backups bring them: taken over, never made again.
 
-What an operator left behind is made while the product is down; so each of these tests tells what is found at a start.
+The operator's objects are made while the product is down; so each of these tests shows what is found at a start.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ async def test_only_what_a_filter_allows_reaches_the_live_resource(ground: Groun
     await listed(ground, {"pathMatch": "/spec/size", "allowedOps": ["replace"]}, size=1, colour="red")
     await ground.edit_claim(resources=[resource(ground, size=2, colour="blue", weight=7)])
     await ground.until("the size changes", lambda: look(ground.resource(), "spec.size") == 2, PROMPT)
-    # The edit is in the handle's template unfiltered; the filter stands between that and the live resource.
+    # The edit is in the handle's template unfiltered; the filter is between that and the live resource.
     assert look(ground.handle(), "spec.resources.0.template.spec") == {"size": 2, "colour": "blue", "weight": 7}
     assert ground.resource()["spec"] == {"size": 2, "colour": "red"}
 

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
 async def provider_of_sizes(ground: Ground) -> None:
-    """Gadgets of a size that the claim chooses, owned by whom the claim belongs to."""
+    """Gadgets of a size that the claim chooses, owned by the claim's owner."""
     await ground.provider(
         "lab",
         override=ground.gadget(spec={"owner": "{{ resource_claim.metadata.name }}"}),
@@ -207,7 +207,7 @@ async def test_health_readiness_and_summary_follow_the_resource_on_handle_and_cl
             assert (look(obj, "status.healthy"), look(obj, "status.ready")) == (healthy, ready)
             assert look(obj, "status.resources.0.ready") is ready
             assert summarised(obj) == phase
-        # Whoever sees it on the claim finds it on the handle: the handle is written first.
+        # A client that sees it on the claim finds it on the handle: the handle is written first.
         assert version(ground.handle()) < version(ground.claim())
 
 

@@ -1,4 +1,4 @@
-"""The event consumer's queues on the emulator's SQS: received, deleted, kept, buried, listed, sent again."""
+"""The event consumer's queues on the emulator's SQS: received, deleted, retained, buried, listed, sent again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SERIAL = itertools.count()
 
 
 class Ground:
-    """A queue with its dead letters, as the consumer has them and as whoever made them has them."""
+    """A queue with its dead letters, as the consumer and as its owner see them."""
 
     def __init__(self, cloud: Cloud, callers: Places, threads: ThreadPoolExecutor) -> None:
         self.place = Place(account=PAYER_ACCOUNT_ID, region=REGION, queue=f"events-{next(_SERIAL)}")
@@ -79,7 +79,7 @@ class Ground:
 
     @asynccontextmanager
     async def consumed(self, machines: int = 5) -> AsyncIterator[Consumer]:
-        """A consumer that runs, with workflows that note what they are told."""
+        """A consumer that runs, with workflows that record the events they receive."""
         index = Index()
         for number in range(machines):
             holder = replace(machine(aws_machine(number)), region=REGION)
@@ -150,7 +150,7 @@ async def test_a_queue_that_does_not_exist_is_consumed_once_it_does(ground: Grou
         await eventually(lambda: consumer.trouble, "it misses its queue")
         ground.make()
         ground.send(warning(0, "e"))
-        await eventually(lambda: ground.applied, "it is told")
+        await eventually(lambda: ground.applied, "it is reported")
         assert consumer.trouble == ""
 
 

@@ -1,4 +1,4 @@
-"""What the emulator's EC2 and Auto Scaling tell, by which rules it reaches queues, and what hooks and Spot do.
+"""What the emulator's EC2 and Auto Scaling report, by which rules it reaches queues, and what hooks and Spot do.
 
 Each test has an account of its own with the queue and the three rules that an installation has.
 """
@@ -135,7 +135,7 @@ def test_states_in_between_last_as_long_as_the_settings_say(place: Place, emulat
     instance = place.launch()
     assert place.state(instance) == "pending"
     emulator.clock(advance_seconds=601)
-    until(lambda: place.states_of(instance) == ["pending", "running"], "it runs, and nobody had to look")
+    until(lambda: place.states_of(instance) == ["pending", "running"], "it runs, without a request that observes it")
     place.client("ec2").terminate_instances(InstanceIds=[instance])
     assert place.state(instance) == "shutting-down"
     emulator.clock(advance_seconds=601)
@@ -301,7 +301,7 @@ def test_a_scheduled_event_is_announced_and_listed_moved_and_cancelled(place: Pl
     assert [each["NotBefore"].timestamp() for each in listed()] == [start + 3600]
     emulator.announce("health", place.account, REGION, instance, status="closed", entity_status="RESOLVED", **moved)
     assert [each["Description"].startswith("[Canceled]") for each in listed()] == [True]
-    until(lambda: len([each for each in place.look() if each["source"] == "aws.health"]) == 3, "all three are told")
+    until(lambda: len([each for each in place.look() if each["source"] == "aws.health"]) == 3, "all three are reported")
     details = [each["detail"] for each in place.seen if each["source"] == "aws.health"]
     assert len({detail["eventArn"] for detail in details}) == 1, "they are of one event"
     assert len({detail["communicationId"] for detail in details}) == 3, "and a message of their own each"

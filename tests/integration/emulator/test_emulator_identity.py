@@ -1,4 +1,4 @@
-"""The emulator's keys, sessions and roles: nobody acts for an account without its key."""
+"""The emulator's keys, sessions and roles: a caller acts for an account only with its key."""
 
 from __future__ import annotations
 

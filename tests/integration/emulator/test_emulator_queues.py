@@ -1,4 +1,4 @@
-"""The emulator's queues: polls that hold up nobody, receipts, redelivery, dead letters, and all of it over restarts."""
+"""The emulator's queues: polls that block no other, receipts, redelivery, dead letters, and all of it over restarts."""
 
 from __future__ import annotations
 

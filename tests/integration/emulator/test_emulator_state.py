@@ -1,4 +1,4 @@
-"""The emulator's memory: what it keeps over restarts, crashes and damaged files."""
+"""The emulator's memory: what survives restarts, crashes and damaged files."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ class Lab:
 
 @asynccontextmanager
 async def backend() -> AsyncIterator[int]:
-    """A node's service: it answers a line with whom it heard it from."""
+    """A node's service: it answers a line with the address that it came from."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):

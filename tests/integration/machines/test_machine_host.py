@@ -130,7 +130,7 @@ async def test_a_killed_host_leaves_nothing_behind_and_the_next_one_resumes(lab:
 
 async def test_a_foreign_server_is_left_alone(lab: Lab) -> None:
     lab.built("other", f"{lab.network}.50", "#!/bin/sh\necho hello\n")
-    found = await lab.seen("other", lambda machine: bool(machine.message), "it is told")
+    found = await lab.seen("other", lambda machine: bool(machine.message), "it is reported")
     assert found.state is MachineState.FOREIGN
     assert "does not begin with #cloud-config" in found.message
     assert not list(lab.home.glob(f"{found.server_id}/*"))

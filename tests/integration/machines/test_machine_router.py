@@ -71,7 +71,7 @@ async def test_a_connection_is_offered_until_a_machine_takes_it(lead: Lead, numb
         writer.close()
 
     reader, writer = await asyncio.open_connection(FLOATING, number)
-    await asyncio.sleep(0.3)  # nobody is there yet
+    await asyncio.sleep(0.3)  # no client is there yet
     async with await asyncio.start_server(answer, MACHINE, number):
         assert await reader.read() == b"late"
         writer.close()

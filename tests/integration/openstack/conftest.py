@@ -1,6 +1,6 @@
 """A real OpenStack and an API server, shared by all tests of this folder; nothing of the product runs beside them.
 
-`PERDURE_TEST_OPENSTACK=DIR` keeps the deployment's data in DIR for the next run, which saves making it anew.
+`PERDURE_TEST_OPENSTACK=DIR` leaves the deployment's data in DIR for the next run, which need not create it again.
 """
 
 from __future__ import annotations

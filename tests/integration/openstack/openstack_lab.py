@@ -44,7 +44,7 @@ NAMESPACE_NAME = "lbs"
 SECRET_NAME = "cloud"
 # The server's patience, shortened: what it would wait for longer is asked for again after so many seconds.
 LONGEST_WAIT = 1.0
-USER_DATA = "#cloud-config\n# a token that nobody may see\n"
+USER_DATA = "#cloud-config\n# a token that no log may show\n"
 
 
 class Lab:

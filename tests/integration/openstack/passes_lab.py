@@ -176,7 +176,7 @@ class Passes:
             try:
                 return self._look(key)
             except (Throttled, Unavailable):
-                assert time.monotonic() < deadline, "the API server answers nobody"
+                assert time.monotonic() < deadline, "the API server does not answer"
                 time.sleep(0.5)
 
     def _look(self, key: Key) -> PassedWorld:
@@ -193,7 +193,7 @@ class Passes:
         return self.worlds[key]
 
     async def _turn(self, key: Key) -> PassedWorld:
-        """A durable lifecycle is driven; what it came to, as a pass tells it."""
+        """A durable lifecycle is driven; its result as that of a pass."""
         if key not in self.lives:
             self.lives[key] = self._driven(key)
         life = self.lives[key]

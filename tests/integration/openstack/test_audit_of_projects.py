@@ -22,12 +22,12 @@ pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.slow, 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else works in the project: what one look finds, the next one finds too."""
+    """No other client works in the project: what one observation finds, the next one finds too."""
     monkeypatch.setattr(loadbalancers, "APART_SECONDS", 0.0)
 
 
 async def audited(lab: Lab, about: LoadBalancer, *, thorough: bool = False) -> list[str]:
-    """What the audit tells of a LoadBalancer and of what it has."""
+    """The audit's findings about a LoadBalancer and its cloud resources."""
     async with await KubeApi.open(lab.settings, "tests", lab.deployment.env()["KUBECONFIG"]) as kube:
         found = await loadbalancers.audit(Session(lab.settings, kube, temporal=cast(Client, None)), thorough=thorough)
     meta = about.metadata
@@ -63,7 +63,7 @@ async def test_drift_and_orphans_of_a_project_are_found_with_reading_alone(lab: 
     balancer, _ = await asyncio.to_thread(lab.settle, balancer)
 
     await asyncio.to_thread(lab.kube.delete, LOAD_BALANCER, balancer.metadata.namespace, balancer.metadata.name)
-    assert await audited(lab, balancer) == [], "a project that nobody names is not looked at"
+    assert await audited(lab, balancer) == [], "a project that no object names is not observed"
     status, uid = balancer.status, balancer.metadata.uid
     where = f"Secret {balancer.metadata.namespace}/cloud"
     assert await audited(lab, balancer, thorough=True) == [

@@ -1,6 +1,6 @@
 """Whole lives of load balancers by their passes: what they cost, what disturbs them, what drifts, who is taken over.
 
-The cloud is asked for everything by name, so what nobody has recorded is seen as well.
+The cloud is asked for everything by name, so objects that no status records are seen as well.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_a_load_balancer_comes_to_its_servers_and_goes_again_with_few_calls(lab:
     lab.control.reset_ledger()
     for _ in range(3):
         passes.round(name)
-    assert lab.control.ledger().calls() == 0, "whoever is settled is not looked at"
+    assert lab.control.ledger().calls() == 0, "a settled object is not observed"
 
     passes.patch(LOAD_BALANCER, name, {"spec": {"replicas": 2}})
     passes.ready(name, 2)
@@ -202,7 +202,7 @@ def test_one_sweep_of_the_project_finds_drift_and_wakes_no_other(lab: Lab, passe
             passes.round(name)
         return lab.control.ledger().calls() == 0
 
-    until(settled, "nobody looks at a server that was being built any more")
+    until(settled, "no pass observes a server that was being built any more")
     world = passes.sweep()
     assert lab.control.ledger().calls() <= 5, lab.control.ledger().by_route()
     assert ", 0 of " in world.decision.why, world.decision.why
@@ -286,7 +286,7 @@ def test_nothing_is_looked_at_or_made_while_yawol_still_leads(
     passes.round(name)
     (held,) = [world for key, world in passes.worlds.items() if key.name == name]
     assert "yawol still leads" in held.hold
-    assert held.decision.deadline is not None, "nobody tells when it has gone"
+    assert held.decision.deadline is not None, "no wake says when it has gone"
     assert "yawol still leads" in passes.sweep().decision.why
     assert lab.control.ledger().calls() == 0
     passes.lead(None)
@@ -419,7 +419,7 @@ def serve(passes: Passes, name: str, master: str) -> None:
 
 @pytest.mark.slow
 def test_a_machine_that_falls_silent_is_replaced_before_it_goes(lab: Lab, passes: Passes) -> None:
-    """W8: the replacement waits for nobody's deletion."""
+    """W8: the replacement waits for no deletion."""
     name = passes.create(2)
     passes.ready(name, 2)
     names = [each.metadata.name for each in passes.machines(name)]

@@ -110,5 +110,5 @@ async def passes() -> AsyncIterator[Passes]:
 
 @pytest.fixture
 async def bare_shop(passes: Passes, tenant: Client) -> Shop:
-    """A namespace whose objects are in the test's own tenant, with nobody at work."""
+    """A namespace whose objects are in the test's own tenant, without a worker."""
     return await Shop(cast("KubeApi", passes.kube), tenant).open()

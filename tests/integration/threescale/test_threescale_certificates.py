@@ -1,4 +1,4 @@
-"""A tenant whose certificate nobody knows is called for objects that say so, and for no others."""
+"""A tenant with a certificate of an unknown authority is called for objects that say so, and for no others."""
 
 from __future__ import annotations
 

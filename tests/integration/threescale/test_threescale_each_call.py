@@ -1,7 +1,7 @@
 """Each kind of call to 3scale broken in each way, one after the other: passes alone, without Kubernetes and Temporal.
 
 One of each of the eleven kinds is created, changed and deleted; in each turn every kind of call that changes something
-meets the fault once: an answer that is lost or late, a refusal, the death of whoever calls. What comes of it is what
+meets the fault once: an answer that is lost or late, a refusal, the death of the caller. The result is the same as
 comes of a life that nothing disturbs. `tests/chaos/test_threescale_broken.py` does the same with real processes and
 servers, and takes a hundred times as long.
 

@@ -1,4 +1,4 @@
-"""What a worker keeps of 3scale between passes: a change costs what differs, and nothing is believed blindly."""
+"""What a worker remembers of 3scale between passes: a change costs what differs, and nothing is believed blindly."""
 
 from __future__ import annotations
 

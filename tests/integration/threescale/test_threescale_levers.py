@@ -87,7 +87,7 @@ async def test_a_waiting_object_is_explained_held_and_let_go_on(shop: Shop, tena
     (path,) = [f"services/{each['id']}" for each in tenant.list("services") if each["system_name"] == "goods"]
     tenant.put(path, description="changed by hand")
     assert "tried again" in await terminal("retry", PRODUCT, "goods")
-    await eventually(lambda: not tenant.get(path)["service"]["description"], "a retry compares anew", SLOW_MACHINE)
+    await eventually(lambda: not tenant.get(path)["service"]["description"], "a retry compares again", SLOW_MACHINE)
     await shop.synced(PRODUCT, "goods")
 
 
@@ -128,7 +128,7 @@ async def test_a_stuck_deletion_is_abandoned(
     await shop.synced(BACKEND, "stock")
     control.fault("DELETE", "/backend_apis", status=403, tenant=control.tenants()[-1].name)
     await shop.delete(BACKEND, "stock")
-    await eventually(lambda: _refused(shop), "the refusal is told", SLOW_MACHINE)
+    await eventually(lambda: _refused(shop), "the refusal is reported", SLOW_MACHINE)
     told = await terminal("abandon", BACKEND, "stock", "--reason", "never mind", "--yes")
     assert "3scale" in told
     await shop.gone(BACKEND, "stock")

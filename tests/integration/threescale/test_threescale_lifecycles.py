@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 
 
 async def test_a_product_waits_for_its_backend_and_is_synced_when_that_arrives(shop: Shop, tenant: Client) -> None:
-    """3scale weakness 2: nobody wakes who waits when what it waits for appears."""
+    """3scale weakness 2: a waiting object was not woken when the object that it waits for appeared."""
     await shop.product(backendUsages={"stock": {"path": "/v1"}})
     orphan = await shop.shown(PRODUCT, "goods", "Orphan")
     assert "productId" not in orphan["status"]

@@ -1,7 +1,7 @@
 """The passes over 3scale objects on the simulator: every order, every fault, no call twice.
 
 Faults strike the calls of a whole life: they are late, lost before or after their effect, refused in every way, or
-answered by what stands in between. However they strike, in the end the tenant has what one without faults has, once.
+answered by a proxy in between. However they strike, in the end the tenant has what one without faults has, once.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Page:
                 self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
-                """Nobody reads it."""
+                """The log has no reader."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/api.json"
@@ -626,7 +626,7 @@ async def test_a_token_that_is_revoked_is_reported_and_the_next_one_is_used(
 async def test_what_a_secret_says_of_a_policy_is_brought_to_3scale_when_it_changes(
     bare_shop: Shop, passes: Passes, tenant: Client
 ) -> None:
-    """3scale weakness 11: what a Secret says anew is seen after ten hours."""
+    """3scale weakness 11: a changed Secret was seen after ten hours."""
     await bare_shop.secret("cors", configuration='{"allow_origin": "one"}')
     policy = {"name": "cors", "version": "builtin", "enabled": True, "configurationRef": {"name": "cors"}}
     await bare_shop.product(policies=[policy])

@@ -1,4 +1,4 @@
-"""The sweep over tenants and the audit: one list of each kind, whoever differs is looked at, refusals are told."""
+"""The sweep over tenants and the audit: one list of each kind, differing objects are observed, refusals reported."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ async def whole(bare_shop: Shop, passes: Passes) -> Shop:
 
 
 def _below(tenant: Client, own: str, listed: str, changes: dict[str, Any] | None = None) -> None:
-    """Somebody changes the first of a list, or deletes it."""
+    """Another client changes the first of a list, or deletes it."""
     first = tenant.list(f"{own}/{listed}")[0]["id"]
     if changes is None:
         tenant.delete(f"{own}/{listed}/{first}")

@@ -1,4 +1,4 @@
-"""What Perdure does by itself for those who ask for it once: it promotes, labels, tells of what lasts, takes along."""
+"""What Perdure does by itself once an object asks for it: it promotes, labels, reports what lasts, takes along."""
 
 from __future__ import annotations
 

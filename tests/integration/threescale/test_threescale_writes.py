@@ -137,7 +137,7 @@ async def test_definitions_that_drop_the_digests_cost_a_second_write_and_no_call
 
 
 class Changes:
-    """What a watch tells of one object from now on."""
+    """The changes of one object that a watch reports from now on."""
 
     def __init__(self, kube: KubeApi, kind: Kind, obj: Json) -> None:
         self._kube, self._kind, self._obj = kube, kind, obj
@@ -164,7 +164,7 @@ class Changes:
         def told() -> bool:
             return any(each["metadata"]["resourceVersion"] == version for each in self._found)
 
-        await eventually(told, f"the watch has told of {version}", SLOW_MACHINE)
+        await eventually(told, f"the watch has reported {version}", SLOW_MACHINE)
         return self._found
 
 

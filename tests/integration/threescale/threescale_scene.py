@@ -1,4 +1,4 @@
-"""One of each kind that has a lifecycle: an API with its backend, a policy and a document, and somebody who uses it."""
+"""One of each kind that has a lifecycle: an API with its backend, a policy and a document, and a user of it."""
 
 from __future__ import annotations
 

@@ -298,7 +298,7 @@ async def test_envoys_refusal_appears_word_for_word_in_the_condition_and_in_an_e
     async def told() -> bool:
         return any(reason == "Failed" and message.strip() == said for _, reason, message in await cluster.events())
 
-    await eventually(told, "an Event tells the refusal")
+    await eventually(told, "an Event reports the refusal")
     blocker.close()
     await cluster.change(options={"tcpIdleTimeout": "1h"})
     await cluster.ready()
@@ -316,7 +316,7 @@ async def test_a_killed_agent_that_finds_no_api_server_serves_on(agent: Agent, b
     assert await ask(number) == "backend: hello"
     agent.start(cluster.nowhere)
     await eventually(agent.readyz, "the agent runs again")
-    # Envoy, too, may have to start anew: all that it serves then comes from the agent's file.
+    # Envoy, too, may have to restart: all that it serves then comes from the agent's file.
     agent.vm.stop_envoy()
     agent.vm.start_envoy()
     assert await answered(number) == "backend: hello"

@@ -141,7 +141,7 @@ async def test_a_listener_that_envoy_refuses_is_reported_verbatim_and_others_wor
             assert "Address already in use" in said
             assert await answered(free) == "backend: hello"
             await accepted(vm, talk)
-            # A change of another port is not held up, and the refusal stays told.
+            # A change of another port is not held up, and the refusal stays reported.
             another = free_port()
             await serve(talk, balancer(port(taken, backend.port), port(another, backend.port)))
             assert await answered(another) == "backend: hello"

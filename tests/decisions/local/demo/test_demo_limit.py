@@ -21,7 +21,7 @@ from localcloud.deployment import Deployment
 
 
 class Kube:
-    """An API server without objects, whose watch sends what it is told."""
+    """An API server without objects, whose watch sends the events that it is given."""
 
     def __init__(self) -> None:
         self.events = asyncio.Queue[WatchEvent]()

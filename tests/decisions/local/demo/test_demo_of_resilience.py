@@ -36,7 +36,7 @@ def test_each_difference_between_a_resource_and_its_cloud_is_named(
 
 
 class Shown:
-    """A stage that keeps what it is shown."""
+    """A stage that records what it is shown."""
 
     kube = deployment = emulator = None
 

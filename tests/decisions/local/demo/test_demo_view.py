@@ -1,4 +1,4 @@
-"""The demo's table keeps every column on a narrow terminal."""
+"""The demo's table shows every column on a narrow terminal."""
 
 from __future__ import annotations
 
