@@ -72,7 +72,7 @@ class Passed(Generic[W]):
             raise as_error(refusal)
 
     def as_world(self, kind: type[P], **more: object) -> P:
-        told: dict[str, object] = {
+        fields: dict[str, object] = {
             "key": self.world.key,
             "exists": not self.decision.gone,
             "hold": self.world.hold,
@@ -83,7 +83,7 @@ class Passed(Generic[W]):
             "decision": self.decision,
             **more,
         }
-        return kind(**told)
+        return kind(**fields)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Sweep(Action):
     """Compare many objects with what they are outside, and wake those that differ."""
 
     result: ClassVar[type[Model] | None] = SweptWorld
-    compares: ClassVar[str]  # the objects, as told
+    compares: ClassVar[str]  # the objects, for messages
 
     key: Key
     memory: SweepMemory = SweepMemory()

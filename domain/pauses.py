@@ -31,7 +31,7 @@ class Pause(Model):
     reason: str = ""
     since: datetime | None = None
 
-    def told(self, what: str) -> str:
+    def described(self, what: str) -> str:
         """`accounts is paused by mia@host since 2026-11-22T07:00:00Z: the key leaked`."""
         by = f" by {self.by}" if self.by else ""
         since = f" since {timestamp(self.since)}" if self.since else ""
@@ -54,7 +54,7 @@ def pauses_in(config_map: Mapping[str, object] | None) -> dict[str, Pause]:
 def why_paused(pauses: Pauses, area: str) -> str:
     """Empty if changes are allowed."""
     named = next((name for name in (EVERYTHING, area) if name in pauses), "")
-    return pauses[named].told(named) if named else ""
+    return pauses[named].described(named) if named else ""
 
 
 def areas_changed(before: Pauses, after: Pauses, areas: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -8,7 +8,7 @@
     )
 
 When the LoadBalancer's security group changes, and when it comes or goes, the machines that refer to it are woken
-(`matters`). `told` is the other direction: what of the referrer its referents decide by. The watcher also derives its
+(`matters`). `news` is the other direction: what of the referrer its referents decide by. The watcher also derives its
 indexes, which objects it has to watch because others name them (`watched`), and what a restart looks at (`required`).
 """
 
@@ -70,7 +70,7 @@ class Linked(Enum):
     NEWS = "news"
     KNOWN = "known: a client that links the two links the referent first"
     FOLLOWED = "followed: Perdure links the referent next, which is news to it by itself"
-    NEVER = "never, nor that it does so no more: only what it is told counts"
+    NEVER = "never, nor that it does so no more: only its news counts"
 
 
 def always(_: Any) -> bool:
@@ -159,7 +159,7 @@ class Relation:
         by: the names under which an object refers to others, or keys of lifecycles without an object.
         known_as: the names under which an object is referred to.
         matters: which changes of a referent wake its referrers; None for none.
-        told: which changes of a referrer wake its referents; None for none.
+        news: which changes of a referrer wake its referents; None for none.
         required: a referrer without its referent is woken when a watcher starts, because a deletion that
             happened unwatched left no event.
         watched: how referents are watched, unless the watcher has an entry for them.
@@ -172,7 +172,7 @@ class Relation:
     by: Callable[[Any], Iterable[Name]] = field(default=lambda _: ())
     known_as: Callable[[Any], Iterable[Name]] = by_name
     matters: News[Any] | None = None
-    told: News[Any] | None = None
+    news: News[Any] | None = None
     required: bool = False
     watched: WhileNamed | None = None
     trait: Callable[[Any], Hashable] = nothing

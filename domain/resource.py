@@ -159,7 +159,7 @@ def timestamp(moment: datetime) -> str:
 
 
 class Condition(KubeModel):
-    """A status condition as the replaced operators wrote it; times are RFC 3339 strings, kept as they were read."""
+    """A status condition as the replaced operators wrote it; times are RFC 3339 strings, unchanged."""
 
     type: str = Field("", description="The condition's type.")
     status: str = Field("", description="True, False or Unknown.")

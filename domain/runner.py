@@ -8,7 +8,7 @@
 Each event changes a `State`. Two drivers run the steps: `workflows/durable_driver.py` with activities and timers,
 `activities/inline_driver.py` within one activity.
 
-- One action per slot. A refusal is kept by slot; its action is retried with backoff, or at once after a wake.
+- One action per slot. A refusal is stored by slot; its action is retried with backoff, or at once after a wake.
 - Running actions that are no longer wanted are cancelled. A last action (`Action.last`) starts when none runs.
 - After a conflict or an absence the world is observed again. A write based on an older version is then retried at once
   the first time, other refused actions while `second_looks` are left.

@@ -71,7 +71,7 @@ async def _of_one(client: Client, key: Key, now: datetime) -> list[Backlog]:
         since = task.original_scheduled_time.ToDatetime(UTC)
         why = f"attempt {task.attempt}: no worker has completed it in time, or its code failed"
         backlogs.append(Backlog(what=f"{who}: its next step", since=since, why=why))
-    return [*backlogs, *(told for each in raw.pending_activities if (told := _of_activity(who, each, now)))]
+    return [*backlogs, *(backlog for each in raw.pending_activities if (backlog := _of_activity(who, each, now)))]
 
 
 def _of_activity(who: str, activity: PendingActivityInfo, now: datetime) -> Backlog | None:

@@ -107,16 +107,16 @@ def requesting(method: str, resource: str, called: str = "") -> Iterator[Request
         finally:
             request.seconds = time.perf_counter() - began
             tracing.answered(span, request.status)
-            _tell(lambda listener: listener.on_request(request))
+            _notify(lambda listener: listener.on_request(request))
 
 
 def stepped(step: Step) -> None:
-    _tell(lambda listener: listener.on_step(step))
+    _notify(lambda listener: listener.on_step(step))
 
 
 def wrote(asked: Patch, answer: Mapping[str, object]) -> None:
     write = Write(asked, answer)
-    _tell(lambda listener: listener.on_write(write))
+    _notify(lambda listener: listener.on_write(write))
 
 
 def subject() -> str:
@@ -158,7 +158,7 @@ def _as_go(sample: Sample) -> Sample:
     return sample._replace(labels={**sample.labels, "le": bound.removesuffix(".0")})
 
 
-def _tell(about: Callable[[Listener], None]) -> None:
+def _notify(about: Callable[[Listener], None]) -> None:
     for listener in tuple(_listeners.values()):
         try:
             about(listener)

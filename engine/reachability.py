@@ -101,7 +101,9 @@ async def temporal_reached(health: Health, client: Client, process: str) -> Asyn
             if error.status is not RPCStatusCode.PERMISSION_DENIED:  # an answer
                 raise NotReached(error.message) from error
 
-    async with _told(health, f"{process}, {server}", Reachability(server, ask, lambda ago: ago > ASK_TEMPORAL_EVERY)):
+    async with _reported(
+        health, f"{process}, {server}", Reachability(server, ask, lambda ago: ago > ASK_TEMPORAL_EVERY)
+    ):
         yield
 
 
@@ -127,7 +129,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
         """Empty while the API server is away, which is one reason for all of them."""
         return () if reachability.failing else api.starved_watches()
 
-    async with _told(health, f"{process}, {server}", reachability):
+    async with _reported(health, f"{process}, {server}", reachability):
         health.add(f"{process}, watches", dead=api.stalled_watches, unready=starved)
         try:
             yield
@@ -136,7 +138,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
 
 
 @asynccontextmanager
-async def _told(health: Health, part: str, reachability: Reachability) -> AsyncIterator[None]:
+async def _reported(health: Health, part: str, reachability: Reachability) -> AsyncIterator[None]:
     health.add(part, unready=reachability.unready)
     running = asyncio.create_task(reachability.run(), name=f"reachability of {part}")
     try:

@@ -50,18 +50,18 @@ class _TemporalFields(logging.Filter):
 def _subject(record: logging.LogRecord) -> Mapping[str, object]:
     if activity.in_activity():
         info = activity.info()
-        told: dict[str, object] = {"activity": info.activity_type, "attempt": info.attempt}
+        fields: dict[str, object] = {"activity": info.activity_type, "attempt": info.attempt}
         if info.workflow_id:
-            told |= {"object": path(info.workflow_id, info.workflow_type or "")}
-            told |= {"workflow_id": info.workflow_id, "run_id": info.workflow_run_id}
+            fields |= {"object": path(info.workflow_id, info.workflow_type or "")}
+            fields |= {"workflow_id": info.workflow_id, "run_id": info.workflow_run_id}
     elif workflow.in_workflow():
         running = workflow.info()
-        told = {"workflow_id": running.workflow_id, "run_id": running.run_id}
-        told["object"] = path(running.workflow_id, running.workflow_type)
+        fields = {"workflow_id": running.workflow_id, "run_id": running.run_id}
+        fields["object"] = path(running.workflow_id, running.workflow_type)
     else:
         named = [each for each in record.args or () if isinstance(each, Key)] if isinstance(record.args, tuple) else []
-        told = {"object": named[0].path, "workflow_id": named[0].workflow_id} if named else {}
-    return {**told, **ids()}
+        fields = {"object": named[0].path, "workflow_id": named[0].workflow_id} if named else {}
+    return {**fields, **ids()}
 
 
 def path(workflow_id: str, kind: str) -> str:

@@ -4,8 +4,8 @@ All use `connect`, so all have the same data converter: a different one does not
 ever.
 
 `wake` is signal-with-start: it starts the workflow if it is not open. It means "observe again", and at most names the
-versions to observe, so lost, doubled and reordered wakes are harmless. `tell`, `ask` and `open_with` pass what an
-observation would not find, or what the caller has just observed, and start it in the same way.
+versions to observe, so lost, doubled and reordered wakes are harmless. `signal_with_start`, `ask` and `open_with` pass
+what an observation would not find, or what the caller has just observed, and start it in the same way.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ async def wake_open(client: Client, key: Key, seen: Mapping[str, str] | None = N
     await _signal_open(client, key.workflow_id, WAKE, *([dict(seen)] if seen else []))
 
 
-async def tell_open(client: Client, key: Key, signal: str, about: BaseModel) -> None:
+async def signal_if_open(client: Client, key: Key, signal: str, about: BaseModel) -> None:
     """Signal the object's lifecycle if it is open; starts none, as the object may be gone; RPCError as for `wake`."""
     await _signal_open(client, key.workflow_id, signal, about)
 
@@ -155,10 +155,10 @@ async def is_open(client: Client, key: Key) -> bool:
     return found is not None and found.status is WorkflowExecutionStatus.RUNNING
 
 
-async def open_with(client: Client, key: Key, world: PassedWorld, *, told: str = "") -> None:
+async def open_with(client: Client, key: Key, world: PassedWorld, *, signal: str = "") -> None:
     """Start the object's lifecycle with a first pass that the caller has made, unless it is open.
 
-    With `told`, an open one gets the world by the signal of that name.
+    With `signal`, an open one gets the world by the signal of that name.
     """
     known_by = _known_by(key, shown(State(world).phase(world.decision), world.decision))
     carry = Carry(key=key, world=world.model_dump(mode="json"))
@@ -166,7 +166,7 @@ async def open_with(client: Client, key: Key, world: PassedWorld, *, told: str =
         try:
             await client.start_workflow(key.kind, carry, **known_by)
         except WorkflowAlreadyStartedError:
-            if told and not await _signal_open(client, key.workflow_id, told, world):
+            if signal and not await _signal_open(client, key.workflow_id, signal, world):
                 continue  # it has ended meanwhile
         return
 
@@ -181,7 +181,7 @@ def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
     return found + ([SearchAttributePair(OP_OWNER, decision.owner)] if decision.owner else [])
 
 
-async def tell(client: Client, key: Key, signal: str, about: BaseModel) -> None:
+async def signal_with_start(client: Client, key: Key, signal: str, about: BaseModel) -> None:
     """Signal the object's lifecycle, starting it if it is not open."""
     await client.start_workflow(
         key.kind, Carry(key=key), start_signal=signal, start_signal_args=[about], **_known_by(key)

@@ -96,7 +96,7 @@ class Connection(ServiceClient):
             log.info("Temporal is called with the new API key from now on")
         else:
             self._made = await _connected(config)
-            log.info("connected to Temporal again, with %s", _told(config))
+            log.info("connected to Temporal again, with %s", _described(config))
         self.config = config
         for follower in self._followers:
             follower()
@@ -135,9 +135,11 @@ async def _connected(config: ConnectConfig) -> ServiceClient:
     try:
         return await ServiceClient.connect(config)
     except RuntimeError as error:
-        said, told = str(error), _told(config)
+        said, credentials = str(error), _described(config)
         meaning = meaning_of(said, by_tls=_by_tls(config))
-        raise TemporalRefused(f"Temporal at {config.target_host} {meaning}; connected with {told}: {said}") from error
+        raise TemporalRefused(
+            f"Temporal at {config.target_host} {meaning}; connected with {credentials}: {said}"
+        ) from error
 
 
 _WANTS_CERTIFICATE = "closes the connection: it requires a client certificate of an authority that it trusts"
@@ -180,7 +182,7 @@ def _by_tls(config: ConnectConfig) -> bool:
     return bool(config.tls or (config.tls is None and config.api_key))
 
 
-def _told(config: ConnectConfig) -> str:
+def _described(config: ConnectConfig) -> str:
     """Without anything secret."""
     tls = config.tls
     parts = ["TLS" if _by_tls(config) else "no TLS"]

@@ -107,8 +107,8 @@ async def _retention(client: Client) -> timedelta | None:
         if error.status is RPCStatusCode.NOT_FOUND:
             return None
         raise
-    kept: timedelta = found.config.workflow_execution_retention_ttl.ToTimedelta()
-    return kept
+    retention: timedelta = found.config.workflow_execution_retention_ttl.ToTimedelta()
+    return retention
 
 
 async def _register(client: Client, retention: timedelta) -> None:
@@ -162,16 +162,18 @@ async def _add_attributes(client: Client) -> list[str]:
                 raise
             known = {}
         if wrong := [name for name, kind in SEARCH_ATTRIBUTES.items() if known.get(name, kind) != kind]:
-            told = ", ".join(f"{name} must be {SEARCH_ATTRIBUTE_TYPES[name]}" for name in wrong)
+            listed = ", ".join(f"{name} must be {SEARCH_ATTRIBUTE_TYPES[name]}" for name in wrong)
             raise NamespaceUnfit(
-                f"{client.namespace!r} has search attributes of another type: {told}. A type cannot be changed; take "
+                f"{client.namespace!r} has search attributes of another type: {listed}. A type cannot be changed; take "
                 "a namespace of its own for Perdure"
             )
         if SEARCH_ATTRIBUTES.keys() <= known.keys():
             return sorted(added)
         if time.monotonic() > deadline:
             missing = ", ".join(sorted(SEARCH_ATTRIBUTES.keys() - known.keys()))
-            raise NamespaceUnfit(f"{client.namespace!r} does not know {missing} {SEEN_SECONDS:.0f} s after it was told")
+            raise NamespaceUnfit(
+                f"{client.namespace!r} does not know {missing} {SEEN_SECONDS:.0f} s after the registration"
+            )
         await asyncio.sleep(_BETWEEN_LOOKS)
 
 

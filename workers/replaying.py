@@ -75,14 +75,14 @@ async def open_histories(client: Client, query: str = "", most_of_a_kind: int = 
 async def replay(history: WorkflowHistory, converter: DataConverter) -> Replayed:
     """Replay one history."""
     replayer = Replayer(workflows=_every_workflow(), data_converter=converter, runtime=silent_runtime())
-    told = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+    replayed = await replayer.replay_workflow(history, raise_on_replay_failure=False)
     started = history.events[0].workflow_execution_started_event_attributes
     return Replayed(
         kind=started.workflow_type.name,
         workflow=history.workflow_id,
         run=history.run_id,
         events=len(history.events),
-        failure=_reason(str(told.replay_failure)) if told.replay_failure else "",
+        failure=_reason(str(replayed.replay_failure)) if replayed.replay_failure else "",
     )
 
 

@@ -75,16 +75,16 @@ class AccountWorkflow(Entity[AccountWorld]):
             facts["created_account_id"] = permit.account_id
         if permit.request_id and not known.request_id:
             facts["request_id"] = permit.request_id
-        self.tell(self.world.learn(**facts))
+        self.replace_world(self.world.learn(**facts))
 
     @workflow.signal(description="AWS Support has resolved this case.")
     def case_resolved(self, resolved: CaseResolved) -> None:
-        self.tell(self.world.learn(resolved_case=resolved.case_id))
+        self.replace_world(self.world.learn(resolved_case=resolved.case_id))
 
     @workflow.signal(description="It is this Account's turn to opt in to regions.")
     def opt_in_permit(self, permit: OptInPermit) -> None:
         """Observe as well: the list of regions may have grown since."""
-        self.tell(self.world.learn(opt_in_until=permit.until))
+        self.replace_world(self.world.learn(opt_in_until=permit.until))
         self.wake()
 
 
@@ -116,7 +116,7 @@ class AccountPoolWorkflow(Passes[PoolWorld]):
     def died(self, account: Key) -> None:
         known = self.world.known
         if account.name not in known.died:
-            self.tell(self.world.learn(died=(*known.died, account.name)))
+            self.replace_world(self.world.learn(died=(*known.died, account.name)))
         self.wake()
 
     def retryable(self, why: Why) -> bool:
@@ -131,7 +131,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
 
         woken, or due --> pass (count, permits to Accounts, one request for all support cases) --> inform pools --> wait
 
-    Claims ask it for their OUs. Concurrent requests share one activity; ids are kept until AWS reports them absent.
+    Claims ask it for their OUs. Concurrent requests share one activity; ids are cached until AWS reports them absent.
     """
 
     has_object: ClassVar[bool] = False
@@ -165,7 +165,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         """Drop a deleted OU: the next request creates another."""
         known = self.world.known.units
         if gone and gone in known.values():
-            self.tell(self.world.learn(units={unit: id_ for unit, id_ in known.items() if id_ != gone}))
+            self.replace_world(self.world.learn(units={unit: id_ for unit, id_ in known.items() if id_ != gone}))
 
     def _has(self, base: str, name: str) -> bool:
         return _unit(base, name) in self.world.known.units
@@ -180,7 +180,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
             found = await self._run(EnsureUnits(base=base, names=names))
             assert isinstance(found, Units)  # noqa: S101 - the activity's type
             learnt = {_unit(base, name): id_ for name, id_ in found.ids.items()}
-            self.tell(self.world.learn(units={**self.world.known.units, **learnt}))
+            self.replace_world(self.world.learn(units={**self.world.known.units, **learnt}))
             return found.refused
         except ActivityError as error:
             cause = error.cause

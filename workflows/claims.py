@@ -71,7 +71,7 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
         self._given.difference_update(asked.claims)
         if new := tuple(claim for claim in asked.claims if claim not in self._asked):
             self._asked.update(new)
-            self.tell(self.world.learn(asked=(*self.world.known.asked, *new)))
+            self.replace_world(self.world.learn(asked=(*self.world.known.asked, *new)))
         self.wake()
 
 
@@ -90,12 +90,12 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
     @workflow.signal(description="The binder has served the claim; this is its state.")
     def served(self, world: ObjectWorld) -> None:
         """Take the status over, unless a newer one is known."""
-        self.tell(self.world.heard(world))
+        self.replace_world(self.world.heard(world))
 
     @workflow.signal(description="The binder has ended the claim at its expiry: it is gone.")
     def ended(self, world: ObjectWorld) -> None:
         """Nothing newer can be known than that the claim is gone."""
-        self.tell(world.recall(self.world))
+        self.replace_world(world.recall(self.world))
 
 
 @lifecycle("ResourceHandle", world=ObjectWorld, observe=PassHandle)

@@ -88,19 +88,21 @@ class Entity(Generic[W]):
         self._seen = dict(carry.seen)
         memory = type(before.known).model_validate(carry.known)
         world: W = before.model_copy(update={"known": memory, "refusals": carry.refusals, "recorded": carry.recorded})
-        told = carry.world is not None  # a new run observes, unless it starts with an observation
-        if told:
+        carried = carry.world is not None  # a new run observes, unless it starts with an observation
+        if carried:
             world = type(before).model_validate(carry.world).recall(world)
-        self.state: State[W] = State(world, observes_at_deadline=self.looks_at_deadline, dirty=not told, asked=not told)
+        self.state: State[W] = State(
+            world, observes_at_deadline=self.looks_at_deadline, dirty=not carried, asked=not carried
+        )
         self.decision: Decision | None = None
         self._decide = decide
-        self._told = False  # a message has changed the world
-        self._unheard = told  # a carried or signalled world has not been decided upon yet
+        self._world_replaced = False  # a message has changed the world
+        self._unheard = carried  # a carried or signalled world has not been decided upon yet
         self._activities: dict[str, Running] = {}
         self._timer: Timer | None = None
         self._missed_heartbeats = 0  # consecutive, each within `SLOW_FOR` of the one before
         self._missed_heartbeat_at: datetime | None = None
-        self._shown = _shown_at_start() if told else ()
+        self._shown = _shown_at_start() if carried else ()
         self._looks = 0  # started
         self._looked = 0  # ended, with or without a result
 
@@ -188,8 +190,8 @@ class Entity(Generic[W]):
         self._looks += 1
         action = self.observation()
         try:
-            # A deadline has to be kept; changes may wait a little.
-            seen = cast("W", await self._run(action, self.told_of_look(action), urgent=not self.woken))
+            # A deadline has to be met; changes may wait a little.
+            seen = cast("W", await self._run(action, self.summary_of_look(action), urgent=not self.woken))
         except FAILED as error:
             if is_cancelled_exception(error):
                 raise
@@ -200,7 +202,7 @@ class Entity(Generic[W]):
         self._looked = self._looks
         self.observed()
 
-    def told_of_look(self, look: Action) -> str:
+    def summary_of_look(self, look: Action) -> str:
         return look.summary
 
     def observed(self) -> None:
@@ -216,14 +218,16 @@ class Entity(Generic[W]):
         self._set_timer(step)
         self.dirty = self.dirty or step.overdue
         await workflow.wait_condition(self._has_news)
-        self._told = False
+        self._world_replaced = False
         if self._timer and self._timer.task.done():
             self._timer = None
             self.state = self.state.moment_came(step.decision)
 
     def _has_news(self) -> bool:
         timer_fired = self._timer is not None and self._timer.task.done()
-        return self.dirty or self._told or timer_fired or any(r.handle.done() for r in self._activities.values())
+        return (
+            self.dirty or self._world_replaced or timer_fired or any(r.handle.done() for r in self._activities.values())
+        )
 
     def _set_timer(self, step: Step) -> None:
         """Keep the running timer if its deadline is the same: a new one for each result would fill the history."""
@@ -252,11 +256,11 @@ class Entity(Generic[W]):
                 continue
             self.state = self.state.finished(slot, result)
 
-    async def _run(self, action: Action, told: str = "", *, urgent: bool = False) -> Any:
+    async def _run(self, action: Action, summary: str = "", *, urgent: bool = False) -> Any:
         while True:
             since = workflow.now()
             try:
-                return await self._start(action, told, urgent=urgent)
+                return await self._start(action, summary, urgent=urgent)
             except FAILED as error:
                 if not _missed_heartbeat(error):
                     raise
@@ -281,8 +285,8 @@ class Entity(Generic[W]):
         longer: timedelta = action.heartbeat * 2**self._missed_heartbeats
         return max(action.heartbeat, min(longer, LONGEST_HEARTBEAT))
 
-    def _start(self, action: Action, told: str = "", *, urgent: bool = False) -> workflow.ActivityHandle[Any]:
-        summary = (told or action.summary)[:SUMMARY_LENGTH]
+    def _start(self, action: Action, summary: str = "", *, urgent: bool = False) -> workflow.ActivityHandle[Any]:
+        summary = (summary or action.summary)[:SUMMARY_LENGTH]
         if action.local:
             return workflow.start_local_activity(
                 action.activity,
@@ -387,10 +391,10 @@ class Entity(Generic[W]):
         self._seen = newest(self._seen, seen or {})
         self.state = self.state.wake()
 
-    def tell(self, world: W) -> None:
+    def replace_world(self, world: W) -> None:
         """For message handlers of the areas: replace the world by what a message made of it."""
         self.world = world
-        self._told = self._unheard = True
+        self._world_replaced = self._unheard = True
 
     @property
     def up_to_date(self) -> bool:

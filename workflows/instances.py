@@ -77,7 +77,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
     async def hand_over(self, given: HandOver) -> Taken:
         """Record events, and have the label that follows from them written."""
         world, outcomes = self.world.heard(given.events)
-        self.tell(world)
+        self.replace_world(world)
         known = all(outcome is Outcome.DUPLICATE for outcome in outcomes.values())
         done = known and self.up_to_date and world.managed
         looked = done or await self.look_now()
@@ -86,7 +86,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
     @workflow.signal(name=ANSWERED, description="What AWS says of this instance, as a query for many has found.")
     def answered(self, answer: Answer) -> None:
         """As if it had been asked for; its labels may have been edited since they were observed."""
-        self.tell(self.world.told(answer.facts, answer.timings))
+        self.replace_world(self.world.told(answer.facts, answer.timings))
         self.dirty = True
 
 

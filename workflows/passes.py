@@ -28,7 +28,7 @@ class Passes(Entity[P]):
         refusals = {slot: refusal for slot, refusal in self.world.refusals.items() if slot != OBSERVE}
         return {**super().offered(), "refusals": refusals, "recorded": self.world.recorded}
 
-    def told_of_look(self, look: Action) -> str:
+    def summary_of_look(self, look: Action) -> str:
         """The result of the last pass: the activity's name is always the same and would say nothing in a timeline."""
         if refused := self.world.refusals.get(OBSERVE):
             return f"observe again; the last attempt failed: {refused.message}"

@@ -57,11 +57,11 @@ class _Stream:
 
 
 class AdsServer:
-    """Serves one snapshot at a time to every Envoy; `told` is called with their responses."""
+    """Serves one snapshot at a time to every Envoy; `on_answer` is called with their responses."""
 
-    def __init__(self, address: Address, told: Callable[[Answer], None]) -> None:
+    def __init__(self, address: Address, on_answer: Callable[[Answer], None]) -> None:
         self._address = address
-        self._told = told
+        self._on_answer = on_answer
         self._snapshot: Snapshot | None = None
         self._streams: list[_Stream] = []
         self._nonce = 0
@@ -131,7 +131,7 @@ class AdsServer:
         version = stream.sent[request.type_url].version
         if stream.answered.get(request.type_url) != version:
             stream.answered[request.type_url] = version
-            self._told(Answer(request.type_url, version, request.refusal))
+            self._on_answer(Answer(request.type_url, version, request.refusal))
 
     def _due(self, stream: _Stream, type_url: str) -> Snapshot | None:
         """The answer to send now, None if there is none."""

@@ -142,22 +142,22 @@ class Agent:
         served = self._conversation.delivery.served
         if changed and served is not None:
             message = f"Envoy is updated to new snapshot version: {served.version}"
-            await self._events.tell(machine, normal("Update", message), _now())
-        await self._tell_new(machine, notices, refusals)
+            await self._events.record(machine, normal("Update", message), _now())
+        await self._record_new(machine, notices, refusals)
         return conditions.config_ready(changed=changed, faults=refusals)
 
-    async def _tell_new(self, machine: JsonObject, notices: tuple[Notice, ...], refusals: list[str]) -> None:
+    async def _record_new(self, machine: JsonObject, notices: tuple[Notice, ...], refusals: list[str]) -> None:
         """Report by Events what was left out and what Envoy refuses, once each."""
         refused = tuple(warning("Failed", reason) for reason in refusals)
         for notice in (*notices, *refused):
             if notice not in self._notices:
-                await self._events.tell(machine, notice, _now())
+                await self._events.record(machine, notice, _now())
         self._notices = frozenset((*notices, *refused))
 
     async def _debug(self, balancer: LoadBalancer, machine: JsonObject) -> None:
         asked = debugging.wish(balancer)
         if asked is not None:
-            await self._events.tell(machine, await debugging.fulfil(asked), _now())
+            await self._events.record(machine, await debugging.fulfil(asked), _now())
 
     async def _report(
         self, machine_object: JsonObject, findings: list[Finding], metrics: tuple[Metric, ...], now: datetime

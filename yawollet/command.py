@@ -57,24 +57,26 @@ def yawollet(
 
     from engine.settings import Settings
     from engine.telemetry import configure_logging
-    from yawollet import options as told
+    from yawollet import options as given
     from yawollet.main import run
 
     try:
-        listen = told.interface_address(listen_interface) if listen_interface and not listen_address else listen_address
-        ads, admin = told.server_address(ads_bind_address), told.server_address(envoy_admin_address)
+        listen = (
+            given.interface_address(listen_interface) if listen_interface and not listen_address else listen_address
+        )
+        ads, admin = given.server_address(ads_bind_address), given.server_address(envoy_admin_address)
         if ads is None or admin is None:
             raise ValueError("Envoy has to be reached: neither of its addresses may be 0")
-        options = told.Options(
+        options = given.Options(
             namespace=namespace,
             load_balancer=loadbalancer_name,
             machine=loadbalancer_machine_name,
-            listen_address=listen or told.EVERY_ADDRESS,
-            requeue=told.requeue_time(requeue_time),
+            listen_address=listen or given.EVERY_ADDRESS,
+            requeue=given.requeue_time(requeue_time),
             stats_file=Path(keepalived_stats_file) if keepalived_stats_file else None,
             pid_file=keepalived_pid_file,
-            health=told.server_address(health_probe_bind_address),
-            metrics=told.server_address(metrics_bind_address),
+            health=given.server_address(health_probe_bind_address),
+            metrics=given.server_address(metrics_bind_address),
             kubeconfig=kubeconfig,
             ads=ads,
             admin=admin,

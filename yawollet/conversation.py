@@ -30,11 +30,11 @@ log = logging.getLogger(__name__)
 class Conversation:
     """The current snapshot, Envoy's responses, and the file."""
 
-    def __init__(self, options: Options, told: Callable[[], None]) -> None:
+    def __init__(self, options: Options, on_answer: Callable[[], None]) -> None:
         self._file = SnapshotFile(options.snapshot_file, f"{options.namespace}/{options.load_balancer}")
         self.delivery = Delivery(self._file.read())
         self._answered = asyncio.Event()
-        self._told = told
+        self._on_answer = on_answer
         self._waiting = False
         self._kept = self.delivery.served
         self.ads = AdsServer(options.ads, self._hear)
@@ -54,7 +54,7 @@ class Conversation:
                 self._file.write(self._kept)
         self._answered.set()
         if not self._waiting:
-            self._told()
+            self._on_answer()
 
     async def serve(self, balancer: LoadBalancer, listen_address: str, cpus: int) -> tuple[bool, tuple[Notice, ...]]:
         """Serve the LoadBalancer; returns whether anything was new, and what had to be left out.

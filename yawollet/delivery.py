@@ -1,6 +1,6 @@
 """The resources that Envoy is served, and the handling of those it refuses.
 
-    wanted ──► proposed ──accepted──► good (kept on disk)
+    wanted ──► proposed ──accepted──► good (saved on disk)
                   │
                   └────refused──► set aside: its last accepted form is served instead, or none
                                        │
@@ -40,9 +40,9 @@ class Refused(Model):
 class Delivery:
     """The state of one Envoy."""
 
-    def __init__(self, kept: Snapshot | None = None) -> None:
-        self.served = kept
-        self._good: dict[str, Resources] = {each: dict(kept.of(each)) if kept else {} for each in TYPES}
+    def __init__(self, saved: Snapshot | None = None) -> None:
+        self.served = saved
+        self._good: dict[str, Resources] = {each: dict(saved.of(each)) if saved else {} for each in TYPES}
         self._refused: dict[str, dict[str, Refused]] = {each: {} for each in TYPES}
         self._accepted: dict[str, int] = {}  # by type, the last version that was taken as a whole
 

@@ -29,16 +29,16 @@ class EventRecorder:
     def __init__(self, api: KubeApi, host: str) -> None:
         self._api = api
         self._host = host
-        self._told: dict[Notice, tuple[str, int]] = {}  # the Event's name, and how often
+        self._recorded: dict[Notice, tuple[str, int]] = {}  # the Event's name, and how often
 
-    async def tell(self, machine: JsonObject, notice: Notice, now: datetime) -> None:
+    async def record(self, machine: JsonObject, notice: Notice, now: datetime) -> None:
         """Write an Event, or count it up; a failure is only logged."""
         (log.info if notice.type == "Normal" else log.warning)("%s: %s", notice.reason, notice.message)
         namespace = text(machine, "metadata", "namespace")
-        name, count = self._told.get(notice, ("", 0))
+        name, count = self._recorded.get(notice, ("", 0))
         try:
             if name and await self._counted_up(namespace, name, count + 1, now):
-                self._told[notice] = (name, count + 1)
+                self._recorded[notice] = (name, count + 1)
                 return
             said = Said(notice.type.value, notice.reason, notice.message, COMPONENT, host=self._host)
             made = await self._api.create(
@@ -47,13 +47,13 @@ class EventRecorder:
         except ApiError as error:
             log.info("no Event about %s: %s", text(machine, "metadata", "name"), error.message)
             return
-        if len(self._told) >= _REMEMBERED:
-            self._told.clear()
-        self._told[notice] = (text(made, "metadata", "name"), 1)
+        if len(self._recorded) >= _REMEMBERED:
+            self._recorded.clear()
+        self._recorded[notice] = (text(made, "metadata", "name"), 1)
 
     async def _counted_up(self, namespace: str, name: str, count: int, now: datetime) -> bool:
         try:
             await self._api.patch(EVENT, namespace, name, {"count": count, "lastTimestamp": timestamp(now)})
         except Absent:
-            return False  # Events are kept for an hour
+            return False  # Kubernetes deletes Events after an hour
         return True

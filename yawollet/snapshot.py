@@ -35,7 +35,7 @@ class Snapshot(Model):
         return {CLUSTER_TYPE: self.clusters, LISTENER_TYPE: self.listeners}[type_url]
 
 
-class _Kept(Model):
+class _Saved(Model):
     load_balancer: str
     snapshot: Snapshot
 
@@ -49,29 +49,29 @@ class SnapshotFile:
         self._troubled = False
 
     def read(self) -> Snapshot | None:
-        """The kept snapshot, None if there is none that can be served."""
+        """The saved snapshot, None if there is none that can be served."""
         try:
-            kept = _Kept.model_validate_json(self._path.read_bytes())
+            saved = _Saved.model_validate_json(self._path.read_bytes())
             for type_url in (CLUSTER_TYPE, LISTENER_TYPE):
-                resources(type_url, kept.snapshot.of(type_url).values())
+                resources(type_url, saved.snapshot.of(type_url).values())
         except FileNotFoundError:
             return None
         except (OSError, ValidationError, ValueError) as error:
             log.warning("%s cannot be read, it is left aside: %s", self._path, error)
             return None
-        if kept.load_balancer != self._load_balancer:
-            log.warning("%s is of %s, it is left aside", self._path, kept.load_balancer)
+        if saved.load_balancer != self._load_balancer:
+            log.warning("%s is of %s, it is left aside", self._path, saved.load_balancer)
             return None
-        return kept.snapshot
+        return saved.snapshot
 
     def write(self, snapshot: Snapshot) -> None:
         """Keep a snapshot; a failure is logged once and does not stop serving."""
-        kept = _Kept(load_balancer=self._load_balancer, snapshot=snapshot)
+        saved = _Saved(load_balancer=self._load_balancer, snapshot=snapshot)
         beside = self._path.with_name(f"{self._path.name}.new")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with beside.open("w") as file:
-                file.write(kept.model_dump_json())
+                file.write(saved.model_dump_json())
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(self._path)

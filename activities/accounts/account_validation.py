@@ -95,8 +95,8 @@ class ValidationActivities(Activities):
         accounts = tuple(account for account in accounts if concerned(account, protected))
         run = _Run(checks, config, moment)
         await self._validate(run, accounts)
-        for account, said in run.told:
-            await self._events.tell(Subject.with_metadata(ACCOUNT, account.metadata), said, moment)
+        for account, said in run.events:
+            await self._events.record_once(Subject.with_metadata(ACCOUNT, account.metadata), said, moment)
         known = known.model_copy(update={"failed": tuple(sorted(run.failed))[:MOST_REMEMBERED]})
         why = f"{len(accounts)} accounts were validated for {', '.join(sorted(checks))}: {run.mended} corrected"
         why += f", {len(run.failed)} could not be: {next(iter(run.failed.values()))}" if run.failed else ""
@@ -234,15 +234,15 @@ class _Run:
         self.moment = moment
         self.mended = 0
         self.failed: dict[str, str] = {}
-        self.told: list[tuple[Account, Said]] = []
+        self.events: list[tuple[Account, Said]] = []
 
     def mends(self, account: Account, reason: str, message: str) -> None:
         self.mended += 1
-        self.told.append((account, Said("Normal", reason, f"{message} ({self.moment:%H:%M:%S} UTC)", COMPONENT)))
+        self.events.append((account, Said("Normal", reason, f"{message} ({self.moment:%H:%M:%S} UTC)", COMPONENT)))
 
     def fails(self, account: Account, reason: str, error: ApiError) -> None:
         self.failed[name_of(account)] = error.message
-        self.told.append((account, Said("Warning", reason, error.message, COMPONENT)))
+        self.events.append((account, Said("Warning", reason, error.message, COMPONENT)))
 
 
 def _written_at(item: JsonObject) -> datetime | None:

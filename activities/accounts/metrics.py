@@ -36,7 +36,7 @@ PREFIX = "aws_account_operator_"
 OTHER = "{OTHER}"
 NO_ANSWER = "{ERROR}"
 # In sweeps: by then another worker has a newer count of the organization.
-SWEEPS_TOLD = 2
+SWEEPS_SHOWN = 2
 
 _OURS = frozenset(kind.name for kind in KINDS)
 _CLEANING = frozenset(action.activity for action in (RotateKeys, CleanRegion, CleanGlobal))
@@ -123,7 +123,7 @@ def organization_seen(known: OrganizationMemory, sweep: timedelta) -> None:
     """
     if known.room is not None and known.counted_at is not None:
         age = max(0.0, _seconds_since(known.counted_at))
-        _ORGANIZATION.set(_total(known.room), known.room.budget, SWEEPS_TOLD * sweep.total_seconds() - age)
+        _ORGANIZATION.set(_total(known.room), known.room.budget, SWEEPS_SHOWN * sweep.total_seconds() - age)
 
 
 def _total(room: Room) -> int:

@@ -17,7 +17,7 @@ from domain.accounts.organization import OrganizationMemory
 from domain.accounts.passes import OptInPermit
 from domain.accounts.resources import Account
 from engine.clock import now
-from engine.temporal import tell, wake
+from engine.temporal import signal_with_start, wake
 
 
 class OptInActivities(Activities):
@@ -38,18 +38,20 @@ async def give_permits(
     config: OperatorConfig,
     client: Client,
     *,
-    tells: bool,
+    notifies: bool,
 ) -> OrganizationMemory:
     """Grant permits and signal their Accounts, again until one has begun: the signal may be lost."""
     everyone = tuple(accounts)
     protected = {*config.payer_account_ids, *read.settings.accounts_protected}
     given = permits(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)
-    if tells:
+    if notifies:
         permitted = (account for account in everyone if account.metadata.name in given.granted)
-        told = ((read.key(account), given.granted[account.metadata.name]) for account in permitted)
-        await asyncio.gather(*(tell(client, key, "opt_in_permit", OptInPermit(until=until)) for key, until in told))
+        signals = ((read.key(account), given.granted[account.metadata.name]) for account in permitted)
+        await asyncio.gather(
+            *(signal_with_start(client, key, "opt_in_permit", OptInPermit(until=until)) for key, until in signals)
+        )
     # A turn that was not signalled does not count: it must not be seen as returned when it ends.
-    granted = {name: until for name, until in given.granted.items() if tells or name in known.opt_in_granted}
+    granted = {name: until for name, until in given.granted.items() if notifies or name in known.opt_in_granted}
     return known.model_copy(
         update={"opt_in_granted": granted, "opt_in_wanting": given.waiting, "opt_in_let_go": given.let_go}
     )

@@ -36,7 +36,7 @@ from domain.accounts.support_case_polling import due_cases, next_case_look, open
 from domain.decision import Decision, Outcome, earliest
 from domain.resource import ObjectMeta
 from engine.clock import now
-from engine.temporal import tell, wake
+from engine.temporal import signal_with_start, wake
 
 RESOLVED = "resolved"
 # The longest interval between two counts of the organization's accounts.
@@ -62,12 +62,12 @@ class OrganizationActivities(Activities):
     @activity.defn(name=PassOrganization.activity)
     async def pass_organization(self, look: PassOrganization) -> OrganizationWorld:
         hold = await self._read.hold(ObjectMeta())
-        tells = not hold and not look.dry_run
+        notifies = not hold and not look.dry_run
         known = look.memory
         if look.woken or look.dry_run or self._count_is_due(known):
-            known = await self._count(known, look.seen, tells=tells)
+            known = await self._count(known, look.seen, notifies=notifies)
             organization_seen(known, self._sweep)
-        known = await self._look_at_cases(known, tells=tells)
+        known = await self._look_at_cases(known, notifies=notifies)
         return OrganizationWorld(
             key=look.key,
             hold=hold,
@@ -90,7 +90,7 @@ class OrganizationActivities(Activities):
 
     # --- permits and room ---
 
-    async def _count(self, known: OrganizationMemory, seen: Mapping[str, str], *, tells: bool) -> OrganizationMemory:
+    async def _count(self, known: OrganizationMemory, seen: Mapping[str, str], *, notifies: bool) -> OrganizationMemory:
         accounts = await self._read.accounts(seen)
         # Where the limit decides something it is read again: here, and before a permit is given.
         near = known.room is None or known.room.limit is None or known.room.free <= 0
@@ -104,22 +104,22 @@ class OrganizationActivities(Activities):
                 "wanting": sum(wants_account(account) for account in accounts),
             }
         )
-        known = await give_permits(self._read, known, accounts, config, self._client, tells=tells)
-        return await self._judge(known, accounts, config, tells=tells)
+        known = await give_permits(self._read, known, accounts, config, self._client, notifies=notifies)
+        return await self._judge(known, accounts, config, notifies=notifies)
 
     async def _judge(
-        self, known: OrganizationMemory, accounts: Sequence[Account], config: OperatorConfig, *, tells: bool
+        self, known: OrganizationMemory, accounts: Sequence[Account], config: OperatorConfig, *, notifies: bool
     ) -> OrganizationMemory:
         settings, moment = self._read.settings, now()
         wanting = [account for account in accounts if wants_account(account)]
         budget = Budget(number=settings.accounts_create_budget)
         if wanting:
             verdicts = await self._verdicts(known, accounts, config, budget, moment)
-            told = await self._tell(wanting, verdicts, known.told) if tells else known.told
+            reported = await self._send_permits(wanting, verdicts, known.reported) if notifies else known.reported
             fresh = known.model_copy(
                 update={
                     "granted": verdicts.granted,
-                    "told": told,
+                    "reported": reported,
                     "room": verdicts.room,
                     "counted_at": moment,
                     "strangers": verdicts.strangers,
@@ -134,10 +134,10 @@ class OrganizationActivities(Activities):
             fresh = swept(known, accounts, pools, config.account_limit, active, creating, budget, moment)
         else:
             fresh = known
-        untold = known.untold or _differs(known.room, fresh.room)
+        room_unreported = known.room_unreported or _differs(known.room, fresh.room)
         decides = scarce(known.room, unborn(accounts), budget) or scarce(fresh.room, unborn(accounts), budget)
-        news = known.news or (untold and (decides or not wanting))
-        return fresh.model_copy(update={"untold": untold, "news": news})
+        news = known.news or (room_unreported and (decides or not wanting))
+        return fresh.model_copy(update={"room_unreported": room_unreported, "news": news})
 
     async def _verdicts(
         self,
@@ -150,7 +150,7 @@ class OrganizationActivities(Activities):
         """Pools are read only if a lifted budget could matter."""
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)
-        asked = adopted(accounts, counted, known.told, domain, known.strangers, known.passed)
+        asked = adopted(accounts, counted, known.reported, domain, known.strangers, known.passed)
         others = await asyncio.to_thread(foreign, self._sessions, asked) if asked else set()
         strangers = {*known.strangers, *others}
 
@@ -179,7 +179,9 @@ class OrganizationActivities(Activities):
         room = known.room
         return room is None or bool(known.granted) or room.limit != config.account_limit or room.budget <= 0
 
-    async def _tell(self, wanting: Iterable[Account], verdicts: Verdicts, told: Mapping[str, str]) -> dict[str, str]:
+    async def _send_permits(
+        self, wanting: Iterable[Account], verdicts: Verdicts, reported: Mapping[str, str]
+    ) -> dict[str, str]:
         """Signal each Account a new verdict; a new permit is always signalled."""
         messages: dict[str, str] = {}
         signals = []
@@ -189,22 +191,25 @@ class OrganizationActivities(Activities):
             permit = verdicts.behind.get(path) or verdicts.permits[name]
             words = f"{permit.verdict}/{permit.until or permit.message}/{permit.account_id}{permit.request_id}"
             messages[name] = words
-            if told.get(name) != words:
-                signals.append(tell(self._client, self._read.key(account), "permit", permit))
+            if reported.get(name) != words:
+                signals.append(signal_with_start(self._client, self._read.key(account), "permit", permit))
         await asyncio.gather(*signals)
         return messages
 
     # --- support cases ---
 
-    async def _look_at_cases(self, known: OrganizationMemory, *, tells: bool) -> OrganizationMemory:
+    async def _look_at_cases(self, known: OrganizationMemory, *, notifies: bool) -> OrganizationMemory:
         moment = now()
         cases, young, old = due_cases(known, self._read.settings.accounts_poll, moment)
         if not cases:
             return known
         states = await asyncio.to_thread(describe_cases, self._sessions, sorted(cases))
         resolved = {case_id for case_id, state in states.items() if state == RESOLVED and case_id in cases}
-        if tells:
-            signals = (tell(self._client, cases[c], "case_resolved", CaseResolved(case_id=c)) for c in sorted(resolved))
+        if notifies:
+            signals = (
+                signal_with_start(self._client, cases[c], "case_resolved", CaseResolved(case_id=c))
+                for c in sorted(resolved)
+            )
             await asyncio.gather(*signals)
         looked = {"young_cases_at": moment} if young else {}
         return known.model_copy(

@@ -35,7 +35,7 @@ _DETACHING_SECONDS = (0, 1, 2, 5, 10, 20, 30)  # a volume is in use for a little
 _INSTANCES_PER_CALL = 100
 _RECORDS_PER_CHANGE = 100  # Route 53 takes 1,000 values and 32,000 characters
 _BUCKET_ROUNDS = 3
-_TOLD = 10
+_MOST_NAMED = 10
 _PROTECTED_INSTANCE = "OperationNotPermitted"
 _CONNECTED = "ExistingVpcEndpointConnections"
 
@@ -123,9 +123,9 @@ class Sweep:
             Conflict: a person has to check.
         """
         if self._left:
-            told = "; ".join(f"{item.kind} {item.name}: {item.error.message}" for item in self._left[:_TOLD])
-            more = f"; and {len(self._left) - _TOLD} more" if len(self._left) > _TOLD else ""
-            message = f"{self._where}: {len(self._left)} not deleted. {told}{more}"
+            named = "; ".join(f"{item.kind} {item.name}: {item.error.message}" for item in self._left[:_MOST_NAMED])
+            more = f"; and {len(self._left) - _MOST_NAMED} more" if len(self._left) > _MOST_NAMED else ""
+            message = f"{self._where}: {len(self._left)} not deleted. {named}{more}"
             if all(item.error.type in RETRIED_BY_SERVER for item in self._left):
                 raise Unavailable(message, code=self._left[0].error.code, delay=attempt.growing((5, 15, 30, 60)))
             raise Conflict(message, code=NOT_CLEAN)

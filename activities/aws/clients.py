@@ -72,13 +72,13 @@ def reading(operation: str) -> bool:
 
 
 class Clients:
-    """The shared clients, made when first needed; above `kept`, the least recently used ones go.
+    """The shared clients, made when first needed; above `most`, the least recently used ones go.
 
     The session that makes them is not thread-safe (boto3's guide on multithreading), hence the lock.
     """
 
-    def __init__(self, *, connections: int = 64, kept: int = 256) -> None:
-        self._kept = kept
+    def __init__(self, *, connections: int = 64, most: int = 256) -> None:
+        self._most = most
         self._lock = threading.Lock()
         self._clients: OrderedDict[tuple[str, str], BaseClient] = OrderedDict()
         session = Session()
@@ -100,7 +100,7 @@ class Clients:
                 # The stubs are overloaded by service name; this takes any.
                 client = self._session.client(service, region, config=self._config)  # type: ignore[call-overload]
                 self._clients[key] = client
-                while len(self._clients) > self._kept:
+                while len(self._clients) > self._most:
                     self._clients.popitem(last=False)
             self._clients.move_to_end(key)
             return client
@@ -171,7 +171,7 @@ def _operations(client: BaseClient) -> Callable[[str, dict[str, object]], Answer
     made: Callable[[str, dict[str, object]], Answer] = client._make_api_call  # type: ignore[attr-defined]
     host, service = urlsplit(client.meta.endpoint_url).netloc, client.meta.service_model.service_name
 
-    def told(operation: str, parameters: dict[str, object]) -> Answer:
+    def measured(operation: str, parameters: dict[str, object]) -> Answer:
         method = str(client.meta.service_model.operation_model(operation).http.get("method", "POST"))
         with metrics.requesting(method, host, f"aws {service}.{operation}") as request:
             answer = made(operation, parameters)
@@ -179,7 +179,7 @@ def _operations(client: BaseClient) -> Callable[[str, dict[str, object]], Answer
             request.status = status if isinstance(status, int) else 0
         return answer
 
-    return told
+    return measured
 
 
 def _send(

@@ -124,7 +124,7 @@ _HINTS = {
 
 _NO_ANSWER = (BotoConnectionError, HTTPClientError, IncompleteReadError, ReadTimeoutError, ResponseStreamingError)
 _LONGEST_MESSAGE = 600
-_TOLD_PARAMETERS = (
+_SHOWN_PARAMETERS = (
     "AccountId",
     "AccountName",
     "AccountIds",
@@ -154,8 +154,8 @@ class Call(Model):
 
     @classmethod
     def of(cls, service: str, operation: str, caller: str, region: str, parameters: Mapping[str, object]) -> Call:
-        told = ", ".join(f"{name}={_short(parameters[name])}" for name in _TOLD_PARAMETERS if name in parameters)
-        return cls(service=service, operation=operation, caller=caller, region=region, objects=told)
+        shown = ", ".join(f"{name}={_short(parameters[name])}" for name in _SHOWN_PARAMETERS if name in parameters)
+        return cls(service=service, operation=operation, caller=caller, region=region, objects=shown)
 
     def __str__(self) -> str:
         objects = f" ({self.objects})" if self.objects else ""

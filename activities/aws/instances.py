@@ -254,8 +254,8 @@ def _results(activities: Sequence[object]) -> GroupRecord:
         what = _activity(text(each, "Description"))
         ended, code = at(each, "EndTime"), text(each, "StatusCode")
         if what and what not in results and isinstance(ended, datetime) and code in ("Successful", "Failed"):
-            told = text(each, "StatusMessage")
-            results[what] = LastResult(time=ended, failed=code == "Failed", detail=told, key=text(each, "ActivityId"))
+            detail = text(each, "StatusMessage")
+            results[what] = LastResult(time=ended, failed=code == "Failed", detail=detail, key=text(each, "ActivityId"))
     return GroupRecord(results=results)
 
 

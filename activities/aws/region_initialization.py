@@ -386,7 +386,7 @@ K = TypeVar("K")
 
 
 class LookUps(Generic[K, T]):
-    """Answers that all callers share, kept for an hour."""
+    """Answers that all callers share for an hour."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()

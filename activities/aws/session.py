@@ -280,14 +280,14 @@ class Remembered(Generic[T]):
 
 class Sessions:
     def __init__(
-        self, kube: BlockingKube, settings: Settings, *, kept: int = 4096, most_calls: int = CALLS_PER_ACCOUNT
+        self, kube: BlockingKube, settings: Settings, *, most: int = 4096, most_calls: int = CALLS_PER_ACCOUNT
     ) -> None:
         self.kube = kube
         self.observing = settings.observing
         self.poll = settings.accounts_poll
         self._most_calls = most_calls
         self._protected = frozenset(settings.accounts_protected)
-        self._kept = kept
+        self._most = most
         self.clients = Clients(connections=slots.AWS + slots.ORGANIZATION)
         self._keys = Remembered(f"Secret {PAYER_SECRET}", self._read_keys)
         self._config = Remembered(f"ConfigMap {CONFIG_MAP}", self._read_config)
@@ -362,7 +362,7 @@ class Sessions:
         with self._lock:
             self._members[key] = member
             self._members.move_to_end(key)
-            while len(self._members) > self._kept:
+            while len(self._members) > self._most:
                 self._members.popitem(last=False)
         return member
 

@@ -31,7 +31,7 @@ from domain.identity import Key
 from engine.kube.discovery import Discovery
 from engine.kube.informer_cache import Store
 from engine.settings import present_variables
-from engine.temporal import open_with, tell, tell_open, wake, wake_open
+from engine.temporal import open_with, signal_if_open, signal_with_start, wake, wake_open
 
 ACTIVITIES = (
     ClaimActivities,
@@ -69,18 +69,20 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     tools = Tools(cache, writer, reconciliation, Releasing(cache, writer, managed), settings)
 
     async def ask_binder(claims: Sequence[Key]) -> None:
-        await tell(client, binder(settings.claims_domain, claims[0].cluster), "serve_all", Asked(claims=tuple(claims)))
+        await signal_with_start(
+            client, binder(settings.claims_domain, claims[0].cluster), "serve_all", Asked(claims=tuple(claims))
+        )
 
-    async def opened(key: Key, world: ObjectWorld, *, told: str = "") -> None:
+    async def opened(key: Key, world: ObjectWorld, *, signal: str = "") -> None:
         if cache.exists(key):
-            await open_with(client, key, world, told=told)
+            await open_with(client, key, world, signal=signal)
             cache.check_later(key, cache.edits)
 
     async def open_claim(key: Key, world: ObjectWorld) -> None:
         if world.exists:
-            await opened(key, world, told="served")
+            await opened(key, world, signal="served")
         else:
-            await tell_open(client, key, "ended", world)
+            await signal_if_open(client, key, "ended", world)
 
     handles = HandleActivities(tools, Asking(ask_binder).ask)
     claims, binding = ClaimActivities(tools), Binding(tools, queue, evaluation)

@@ -85,9 +85,9 @@ class BinderActivities(Activities):
         self._bind = bind
         self._open_claim = open_claim
         self._wake = wake
-        self._told: dict[str, Decision] = {}
+        self._answered: dict[str, Decision] = {}
         self._failures: dict[str, int] = {}
-        self.untold: list[tuple[Key, ObjectWorld]] = []  # left by the last batch: workflows still to be informed
+        self.unanswered: list[tuple[Key, ObjectWorld]] = []  # left by the last batch: workflows still to be informed
 
     @activity.defn(name=Serve.activity)
     async def serve(self, look: Serve) -> BinderWorld:
@@ -95,7 +95,7 @@ class BinderActivities(Activities):
         if look.dry_run:
             return BinderWorld(key=look.key, decision=self._idle(self._queue.ends.next))
         for asked in look.asked:
-            self._told.pop(asked.uid, None)  # its workflow waits for an answer
+            self._answered.pop(asked.uid, None)  # its workflow waits for an answer
             self._queue.await_binder((asked.namespace, asked.name))
         if attempt.repeated():
             await self._wake_bound_since(look)
@@ -155,8 +155,8 @@ class BinderActivities(Activities):
     def still_waits(self, name: Name) -> bool:
         """True if a waiting claim still finds no free handle and its workflow knows that: no pass is needed."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
-        told = claim is not None and text_at(claim, "metadata", "uid") in self._told
-        if not told or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):
+        answered = claim is not None and text_at(claim, "metadata", "uid") in self._answered
+        if not answered or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):
             return False
         self._queue.waiting.pop(name, None)
         return True
@@ -204,11 +204,11 @@ class BinderActivities(Activities):
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
         """The news for the claim's workflow; None if it knows them."""
-        if self._told.get(key.uid) == world.decision:
+        if self._answered.get(key.uid) == world.decision:
             return None
-        if len(self._told) >= MOST_REMEMBERED:
-            self._told.clear()
-        self._told[key.uid] = world.decision
+        if len(self._answered) >= MOST_REMEMBERED:
+            self._answered.clear()
+        self._answered[key.uid] = world.decision
         return key, world
 
     async def open(self, key: Key, world: ObjectWorld) -> None:
@@ -219,7 +219,7 @@ class BinderActivities(Activities):
             raise
 
     def forget(self, key: Key) -> None:
-        if self._told.pop(key.uid, None):
+        if self._answered.pop(key.uid, None):
             self._queue.await_binder((key.namespace, key.name))
 
     def _failed(self, name: Name, key: Key, type_: str, message: str, began: datetime) -> ObjectWorld:
@@ -253,7 +253,7 @@ class Batch:
         self._expiring = ExpiryBatch(activities._queue.news.set)
         self._cluster = cluster
         self._under_way: dict[asyncio.Task[tuple[Key, ObjectWorld] | None], Name] = {}
-        self._to_open, activities.untold = activities.untold, []
+        self._to_open, activities.unanswered = activities.unanswered, []
         self._served = 0
         self._retried: dict[Name, int] = {}
 
@@ -285,9 +285,9 @@ class Batch:
                 near = self._until_next_end() if self._queue.ends.is_near(now()) else None
                 await self._news_within(max(left, near or 0.0))
             await self._open_the_rest()
-            self._activities.untold = self._to_open
+            self._activities.unanswered = self._to_open
         except BaseException:
-            self._activities.untold = [told for told in self._to_open if not told[1].exists]
+            self._activities.unanswered = [pair for pair in self._to_open if not pair[1].exists]
             for key, world in self._to_open:
                 if world.exists:
                     self._activities.forget(key)
@@ -297,7 +297,7 @@ class Batch:
                 task.cancel()
             for name in self._expiring.members:
                 self._queue.end_again(name)
-        return bool(self._queue.waiting or self._activities.untold) or self._queue.ends.is_near(now())
+        return bool(self._queue.waiting or self._activities.unanswered) or self._queue.ends.is_near(now())
 
     def _until_next_end(self) -> float | None:
         end = ahead(self._queue.ends.next, now())
@@ -352,8 +352,8 @@ class Batch:
         for task in done:
             if task in self._under_way:
                 self._expiring.leave(self._under_way.pop(task))  # type: ignore[arg-type]
-                if told := task.result():
-                    self._to_open.append(told)  # type: ignore[arg-type]
+                if pair := task.result():
+                    self._to_open.append(pair)  # type: ignore[arg-type]
 
     async def _news_within(self, seconds: float) -> None:
         try:
@@ -369,7 +369,7 @@ class Batch:
 
     async def _open_the_rest(self) -> None:
         """Open the rest: due ends take precedence, then existing claims, then vanished ones."""
-        self._to_open.sort(key=lambda told: not told[1].exists)
+        self._to_open.sort(key=lambda pair: not pair[1].exists)
         while self._to_open and not self._queue.ends.are_over(now()):
             some = self._to_open[:OPENED_AT_ONCE]
             if self._queue.waiting and not some[0][1].exists:

@@ -41,7 +41,7 @@ class BinderQueue:
         self.news_for_all = 0  # number of changes that may concern any unbound claim
         self.nearer_end = asyncio.Event()  # set when an end becomes the earliest one
         self.serving = 0  # batches of this process: one, at times a second that is being cancelled
-        self._end_untold = False
+        self._end_unsent = False
         self._end_timer: asyncio.TimerHandle | None = None
         self._untaken: set[Name] = set()  # they wake the binder if they still wait in a moment
         self._lacks: dict[Name, Wanted] = {}  # requests that no free handle satisfies
@@ -108,12 +108,12 @@ class BinderQueue:
         if self.serving:
             self.nearer_end.set()
             self.news.set()
-        elif not self._end_untold:
-            self._end_untold = True
-            asyncio.get_running_loop().call_later(ENDS_GATHER, self._tell_of_end)
+        elif not self._end_unsent:
+            self._end_unsent = True
+            asyncio.get_running_loop().call_later(ENDS_GATHER, self._wake_for_end)
 
-    def _tell_of_end(self) -> None:
-        self._end_untold = False
+    def _wake_for_end(self) -> None:
+        self._end_unsent = False
         # This machine's clock only decides whether to wake; the binder uses the engine's time.
         if not self.serving and self.ends.await_sooner(datetime.now(UTC)):
             self.cache.wake(self._binder)
@@ -134,9 +134,9 @@ class BinderQueue:
         if self._end_timer is None or moment < self._end_timer.when():
             if self._end_timer is not None:
                 self._end_timer.cancel()
-            self._end_timer = loop.call_at(moment, self._tell_of_overdue)
+            self._end_timer = loop.call_at(moment, self._wake_for_overdue)
 
-    def _tell_of_overdue(self) -> None:
+    def _wake_for_overdue(self) -> None:
         self._end_timer = None
         moment = datetime.now(UTC)
         if self.ends.become_overdue(moment) and not self.serving:

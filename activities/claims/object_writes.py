@@ -80,15 +80,15 @@ class Writer:
         """Drop our finalizers, including those of former installations; others' stay."""
         if not is_in_hand(self.names, obj):
             return
-        kept = others_finalizers(self.names, obj)
-        body = {"metadata": {"uid": text_at(obj, "metadata", "uid"), "finalizers": kept}}
+        others = others_finalizers(self.names, obj)
+        body = {"metadata": {"uid": text_at(obj, "metadata", "uid"), "finalizers": others}}
         try:
             answer = await self.api.patch(
                 kind, *_name(obj), body, resource_version=text_at(obj, "metadata", "resourceVersion")
             )
         except Absent:
             return
-        if kept or not is_deleting(obj):
+        if others or not is_deleting(obj):
             self._learnt(kind, cast("JsonObject", answer))
 
     def _learnt(self, kind: Kind, answer: JsonObject) -> JsonObject:

@@ -39,7 +39,7 @@ class ProviderConditions:
                 continue
             if text_at(provider, "metadata", "uid") not in self._dropped:
                 await self._write(provider, status)
-            await self._tell(provider, status, now)
+            await self._record(provider, status, now)
 
     async def _write(self, provider: JsonObject, status: JsonObject) -> None:
         namespace, name = text_at(provider, "metadata", "namespace"), text_at(provider, "metadata", "name")
@@ -54,10 +54,10 @@ class ProviderConditions:
         if not same(object_at(answer, "status"), status):
             self._dropped.add(text_at(provider, "metadata", "uid"))
 
-    async def _tell(self, provider: JsonObject, status: JsonObject, now: datetime) -> None:
+    async def _record(self, provider: JsonObject, status: JsonObject, now: datetime) -> None:
         condition = vars_condition(status)
         if condition is not None:
             said = Said("Normal", str(condition["type"]), str(condition["message"]), EVENT_COMPONENT)
-            await self._events.tell(
+            await self._events.record_once(
                 Subject.of(self._writer.names.of(RESOURCE_PROVIDER), cast("kube.JsonObject", provider)), said, now
             )

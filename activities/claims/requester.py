@@ -26,10 +26,10 @@ MOST_REMEMBERED = 10_000
 
 
 class Requesters:
-    def __init__(self, api: KubeApi, cache: ClaimCache, kept: timedelta) -> None:
+    def __init__(self, api: KubeApi, cache: ClaimCache, lifetime: timedelta) -> None:
         self._api = api
         self._cache = cache
-        self._kept = kept.total_seconds()
+        self._lifetime = lifetime.total_seconds()
         self._users: dict[str, tuple[float, Requester]] = {}
 
     async def of(self, claim: JsonObject | None) -> Requester:
@@ -42,7 +42,7 @@ class Requesters:
 
     async def _user(self, name: str) -> Requester:
         read, requester = self._users.get(name, (0.0, NO_REQUESTER))
-        if read and time.monotonic() - read < self._kept:
+        if read and time.monotonic() - read < self._lifetime:
             return requester
         user = await self._get(USER, name) or {"metadata": {"name": name}, "identities": []}
         named = value_at(user, "identities")

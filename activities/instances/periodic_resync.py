@@ -29,7 +29,7 @@ from domain.instances.resources import AWSMachinePool
 from domain.passes import SweptWorld
 from domain.pause_and_retry import paused
 from engine.clock import now
-from engine.temporal import tell, wake
+from engine.temporal import signal_with_start, wake
 
 
 class SweepActivities(Activities):
@@ -55,7 +55,7 @@ class SweepActivities(Activities):
         differing = {key: facts for each, (key, facts) in bulk.facts.items() if differs(machines[each], facts)}
         if not look.dry_run:
             for key, facts in differing.items():
-                await tell(self._client, key.lifecycle_in(look.key.cluster), ANSWERED, Answer(facts=facts))
+                await signal_with_start(self._client, key.lifecycle_in(look.key.cluster), ANSWERED, Answer(facts=facts))
                 metrics.RESYNC.labels(facts.state.value if facts.state else "absent").inc()
         groups = await ask_about_groups(self._served, pools, activity.heartbeat)
         changed = [

@@ -30,7 +30,7 @@ from domain.instances.event_verification import Facts, Question
 from domain.instances.events import InstanceState
 from domain.instances.names import InstanceKey
 from engine.errors import ApiError
-from engine.temporal import tell
+from engine.temporal import signal_with_start
 
 # Seconds. Checks that become due within this time share a call.
 GATHERED = 2.0
@@ -123,4 +123,4 @@ class Checks:
         if key in self._expected or gone or facts.state is expected.state:
             return
         metrics.RESYNC.labels(facts.state.value if facts.state else "absent").inc()
-        await tell(self._client, key.lifecycle_in(self._cluster), ANSWERED, Answer(facts=facts))
+        await signal_with_start(self._client, key.lifecycle_in(self._cluster), ANSWERED, Answer(facts=facts))

@@ -58,7 +58,7 @@ class KubeActivities(Activities):
         """Request the deletion of this uid, after signalling the lifecycle that counts its deaths."""
         key = deletion.key
         if deletion.dependent is not None:
-            await self._tell(deletion.dependent, key)
+            await self._notify(deletion.dependent, key)
         kind = all_kinds()[key.kind]
         try:
             await self._of(kind).delete(kind, key.namespace, key.name, uid=key.uid)
@@ -73,7 +73,7 @@ class KubeActivities(Activities):
     def _of(self, kind: Kind) -> KubeApi:
         return self._served if kind.served else self._kube
 
-    async def _tell(self, dependent: Key, dead: Key) -> None:
+    async def _notify(self, dependent: Key, dead: Key) -> None:
         """A lifecycle that does not run needs no signal: it has forgotten all earlier ones as well."""
         try:
             await self._client.get_workflow_handle(dependent.workflow_id).signal("died", dead)
@@ -83,9 +83,11 @@ class KubeActivities(Activities):
 
 
 def dropped_fields(patch: dict[str, object], answer: JsonObject) -> tuple[str, ...]:
-    """Status fields that were written but not kept, because the installed CRD lacks them."""
-    asked, kept = patch.get("status"), mapping(answer, "status")
-    return tuple(name for name, value in asked.items() if value and name not in kept) if isinstance(asked, dict) else ()
+    """Status fields that were written but not stored, because the installed CRD lacks them."""
+    asked, stored = patch.get("status"), mapping(answer, "status")
+    return (
+        tuple(name for name, value in asked.items() if value and name not in stored) if isinstance(asked, dict) else ()
+    )
 
 
 def _metadata(patch: dict[str, object]) -> dict[str, object]:

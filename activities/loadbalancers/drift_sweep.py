@@ -77,7 +77,7 @@ class SweepActivities(Activities):
                 difference = _difference(each, cloud, owners, moment)
                 differing += bool(difference)
                 if difference and not (look.dry_run or context.hold(each.metadata)):
-                    await self._tell(each, moment)
+                    await self._wake(each, moment)
             lost = orphans(cloud.security_groups, cloud.ports, cloud.servers, uids)
             found[project.place[-1]] = Swept(differing=differing, orphans=lost)
         metrics.SWEEPS.swept(found, (context.settings.sweep or SWEEP))
@@ -105,7 +105,7 @@ class SweepActivities(Activities):
             found.setdefault(project.place, (project, []))[1].extend(members)
         return found, troubles
 
-    async def _tell(self, differs: Owner, moment: datetime) -> None:
+    async def _wake(self, differs: Owner, moment: datetime) -> None:
         meta = differs.metadata
         patch: JsonPatch = {"metadata": {"annotations": {DRIFT_ANNOTATION: timestamp(moment)}}}
         await self._context.patch(differs.kind_of, meta.namespace, meta.name, patch)

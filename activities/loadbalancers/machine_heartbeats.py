@@ -1,4 +1,4 @@
-"""When each machine last reported. A parsed report is kept until its machine's version changes: when a fleet falls
+"""When each machine last reported. A parsed report is cached until its machine's version changes: when a fleet falls
 silent, all sets ask for all machines repeatedly.
 """
 

@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from domain.loadbalancers.cloud.drift_sweep import Orphan
 from domain.model import Model
 
-SWEEPS_TOLD = 2
+SWEEPS_SHOWN = 2
 
 
 class Swept(Model):
@@ -38,7 +38,7 @@ class SweepCount(Collector):
 
     def swept(self, found: Mapping[str, Swept], interval: timedelta) -> None:
         self._before, self._found = self._found, dict(found)
-        self._until = self._clock() + SWEEPS_TOLD * interval.total_seconds()
+        self._until = self._clock() + SWEEPS_SHOWN * interval.total_seconds()
 
     def describe(self) -> Iterable[Metric]:
         return self._families({})

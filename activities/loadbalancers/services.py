@@ -172,6 +172,6 @@ def forwarded(subject: Subject, found: JsonObject) -> JsonObject:
     said = Said(text(found, "type"), text(found, "reason"), text(found, "message"), SERVICE_COMPONENT)
     wrong = said.type == NoticeType.WARNING
     name = lasting_name(subject, said) if wrong else named(subject, text(found, "metadata", "uid"))
-    told = event(subject, said, now(), name=name)
+    document = event(subject, said, now(), name=name)
     times = {field: text(found, field) for field in ("firstTimestamp", "lastTimestamp")}
-    return told | {field: moment for field, moment in times.items() if moment}
+    return document | {field: moment for field, moment in times.items() if moment}

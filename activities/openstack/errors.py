@@ -77,8 +77,8 @@ def unreadable(call: Call, why: str) -> Unavailable:
 
 def shortened(words: str) -> str:
     """The message on one line, without long unbroken texts, limited in length."""
-    told = _BLOB.sub("(...)", _SPACE.sub(" ", words).strip())
-    return told if len(told) <= _LONGEST_MESSAGE else f"{told[:_LONGEST_MESSAGE]}..."
+    text = _BLOB.sub("(...)", _SPACE.sub(" ", words).strip())
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
 
 
 class _Said:

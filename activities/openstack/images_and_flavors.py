@@ -13,7 +13,7 @@ from engine.kube.json import JsonObject, text
 
 NO_FLAVOR = "NoSuchFlavor"
 NO_IMAGE = "NoSuchImage"
-_TOLD = 5
+_MOST_NAMED = 5
 
 
 def flavor_id(project: Project, flavor: Flavor) -> str:
@@ -27,7 +27,7 @@ def flavor_id(project: Project, flavor: Flavor) -> str:
     flavors = project.pages(Api.NOVA, "flavor", "/flavors", "flavors")
     fitting = [each for each in flavors if _fits(each, name, search)]
     if len(fitting) != 1:
-        raise Invalid(f"{_wanted('flavor', name, search)}: {_told(fitting)} in {project.name}", code=NO_FLAVOR)
+        raise Invalid(f"{_wanted('flavor', name, search)}: {_found_several(fitting)} in {project.name}", code=NO_FLAVOR)
     return text(fitting[0], "id")
 
 
@@ -43,7 +43,7 @@ def image_id(project: Project, image: Image) -> str:
     images = project.pages(Api.GLANCE, "image", "/images", "images", query=query)
     fitting = [each for each in images if _fits(each, name, search)]
     if not fitting:
-        raise Invalid(f"{_wanted('image', name, search)}: {_told(fitting)} in {project.name}", code=NO_IMAGE)
+        raise Invalid(f"{_wanted('image', name, search)}: {_found_several(fitting)} in {project.name}", code=NO_IMAGE)
     return text(max(fitting, key=lambda each: (text(each, "created_at"), text(each, "id"))), "id")
 
 
@@ -56,9 +56,9 @@ def _wanted(kind: str, name: str | None, search: str | None) -> str:
     return f"{kind} {name}" if name else f"{kind} with {search} in its name"
 
 
-def _told(fitting: list[JsonObject]) -> str:
+def _found_several(fitting: list[JsonObject]) -> str:
     names = sorted(text(each, "name") for each in fitting)
     if not names:
         return "there is none"
-    more = ", ..." if len(names) > _TOLD else ""
-    return f"there are {len(names)} ({', '.join(names[:_TOLD])}{more})"
+    more = ", ..." if len(names) > _MOST_NAMED else ""
+    return f"there are {len(names)} ({', '.join(names[:_MOST_NAMED])}{more})"

@@ -41,10 +41,10 @@ class _Known:
 class Projects:
     """Thread-safe; one per process."""
 
-    def __init__(self, kube: BlockingKube, settings: Settings, *, kept: int = 1024) -> None:
+    def __init__(self, kube: BlockingKube, settings: Settings, *, most: int = 1024) -> None:
         self._kube = kube
         self._settings = settings
-        self._kept = kept
+        self._most = most
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
         self._guards: dict[tuple[str, ...], Guard] = {}
@@ -90,7 +90,7 @@ class Projects:
             _closed(known)
         self._known[key] = read
         self._known.move_to_end(key)
-        while len(self._known) > self._kept:
+        while len(self._known) > self._most:
             _closed(self._known.popitem(last=False)[1])
         return read
 

@@ -44,7 +44,7 @@ def connection(credentials: Credentials, plugin: v3.Password, pool: requests.Ses
         "interface": "public",
         "api_timeout": timeout,
         "image_status_code_retries": 0,  # five by default; an activity's next attempt is enough
-        "auth": {},  # the plugin is made already, and the password must not be kept twice
+        "auth": {},  # the plugin is made already, and the password must not be stored twice
     }
     said.update({"cacert": credentials.ca_file} if credentials.ca_file else {"verify": True})
     cloud = CloudRegion(

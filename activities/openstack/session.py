@@ -171,7 +171,7 @@ class Project:
             call_metrics.CALLS.count(request.call)
         call = request.call
         called = f"openstack {call.api} {call.operation} {call.object}"
-        with metrics.requesting(request.method, urlsplit(str(service.endpoint_override)).netloc, called) as told:
+        with metrics.requesting(request.method, urlsplit(str(service.endpoint_override)).netloc, called) as metric:
             try:
                 response = service.request(
                     request.path,
@@ -184,7 +184,7 @@ class Project:
                     log=False,
                     redirect=False,
                 )
-                told.status = response.status_code
+                metric.status = response.status_code
                 return Answer(response.status_code, lowered(response.headers), body_of(response))
             except (exceptions.ClientException, requests.RequestException) as error:
                 raise no_answer(request.call, error) from None

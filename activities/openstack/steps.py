@@ -103,7 +103,7 @@ def await_server(project: Project, server_id: str) -> Server | None:
 
 def _made_before(found: Iterable[M], description: str) -> M | None:
     """What an earlier attempt made, by the mark in its description."""
-    return select(found, Owner(uid=marked_for(description)), lambda each: marked_for(each.description)).kept
+    return select(found, Owner(uid=marked_for(description)), lambda each: marked_for(each.description)).selected
 
 
 # --- security groups ---
@@ -318,7 +318,7 @@ def _create_server(project: Project, step: steps.CreateServer, user_data: Callab
 
 def _server_of(project: Project, step: steps.CreateServer) -> Server | None:
     found = observation.servers_named(project, step.name)
-    return select(found, Owner(uid=step.uid, inherited=True), lambda each: each.uid).kept
+    return select(found, Owner(uid=step.uid, inherited=True), lambda each: each.uid).selected
 
 
 def _server_body(project: Project, step: steps.CreateServer, user_data: str) -> JsonObject:

@@ -53,8 +53,8 @@ class ThreescaleCache(InformerCache):
                     await mirror.settled()
         except TimeoutError:
             missing = {name: mirror.trouble for name, mirror in self.mirrors.items() if not mirror.listed}
-            told = "; ".join(f"{name}: {trouble or 'in progress'}" for name, trouble in missing.items())
-            raise Unavailable(f"not listed yet: {told}") from None
+            unlisted = "; ".join(f"{name}: {trouble or 'in progress'}" for name, trouble in missing.items())
+            raise Unavailable(f"not listed yet: {unlisted}") from None
         if not await reached(self.mirrors.values(), seen):
             for mirror in self.mirrors.values():
                 await mirror.refresh(seen.get(mirror.followed.kind.name, ""))

@@ -134,12 +134,12 @@ class SweepActivities(Activities):
         below, uncompared = await self._compared(tenant, lists, differing, look)
         differing += below
         unread += uncompared
-        untold = "" if look.dry_run else await self._told(differing, moment)
+        failure = "" if look.dry_run else await self._wake_all(differing, moment)
         if not unread:
             lost = without_owner(tenant.objects, lists)
             url = tenant.accounts[0].url
             metrics.swept(url, moment, differing=len(differing), without_owner=len(lost))
-        return Swept(differing=len(differing), troubles=tuple(filter(None, (*unread, untold))))
+        return Swept(differing=len(differing), troubles=tuple(filter(None, (*unread, failure))))
 
     async def _lists(self, tenant: Members, secrets: Secrets) -> tuple[Lists, list[str]]:
         lists, unread = Lists(), []
@@ -190,17 +190,17 @@ class SweepActivities(Activities):
         token = await secrets.text(account.token) or ""
         return await self._context.tenants.calls(account.url, token, insecure=tenant.insecure).read(read, fresh=True)
 
-    async def _told(self, differing: Iterable[CustomResource], moment: datetime) -> str:
+    async def _wake_all(self, differing: Iterable[CustomResource], moment: datetime) -> str:
         """Annotate the objects that differ; returns an error, empty if none."""
         trouble = ""
         for each in differing:
             try:
-                await self._tell(each, moment)
+                await self._wake(each, moment)
             except ApiError as error:
                 trouble = error.message
         return trouble
 
-    async def _tell(self, differs: CustomResource, moment: datetime) -> None:
+    async def _wake(self, differs: CustomResource, moment: datetime) -> None:
         meta = differs.metadata
         if await self._is_left_alone(differs):
             return

@@ -47,7 +47,7 @@ from engine.errors import Absent, ApiError, Conflict
 from engine.kube.events import record_events
 from engine.pauses import held
 
-# A change is written from what the last pass has kept, with few calls. This long after the last change the object is
+# A change is written from the memory of the last pass, with few calls. This long after the last change the object is
 # read completely, which finds manual changes below it.
 COMPARED_AFTER_CHANGE = timedelta(seconds=30)
 
@@ -74,7 +74,7 @@ class Effects(Activities):
         self._begun = False
         self._calls: Calls | None = None
         self._seated_since = 0.0
-        self._told_in_sync = False
+        self._reported_in_sync = False
         self._silent: ApiError | None = None  # the tenant does not answer: all further calls fail like this one
         self._repeats = IneffectiveWrites()
 
@@ -129,8 +129,8 @@ class Effects(Activities):
         self._secrets = context.secrets()
         world = (await self._observed_beside(resource)).beside(fields)
         if not (self._observed or world.look or hold or asked.dry_run):
-            kept = context.kept.recall(world)
-            world = world if kept is None else world.recalling(kept).beside({"recalled": True})
+            remembered = context.responses.recall(world)
+            world = world if remembered is None else world.recalling(remembered).beside({"recalled": True})
         self._observed = True
         return world
 
@@ -142,8 +142,12 @@ class Effects(Activities):
     def decide(self, world: World, at: datetime) -> Decision:
         if isinstance(world, Observed):
             if self._calls is not None:  # else no call was made, and no progress was shown
-                told = {"resource": self._resource, "seated_for": self._seated_for, "told_in_sync": self._told_in_sync}
-                world = world.beside(told)
+                more = {
+                    "resource": self._resource,
+                    "seated_for": self._seated_for,
+                    "reported_in_sync": self._reported_in_sync,
+                }
+                world = world.beside(more)
             self._world = world
         return decide(world, at)
 
@@ -166,7 +170,7 @@ class Effects(Activities):
             elif world.recalled and begun:
                 compare_at = now() + COMPARED_AFTER_CHANGE
             begun = False
-            self._context.kept.keep(world)
+            self._context.responses.keep(world)
         known = Memory(retried=self._token, begun=begun, compare_at=compare_at)
         return passed.as_world(ThreescaleWorld, known=known, decision=_until(decision, compare_at))
 
@@ -181,7 +185,7 @@ class Effects(Activities):
                 await self._store(action.patch)
             return Stored()
         if isinstance(action, ShowStatus):
-            self._told_in_sync |= action.in_sync
+            self._reported_in_sync |= action.in_sync
             return await self._show(action.patch)
         stored = await self._store(action.patch)
         if self._resource.metadata.generation == generation:
@@ -278,9 +282,9 @@ class Effects(Activities):
 
     async def _show_if_it_lasts(self) -> None:
         """Show a long sync in the status; a conflict is left to the next write."""
-        if self._told_in_sync or not lasts(self._seated_for):
+        if self._reported_in_sync or not lasts(self._seated_for):
             return
-        self._told_in_sync = True
+        self._reported_in_sync = True
         if status := status_in_sync(self._resource, "", now()):
             with suppress(Conflict):
                 await self._show({"status": status})

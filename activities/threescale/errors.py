@@ -102,8 +102,8 @@ def _said(body: object) -> str:
 
 
 def _of_field(field: str, messages: object) -> str:
-    told = ", ".join(str(each) for each in messages) if isinstance(messages, list) else str(messages)
-    return told if field == "base" else f"{field}: {told}"
+    text = ", ".join(str(each) for each in messages) if isinstance(messages, list) else str(messages)
+    return text if field == "base" else f"{field}: {text}"
 
 
 def _parsed(text: str) -> object:

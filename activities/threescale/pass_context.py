@@ -68,7 +68,7 @@ class PassContext:
         self.cache = cache
         self.tenants = tenants
         self.settings = settings
-        self.kept = ResponseCache()
+        self.responses = ResponseCache()
         self._homes = Homes()
         self.predecessor = Predecessor(kube, settings.threescale_operator_namespace)
         self._sources = sources

@@ -33,7 +33,7 @@ class ResponseCache:
         return None if before != _standing(world) or meta.deleting else known
 
     def keep(self, world: Observed) -> None:
-        standing, known = _standing(world), world.kept()
+        standing, known = _standing(world), world.remembered()
         digest, _ = standing
         if known is None or not digest:
             return

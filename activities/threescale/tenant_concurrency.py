@@ -98,13 +98,13 @@ class Calls:
         if task is None or fresh or time.monotonic() - began > SHARED_SECONDS:
             task = asyncio.create_task(self._tenant.read(read))
             self._share.lists[key] = (time.monotonic(), task)
-            task.add_done_callback(lambda done: self._told(key, done))
+            task.add_done_callback(lambda done: self._forget(key, done))
         return await asyncio.shield(task)
 
     async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool) -> object:
         return await self._tenant.write(write, texts, repeated=repeated)
 
-    def _told(self, key: tuple[str, ...], done: asyncio.Task[object]) -> None:
+    def _forget(self, key: tuple[str, ...], done: asyncio.Task[object]) -> None:
         """Drop a list that failed, or that is too old to share."""
         if done.cancelled() or done.exception() is not None:
             self._drop(key, done)

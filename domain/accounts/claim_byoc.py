@@ -59,7 +59,7 @@ def _unlinked(world: ClaimWorld, now: datetime) -> Decision:
         reason, what = lacks
         where = f"Secret {claim.metadata.namespace}/{claim.spec.byoc_secret_ref.name}"
         # The finalizer is retried, which also finds the Secret if it is not watched.
-        return _telling(world, SHUT_OUT, reason, f"{where} {what}", where, now, _hold(world))
+        return _reporting(world, SHUT_OUT, reason, f"{where} {what}", where, now, _hold(world))
     if claim.status.state == ClaimState.ERROR or _is_true(claim.status, SHUT_OUT):
         written = world.write_status(_mended(claim.status, ClaimState.NEW, now))
         return world.working("continue: the fault is corrected", written)
@@ -90,7 +90,7 @@ def _linked(world: ClaimWorld, now: datetime) -> Decision:
     if account.status.state != AccountState.READY:
         trouble = condition_of(account.status.conditions, TROUBLE)
         if trouble is not None and trouble.status == TRUE:
-            return _telling(world, SHUT_OUT, trouble.reason or TROUBLE, trouble.message or "", link, now)
+            return _reporting(world, SHUT_OUT, trouble.reason or TROUBLE, trouble.message or "", link, now)
         return world.waiting(f"{link} is {account.status.state or 'new'}", link)
     step = _handed_over(world, account, now)
     return (world.paused(account) if step.actions else None) or step
@@ -142,19 +142,19 @@ def _failed(world: ClaimWorld, account: Account, link: str, now: datetime) -> De
     status = with_claim_state(claim.status, ClaimState.ERROR, FAILED, FAILED, "CCS Account Failed", now)
     conditions = with_latest(status.conditions, "InternalError", reason or FAILED, message or "", now)
     status = status.model_copy(update={"conditions": conditions})
-    told = (world.write_status(status),) if status != claim.status else ()
+    writes = (world.write_status(status),) if status != claim.status else ()
     why = f"{link} has failed: {message or reason or 'no reason given'}"
-    return world.waiting(why, link, *told, phase=ClaimState.ERROR)
+    return world.waiting(why, link, *writes, phase=ClaimState.ERROR)
 
 
-def _telling(
+def _reporting(
     world: ClaimWorld, type_: str, reason: str, message: str, waits_for: str, now: datetime, *retried: Action
 ) -> Decision:
     claim = world.claim
     conditions = with_latest(claim.status.conditions, type_, reason, message, now)
     status = claim.status.model_copy(update={"conditions": conditions})
-    told = (world.write_status(status),) if status != claim.status else ()
-    return world.waiting(message, waits_for, *told, *retried)
+    writes = (world.write_status(status),) if status != claim.status else ()
+    return world.waiting(message, waits_for, *writes, *retried)
 
 
 def _is_true(status: AccountClaimStatus, type_: str) -> bool:
@@ -178,7 +178,7 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
             )
             message = f"{link}: {what} ({ends})"
             reason = "AccountClientError" if failure else "AccountFailed"
-            return _telling(world, BLOCKED, reason, message, link, now)
+            return _reporting(world, BLOCKED, reason, message, link, now)
         return world.waiting(f"{link} is being cleaned up", link)
     if not world.known.secrets_let_go:
         input_secret = claim.spec.byoc_secret_ref.name

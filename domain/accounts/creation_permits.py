@@ -175,7 +175,7 @@ def judge(
 def adopted(
     accounts: Sequence[Account],
     census: Census,
-    told: Collection[str],
+    reported: Collection[str],
     email_domain: str,
     strangers: Collection[str],
     passed: Mapping[str, str] = MappingProxyType({}),
@@ -184,7 +184,7 @@ def adopted(
 
     Accounts with an earlier verdict have requested theirs; only for others the owner must be checked.
     """
-    asking = (account for name, account in _firsts(accounts, passed).items() if name not in told)
+    asking = (account for name, account in _firsts(accounts, passed).items() if name not in reported)
     wanting = (account for account in asking if wants_account(account))
     present = _Present(accounts, census, strangers)
     found = (present.under_name_of(account, email_domain) for account in wanting)
@@ -219,7 +219,7 @@ def swept(
         budget_free_at=before.budget_free_at if before else None,
         measured_at=now if stale or before is None else before.measured_at,
     )
-    return known.model_copy(update={"granted": granted, "told": {}, "room": room, "counted_at": now})
+    return known.model_copy(update={"granted": granted, "reported": {}, "room": room, "counted_at": now})
 
 
 def _outstanding(granted: Mapping[str, datetime], accounts: Iterable[Account], now: datetime) -> dict[str, datetime]:

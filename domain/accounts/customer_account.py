@@ -134,11 +134,11 @@ def _troubled(
     """Show why access fails, and retry with backoff, or at once on a wake."""
     account = world.account
     conditions = with_latest(account.status.conditions, TROUBLE, reason, message, now)
-    told: tuple[Action, ...] = ()
+    writes: tuple[Action, ...] = ()
     if conditions != account.status.conditions:
         status = account.status.model_copy(update={"conditions": conditions})
-        told = (world.write_status(status, note=f"condition {TROUBLE}"),)
-    return world.waiting(message, waits_for, *told, *retried)
+        writes = (world.write_status(status, note=f"condition {TROUBLE}"),)
+    return world.waiting(message, waits_for, *writes, *retried)
 
 
 def _reason(refusal: Refusal) -> str:

@@ -65,8 +65,8 @@ def _let_go(
     ready = (account.metadata.name for account in asking if _is_ready(account))
     over = [name for name in ready if name in granted and granted[name] <= now]
     known = before.at if before.regions == regions else {}
-    kept = {name: at for name, at in known.items() if now < at + NOT_OFFERED_AGAIN}
-    return ReleasedPermits(regions=regions, at={**dict.fromkeys(over, now), **kept})
+    remaining = {name: at for name, at in known.items() if now < at + NOT_OFFERED_AGAIN}
+    return ReleasedPermits(regions=regions, at={**dict.fromkeys(over, now), **remaining})
 
 
 def _is_ready(account: Account) -> bool:

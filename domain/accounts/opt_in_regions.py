@@ -138,12 +138,12 @@ def _current(world: AccountWorld) -> AccountStatus:
     """Drops disabled regions, and open ones that are no longer wanted."""
     status = with_news(world.account.status, world.known.opt_in_news, {})
     wanted, disabled = {*wanted_regions(world)}, {*world.config.disabled_regions}
-    kept = {
+    remaining = {
         name: region
         for name, region in status.opt_in_regions.items()
         if name not in disabled and (name in wanted or region.status not in OPEN)
     }
-    return status.model_copy(update={"opt_in_regions": kept})
+    return status.model_copy(update={"opt_in_regions": remaining})
 
 
 def _looking(world: AccountWorld, status: AccountStatus) -> Decision:

@@ -69,7 +69,7 @@ class ReleasedPermits(Model):
 
 class OrganizationMemory(Model):
     granted: dict[str, datetime] = {}  # Account name -> expiry of its permit
-    told: dict[str, str] = {}  # Account name -> last reported verdict
+    reported: dict[str, str] = {}  # Account name -> last reported verdict
     room: Room | None = None
     counted_at: datetime | None = None
     young_cases_at: datetime | None = None  # last query of young cases
@@ -78,7 +78,7 @@ class OrganizationMemory(Model):
     young_cases: dict[str, Key] = {}  # case id -> its Account
     old_cases: dict[str, Key] = {}
     wanting: int = 0  # Accounts without an AWS account in the last pass
-    untold: bool = False  # the pools do not know the last change of the room
+    room_unreported: bool = False  # the pools do not know the last change of the room
     news: bool = False  # report it to them now
     units: dict[str, str] = {}  # legal entity id -> OU id
     opt_in_granted: dict[str, datetime] = {}  # Account name -> expiry of its permit to opt in to regions

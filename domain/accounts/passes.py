@@ -65,8 +65,8 @@ class PoolWorld(PassedWorld):
 
     def recall(self, before: World) -> PoolWorld:
         """Keep members that failed during the pass."""
-        told = before.known.died if isinstance(before.known, PoolMemory) else ()
-        died = tuple(name for name in told if name not in self.heard)
+        notified = before.known.died if isinstance(before.known, PoolMemory) else ()
+        died = tuple(name for name in notified if name not in self.heard)
         known = self.known.model_copy(update={"died": died})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
 
@@ -121,7 +121,7 @@ class TellPools(Action):
     room: Room | None
 
     def fold(self, world: OrganizationWorld, result: Model | None) -> OrganizationWorld:  # type: ignore[override]
-        return world.learn(untold=False, news=False) if world.known.room == self.room else world
+        return world.learn(room_unreported=False, news=False) if world.known.room == self.room else world
 
 
 def decide(world: OrganizationWorld, now: datetime) -> Decision:

@@ -35,11 +35,11 @@ def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> 
     """News of removed entries are ignored."""
     opt_in = {name: OptInRegion(status=regions.get(name, has.status)) for name, has in status.opt_in_regions.items()}
     opt_in = {name: has for name, has in opt_in.items() if has.status}
-    told = {
+    merged = {
         region: {code: _newer(quota, quotas.get(region, {}).get(code)) for code, quota in codes.items()}
         for region, codes in quotas_of(status).items()
     }
-    return with_quotas(status.model_copy(update={"opt_in_regions": opt_in}), told)
+    return with_quotas(status.model_copy(update={"opt_in_regions": opt_in}), merged)
 
 
 def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
@@ -48,7 +48,7 @@ def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
 
 
 def still_unwritten(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> dict[str, object]:
-    """The news that the status does not show yet; regions unknown to AWS are kept."""
+    """The news that the status does not show yet; regions unknown to AWS stay."""
     if not regions and not quotas:
         return {}
     shown = quotas_of(status)

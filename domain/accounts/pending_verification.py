@@ -15,7 +15,15 @@ from domain.accounts.actions.support_cases import OpenSupportCase, ResolveSuppor
 from domain.accounts.observed import AccountWorld
 from domain.accounts.region_initialization import entered_at
 from domain.accounts.resources import Account, AccountState, AccountStatus
-from domain.accounts.service_quotas import Raising, denied_again, expanded, raising, told, wanted, with_manual_actions
+from domain.accounts.service_quotas import (
+    Raising,
+    counted_and_named,
+    denied_again,
+    expanded,
+    raising,
+    wanted,
+    with_manual_actions,
+)
 from domain.accounts.state_conditions import with_account_state
 from domain.decision import Action, Decision
 from domain.resource import condition_of
@@ -81,7 +89,7 @@ def pending_verification(world: AccountWorld, now: datetime) -> Decision:
         return world.entering(AccountState.READY, READY_MESSAGE, now, why=why)
     quotas = raising(world) if wanted(account.spec) else Raising(status=account.status)
     if quotas.denied:
-        why = f"AWS denied {told(quotas.denied)}"
+        why = f"AWS denied {counted_and_named(quotas.denied)}"
         return world.entering(AccountState.FAILED, DENIED_MESSAGE, now, why=why, status=quotas.status)
     verified = _case(world, quotas.status, now)
     if not quotas.done:
@@ -109,7 +117,7 @@ def _case(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision
 def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> Decision:
     account, known = world.account, world.known
     resolved = bool(known.resolved_case) and known.resolved_case == account.status.support_case_id
-    why = f"waits for {told(quotas.open)}"
+    why = f"waits for {counted_and_named(quotas.open)}"
     actions: tuple[Action, ...] = () if resolved else verified.actions
     if quotas.status != account.status and not any(isinstance(action, Patch) for action in actions):
         actions = (world.write_status(quotas.status, note="service quotas"), *actions)
@@ -133,4 +141,4 @@ def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | No
     if not quotas.open:
         return world.working("the quotas are settled", *written, *quotas.actions)
     waits_for = ("ServiceQuotas",)
-    return world.working(f"waits for {told(quotas.open)}", *written, *quotas.actions, waits_for=waits_for)
+    return world.working(f"waits for {counted_and_named(quotas.open)}", *written, *quotas.actions, waits_for=waits_for)

@@ -50,7 +50,7 @@ CLOSE_BACKOFF = (
 # BUDGET_SINCE: the pool's workflow writes it, the Organization's reads it.
 POOL_ANNOTATIONS = (*pause_and_retry.LEVERS, BUDGET_SINCE)
 _ANY_POOL = "any pool"
-_TOLD_APART = OPT_IN_STATES | {AccountState.NEW, AccountState.READY}
+_DISTINGUISHED = OPT_IN_STATES | {AccountState.NEW, AccountState.READY}
 
 
 def _pool_of(account: Account) -> Iterable[Hashable]:
@@ -104,7 +104,7 @@ def _counted_as(account: Account) -> Hashable:
 def _state_class(state: str) -> str:
     if state in PROGRESSING_STATES:
         return "progressing"
-    if state in _TOLD_APART:
+    if state in _DISTINGUISHED:
         return state
     return AccountState.FAILED if state in FAILED_STATES else "other"
 
@@ -176,7 +176,7 @@ def _content(config: _ConfigMap) -> Hashable:
     return tuple(sorted({**config.data, **config.binary_data}.items()))
 
 
-def _pool_told(pool: AccountPool) -> Hashable:
+def _named_pool(pool: AccountPool) -> Hashable:
     meta = pool.metadata
     return meta.generation, tuple(meta.annotations.get(name) for name in POOL_ANNOTATIONS), meta.deleting
 
@@ -199,7 +199,7 @@ def _configuration(model: type[_ConfigMap], name: str) -> Relation:
 CONFIG = _configuration(_ConfigMap, CONFIG_MAP)
 PAYER = _configuration(_Secret, PAYER_SECRET)
 
-_CLAIM_TO_ACCOUNT = Relation(of=AccountClaim, to=Account, by=_account_of, told=News(_terms, linked=Linked.KNOWN))
+_CLAIM_TO_ACCOUNT = Relation(of=AccountClaim, to=Account, by=_account_of, news=News(_terms, linked=Linked.KNOWN))
 
 RELATIONS = (
     Relation(
@@ -207,19 +207,19 @@ RELATIONS = (
         to=AccountPool,
         by=_pool_of,
         known_as=_pool_names,
-        told=News(_counted_as, as_made=_as_made_by_pool),
+        news=News(_counted_as, as_made=_as_made_by_pool),
     ),
-    Relation(of=Account, to=AccountClaim, by=_claim_of, told=News(_shown_to_claim, linked=Linked.FOLLOWED)),
-    Relation(of=Account, to=ORGANIZATION, told=News(_asked_of_organization)),
-    Relation(of=Account, to=ORGANIZATION, told=News(_given_back, on=frozenset({On.CHANGES}))),
+    Relation(of=Account, to=AccountClaim, by=_claim_of, news=News(_shown_to_claim, linked=Linked.FOLLOWED)),
+    Relation(of=Account, to=ORGANIZATION, news=News(_asked_of_organization)),
+    Relation(of=Account, to=ORGANIZATION, news=News(_given_back, on=frozenset({On.CHANGES}))),
     # Accounts that exist when the watcher starts are validated by the next sweep.
-    Relation(of=Account, to=THE_VALIDATION, told=News(_validated, on=frozenset({On.CHANGES}))),
+    Relation(of=Account, to=THE_VALIDATION, news=News(_validated, on=frozenset({On.CHANGES}))),
     Relation(
         of=AccountClaim,
         to=AccountPool,
         by=lambda claim: _pool_named(claim.spec.account_pool),
         known_as=_pool_names,
-        told=News(_asked_of_pool),
+        news=News(_asked_of_pool),
     ),
     _CLAIM_TO_ACCOUNT,
     Relation(
@@ -230,7 +230,7 @@ RELATIONS = (
         watched=WhileNamed(Scope.NAME, "customer's Secret", "customers' Secrets"),
     ),
     # The Organization shares its limit among the pools.
-    Relation(of=AccountPool, to=ORGANIZATION, told=News(_pool_told)),
+    Relation(of=AccountPool, to=ORGANIZATION, news=News(_named_pool)),
     CONFIG,
     PAYER,
     *federated.RELATIONS,

@@ -36,7 +36,7 @@ OPEN = frozenset({TODO, IN_PROGRESS})
 
 DEFAULT = "default"  # in the spec: every region
 MANUAL_CONDITION = "ServiceQuotasManualAction"
-_TOLD = 5  # the number of quotas named in a message
+_MOST_NAMED = 5  # the number of quotas named in a message
 
 
 class Raising(Model):
@@ -80,9 +80,9 @@ def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], c
     quotas[ACCOUNT_WIDE] = _todo(spec.global_service_quotas)
     shown = quotas_of(status)
     regional = any(region != ACCOUNT_WIDE for region in shown)
-    kept = {region: codes for region, codes in shown.items() if regional or region == ACCOUNT_WIDE}
+    remaining = {region: codes for region, codes in shown.items() if regional or region == ACCOUNT_WIDE}
     fresh = {region: codes for region, codes in quotas.items() if codes and not (regional and region != ACCOUNT_WIDE)}
-    return with_quotas(status, {**fresh, **kept})
+    return with_quotas(status, {**fresh, **remaining})
 
 
 def denied_again(status: AccountStatus) -> AccountStatus:
@@ -116,8 +116,8 @@ def _unexpanded(spec: AccountSpec, status: AccountStatus) -> bool:
 def scrubbed(status: AccountStatus, config: OperatorConfig) -> AccountStatus:
     """Removes the ConfigMap's disabled regions."""
     quotas = quotas_of(status)
-    kept = {region: codes for region, codes in quotas.items() if region not in config.disabled_regions}
-    return status if len(kept) == len(quotas) else with_quotas(status, kept)
+    remaining = {region: codes for region, codes in quotas.items() if region not in config.disabled_regions}
+    return status if len(remaining) == len(quotas) else with_quotas(status, remaining)
 
 
 def batches(world: AccountWorld, current: Quotas) -> tuple[RaiseQuotas, ...]:
@@ -174,12 +174,12 @@ def with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
     return status.model_copy(update={"conditions": conditions})
 
 
-def told(names: tuple[str, ...]) -> str:
+def counted_and_named(names: tuple[str, ...]) -> str:
     return f"{len(names)} service quotas ({_listed(names)})"
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:_TOLD]) + (", ..." if len(names) > _TOLD else "")
+    return ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
 
 
 def _named(quotas: Quotas, statuses: Iterable[str]) -> tuple[str, ...]:

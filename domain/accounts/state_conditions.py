@@ -25,8 +25,8 @@ def with_condition(
     present = condition_of(conditions, type_)
     if present is None:
         return (*conditions, fresh)
-    kept = present.model_copy(update={"last_probe_time": moment} if probe else {})
-    return tuple((kept if c.status == TRUE else fresh) if c.type == type_ else c for c in conditions)
+    unchanged = present.model_copy(update={"last_probe_time": moment} if probe else {})
+    return tuple((unchanged if c.status == TRUE else fresh) if c.type == type_ else c for c in conditions)
 
 
 def with_latest(

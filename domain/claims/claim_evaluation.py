@@ -174,8 +174,8 @@ class _Pass:
         for index, (entry, name) in enumerate(zip(listed, self.assigned, strict=True)):
             known = before[index] if index < len(before) else {}
             provider = reference(self.question.names, self._provider(name))
-            kept = object_at(known, "provider") if bound and provider_name(known) else provider
-            shown.append({**known, **({"name": entry["name"]} if text_at(entry, "name") else {}), "provider": kept})
+            recorded = object_at(known, "provider") if bound and provider_name(known) else provider
+            shown.append({**known, **({"name": entry["name"]} if text_at(entry, "name") else {}), "provider": recorded})
         self._set_status(resources=shown + ([*before[len(shown) :]] if bound else []))
 
     def _provider(self, name: str) -> JsonObject:
@@ -202,8 +202,8 @@ class _Pass:
         shown: list[JsonValue] = []
         for index, entry in enumerate(objects_at(self.claim, "status", "resources")):
             text = errors[index] if index < len(errors) else None
-            kept = without(entry, ("validationError",))
-            shown.append(kept if text is None else {**kept, "validationError": text})
+            cleared = without(entry, ("validationError",))
+            shown.append(cleared if text is None else {**cleared, "validationError": text})
         self._set_status(resources=shown)
         return any(text is not None for text in errors)
 

@@ -162,16 +162,16 @@ def decide(world: Claim, now: datetime) -> Decision:
 def _bound(world: Claim, claim: JsonObject, now: datetime) -> Decision:
     first = to_validate(world)
     if first and (world.claim_plan is None or not world.plans_only):
-        told = notices(world) if world.validated_again else ()
-        return RECONCILING.model_copy(update={"actions": first, "notices": told})
+        reported = notices(world) if world.validated_again else ()
+        return RECONCILING.model_copy(update={"actions": first, "notices": reported})
     if is_left_alone(world.names, world.handle):
         return status_conditions.HANDLE_LEFT_ALONE.model_copy(update={"actions": first, "notices": notices(world)})
     if world.over:
         return _over(world, claim)
     decision = reconciled(world, _stands(world, now))
     actions = decision.actions or _validated_again(world)
-    told = (*notices(world), *decision.notices)
-    return decision.model_copy(update={"actions": (*first, *actions), "notices": told})
+    reported = (*notices(world), *decision.notices)
+    return decision.model_copy(update={"actions": (*first, *actions), "notices": reported})
 
 
 def _stands(world: Claim, now: datetime) -> Decision:

@@ -15,7 +15,7 @@ _COPIED = ("healthy", "ready", "summary")
 
 
 def claim_resources(claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None]) -> list[JsonObject]:
-    """`handle` has the new status. Existing names are kept."""
+    """`handle` has the new status. Existing names stay."""
     before = objects_at(claim, "status", "resources")
     specs = objects_at(handle, "spec", "resources")
     shown = objects_at(handle, "status", "resources")
@@ -32,9 +32,9 @@ def claim_resources(claim: JsonObject, handle: JsonObject, states: Sequence[Json
 
 
 def _claim_entry(before: JsonObject, provider: JsonObject, shown: JsonObject, state: JsonObject | None) -> JsonObject:
-    kept = present(validationError=value_at(before, "validationError"))
+    error = present(validationError=value_at(before, "validationError"))
     name = present(name=value_at(before, "name") or value_at(shown, "name"))
-    return {**({"provider": provider} if provider else {}), **shown, **name, **kept, **present(state=state)}
+    return {**({"provider": provider} if provider else {}), **shown, **name, **error, **present(state=state)}
 
 
 def claim_status(

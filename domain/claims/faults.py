@@ -50,7 +50,7 @@ def fault_of(error: Exception, where: str = "") -> Fault:
 
 
 @contextmanager
-def told(faults: list[Fault], where: str = "") -> Iterator[None]:
+def collected_in(faults: list[Fault], where: str = "") -> Iterator[None]:
     try:
         yield
     except FAULTS as error:

@@ -21,7 +21,7 @@ from pydantic import JsonValue
 
 from domain.claims.claim_status import claim_status
 from domain.claims.evaluator_interface import Fault, HandlePlan, HandleQuestion, Operations
-from domain.claims.faults import each_once, summed, told
+from domain.claims.faults import collected_in, each_once, summed
 from domain.claims.handle_expiry import HandleLifespan, claim_lifespan, ended, handle_lifespan
 from domain.claims.handle_resources import pushed, recomputed
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, value_at
@@ -113,8 +113,8 @@ class _Pass:
 
     def _set_spec(self, **fields: JsonValue) -> None:
         spec: JsonObject = {**object_at(self.handle, "spec"), **fields}
-        kept: JsonObject = {name: value for name, value in spec.items() if value is not None}
-        self.scene = replace(self.scene, handle={**self.handle, "spec": kept})
+        updated: JsonObject = {name: value for name, value in spec.items() if value is not None}
+        self.scene = replace(self.scene, handle={**self.handle, "spec": updated})
 
     def _resources(self) -> Resources:
         question = self.question
@@ -152,7 +152,7 @@ class _Pass:
         return by_own_writes(self.handle, self.question.providers, newer=self.question.newer)
 
     def _push(self) -> None:
-        with told(self.faults, self._where("the claim's templates")):
+        with collected_in(self.faults, self._where("the claim's templates")):
             edits = pushed(self.scene, self.question.assigned)
             self.refused = edits.refused
             self._set_entries(edits.resources)
@@ -162,7 +162,7 @@ class _Pass:
         name = text_at(self.handle, "spec", "provider", "name")
         if not name:
             return
-        with told(self.faults):
+        with collected_in(self.faults):
             yielded = resource_list(self.scene, name, self._values(name))
             self._set_entries(recomputed(objects_at(self.handle, "spec", "resources"), yielded, own=name))
 
@@ -198,7 +198,7 @@ class _Pass:
 
     def _define(self) -> Outcomes:
         resources = self._resources()
-        with told(self.faults):
+        with collected_in(self.faults):
             outcomes = definitions(resources)
             for index, owner in doubled(resources, outcomes).items():
                 self.faults.append(_doubled(resources, outcomes[owner], index, owner))
@@ -236,7 +236,7 @@ class _Pass:
                 continue
             provider = provider_name(resources.entries[index])
             filters = update_filters(value_at(self.scene.providers.get(provider), "spec", "updateFilters"))
-            with told(self.faults, f"ResourceProvider {provider}, updateFilters"):
+            with collected_in(self.faults, f"ResourceProvider {provider}, updateFilters"):
                 if patch := update(state, outcome, filters, own_path=self.scene.names.own_annotations_path):
                     updates.append(Operations(index=index, patch=tuple(each.as_json() for each in patch)))
         return tuple(creations), tuple(updates)
@@ -273,8 +273,8 @@ class _Pass:
     def _repaired(self, claim: JsonObject) -> JsonObject:
         status, reference = object_at(claim, "status"), handle_reference(self.scene.names, self.handle)
         before = object_at(status, "resourceHandle")
-        kept = before if text_at(before, "name") == reference["name"] else {}
-        return {**claim, "status": {**status, "resourceHandle": {**kept, **reference}}}
+        known = before if text_at(before, "name") == reference["name"] else {}
+        return {**claim, "status": {**status, "resourceHandle": {**known, **reference}}}
 
     def _claim_status(self, faults: Sequence[Fault]) -> JsonObject | None:
         if self.scene.claim is None:
@@ -302,7 +302,7 @@ class _Pass:
             "spec": object_at(claim, "spec"),
             "status": object_at(claim, "status"),
         }
-        with told(self.faults):
+        with collected_in(self.faults):
             what = f"{self._where('spec')}.{field}.when"
             return self.scene.renderer.condition(expression, variables, what=what, lazy=self.scene.vars(provider or {}))
         return False

@@ -13,7 +13,7 @@ from datetime import datetime
 from domain.claims.claim_status import mirrored_lifespan
 from domain.claims.durations import UnreadableMoment, in_one_unit, parse_moment, whole_seconds
 from domain.claims.evaluator_interface import Fault
-from domain.claims.faults import told
+from domain.claims.faults import collected_in
 from domain.claims.json_objects import JsonObject, object_at, text_at, value_at, without
 from domain.claims.lifespan import FirstReady, SettledEnd, Terms, Wish, first_ready, settled_end, shown
 from domain.claims.lifespan_templates import handle_terms
@@ -49,7 +49,7 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish
         fresh = FirstReady(first_ready=now)
         was_ready = recorded is None and value_at(handle, "status", "ready") is True
         if terms is not None and readable and not was_ready and not over:
-            with told(faults):
+            with collected_in(faults):
                 fresh = first_ready(terms, requested_end=asked, start=start, now=now)
 
     since = fresh.first_ready if fresh and not over else _recorded(claim, "firstReady")
@@ -57,7 +57,7 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish
     settled: SettledEnd | None = None
     by_hand = over and _set_by_hand(claim, handle, terms, wish, honoured)
     if terms is not None and wish is not None and not by_hand:
-        with told(faults):
+        with collected_in(faults):
             settled = settled_end(
                 terms,
                 requested_end=wish,
@@ -87,10 +87,10 @@ def _set_by_hand(
     rolls = terms is not None and terms.relative_maximum is not None
     end, shown_end = end_of_handle(handle), _recorded(claim, "end")
     # A claim shows its wish only after it was settled, which replaces lost memory.
-    kept = wish is not None and whole_seconds(wish) in (honoured.end if honoured else None, shown_end)
+    is_honoured = wish is not None and whole_seconds(wish) in (honoured.end if honoured else None, shown_end)
     if rolls:
-        return kept and end is not None and shown_end is not None and end < shown_end
-    return kept and end != shown_end
+        return is_honoured and end is not None and shown_end is not None and end < shown_end
+    return is_honoured and end != shown_end
 
 
 def ended(obj: JsonObject, end: datetime | None) -> JsonObject:
@@ -115,13 +115,13 @@ def claim_lifespan(claim: JsonObject, handle: JsonObject, lifespan: HandleLifesp
 
 def _terms(scene: Scene, faults: list[Fault]) -> Terms | None:
     terms: Terms | None = None
-    with told(faults):
+    with collected_in(faults):
         terms = handle_terms(scene)
     if terms is not None:
-        with told(faults):
+        with collected_in(faults):
             _ = terms.default_duration
         for setting, name in ((terms.maximum, "maximum"), (terms.relative_maximum, "relativeMaximum")):
-            with told(faults):
+            with collected_in(faults):
                 _ = setting and in_one_unit(setting.rendered, f"lifespan.{name}")
     return terms
 
@@ -129,7 +129,7 @@ def _terms(scene: Scene, faults: list[Fault]) -> Terms | None:
 def _asked(claim: JsonObject, faults: list[Fault]) -> tuple[datetime | None, bool]:
     asked: datetime | None = None
     before = len(faults)
-    with told(faults):
+    with collected_in(faults):
         asked = requested_end_of(claim)
     return asked, len(faults) == before
 

@@ -358,8 +358,8 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
         return (), ()
     intent: tuple[Action, ...] = ()
     if _HANDLES_SPEC not in world.wrote:
-        kept = in_hand(world.question.names, RESOURCE_HANDLE, {**handle, "spec": plan.spec})
-        intent = world.to_write(PutObject(kind=RESOURCE_HANDLE, before=handle, after=kept, what=_SPEC))
+        updated = in_hand(world.question.names, RESOURCE_HANDLE, {**handle, "spec": plan.spec})
+        intent = world.to_write(PutObject(kind=RESOURCE_HANDLE, before=handle, after=updated, what=_SPEC))
     resources = (*_creations(world, plan), *_updates(world, plan))
     if intent:
         return intent, resources

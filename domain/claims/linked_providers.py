@@ -77,8 +77,8 @@ class Lent:
         return {name: value for name, value in variables.items() if name not in self.missing}
 
     def then(self, later: Lent) -> Lent:
-        kept = {name: value for name, value in self.values.items() if name not in later.missing}
-        return Lent({**kept, **later.values}, (self.missing | later.missing) - later.values.keys())
+        remaining = {name: value for name, value in self.values.items() if name not in later.missing}
+        return Lent({**remaining, **later.values}, (self.missing | later.missing) - later.values.keys())
 
 
 def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Lent | None:

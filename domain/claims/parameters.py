@@ -43,8 +43,8 @@ def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObje
     if isinstance(outcome, Accepted):
         return {**status, "parameterValues": outcome.values}
     accepted = _accepted(claim)
-    kept: JsonObject = {} if accepted is None else {"parameterValues": accepted}
-    return {**status, **kept, "validationErrors": list(outcome.errors)}
+    values: JsonObject = {} if accepted is None else {"parameterValues": accepted}
+    return {**status, **values, "validationErrors": list(outcome.errors)}
 
 
 def _accepted(claim: JsonObject | None) -> JsonObject | None:

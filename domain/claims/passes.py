@@ -72,10 +72,12 @@ class ObjectWorld(PassedWorld):
             return before
         return self
 
-    def heard(self, told: ObjectWorld) -> ObjectWorld:
+    def heard(self, reported: ObjectWorld) -> ObjectWorld:
         """The world after another workflow's report."""
-        stale = self.at is not None and told.at is not None and told.at < self.at
-        return self if stale and self.decision.phase != BINDING else told.recall(self.model_copy(update={"at": None}))
+        stale = self.at is not None and reported.at is not None and reported.at < self.at
+        return (
+            self if stale and self.decision.phase != BINDING else reported.recall(self.model_copy(update={"at": None}))
+        )
 
 
 class PoolMemory(_Memory):

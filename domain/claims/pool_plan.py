@@ -110,10 +110,10 @@ def plan(
     at_once = gave_up is None or now >= gave_up + pace
     given_up = tuple(handle for handle in unhealthy if at_once or _older(handle, gave_up))
     names = {handle.name for handle in given_up}
-    kept = tuple(handle for handle in handles if handle.name not in names)
+    remaining = tuple(handle for handle in handles if handle.name not in names)
     made = frozenset(made)
     in_order = sorted((_given_back(_advanced(each, made), handles, given_up) for each in scalings), key=_turn)
-    create = _creations(wants, kept, in_order, now, made)
+    create = _creations(wants, remaining, in_order, now, made)
     before = {scaling.name: scaling for scaling in scalings}
     after = (_shown(scaling, create, now) for scaling in in_order)
     return PoolPlan(
@@ -126,9 +126,9 @@ def plan(
     )
 
 
-def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
+def pool_status(remaining: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
     """Unknown values are absent."""
-    shown = sorted(kept, key=lambda handle: (handle.created, handle.name))
+    shown = sorted(remaining, key=lambda handle: (handle.created, handle.name))
     entries: list[JsonValue] = [
         present(healthy=handle.healthy, name=handle.name, ready=handle.ready) for handle in shown
     ]
@@ -229,15 +229,15 @@ def _given_back(scaling: Scaling, handles: Iterable[PoolHandle], given_up: Itera
 
 
 def _creations(
-    wants: Wants, kept: Sequence[PoolHandle], scalings: Iterable[Scaling], now: datetime, made: Collection[str]
+    wants: Wants, remaining: Sequence[PoolHandle], scalings: Iterable[Scaling], now: datetime, made: Collection[str]
 ) -> tuple[NewHandle, ...]:
-    wanted = [NewHandle()] * max(wants.min_available - len(kept), 0)
+    wanted = [NewHandle()] * max(wants.min_available - len(remaining), 0)
     for scaling in scalings:
         if scaling.at <= now:
             wanted.extend(new for new in _still_lacking(scaling) if new.slot(0) not in made)
     if wants.max_unready is None:
         return tuple(wanted)
-    unready = sum(handle.ready is not True for handle in kept)
+    unready = sum(handle.ready is not True for handle in remaining)
     return tuple(wanted[: max(wants.max_unready - unready, 0)])
 
 

@@ -127,8 +127,8 @@ class DeleteHandle(OfPool):
         return f"delete ResourceHandle {self.name}"
 
     def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
-        kept = tuple(handle for handle in world.handles if handle.name != self.name)
-        return world.model_copy(update={"handles": kept, "known": PoolMemory(gave_up=self.at)})
+        remaining = tuple(handle for handle in world.handles if handle.name != self.name)
+        return world.model_copy(update={"handles": remaining, "known": PoolMemory(gave_up=self.at)})
 
 
 class WriteScalings(OfPool):

@@ -102,13 +102,13 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
             required=True,
             watched=WhileNamed(Scope.KIND, all="managed", field_manager=RESOURCE_FIELD_MANAGER),
         ),
-        Relation(of=AnyObject, to=RESOURCE_HANDLE, by=manager, told=changed_by_others),
+        Relation(of=AnyObject, to=RESOURCE_HANDLE, by=manager, news=changed_by_others),
         Relation(
             of=RESOURCE_HANDLE,
             to=RESOURCE_CLAIM,
             by=_holder,
             matters=News(given_up),
-            told=handle_left,
+            news=handle_left,
             required=True,
         ),
         Relation(of=RESOURCE_CLAIM, to=RESOURCE_HANDLE, by=handle_of, matters=handle_left, required=True),
@@ -117,14 +117,14 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
             of=RESOURCE_HANDLE,
             to=RESOURCE_POOL,
             by=_pool,
-            told=News(_condition, counts=free, as_made=lambda handle: _health(handle) == (None, None)),
+            news=News(_condition, counts=free, as_made=lambda handle: _health(handle) == (None, None)),
         ),
         # A pool writes its scalings' status itself.
         Relation(
             of=RESOURCE_POOL_SCALING,
             to=RESOURCE_POOL,
             by=lambda scaling: [(scaling.metadata.namespace, _spec(scaling, "resourcePool", "name"))],
-            told=News(_wish, ours=False, as_made=lambda _: True),
+            news=News(_wish, ours=False, as_made=lambda _: True),
         ),
         uses,
         Relation(

@@ -82,7 +82,7 @@ def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleSt
     for index, entry in enumerate(resources.entries):
         health, more = health_at(resources, index)
         faults += more
-        kept = without(entries_before[index] if index < len(entries_before) else {}, _ENTRY_FIELDS)
+        remaining = without(entries_before[index] if index < len(entries_before) else {}, _ENTRY_FIELDS)
         shown = present(
             healthy=health.healthy,
             name=value_at(entry, "name"),
@@ -90,7 +90,7 @@ def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleSt
             reference=resources.recorded(index) or None,
             waitingFor=waits[index] if index < len(waits) else None,
         )
-        entries.append({**kept, **shown})
+        entries.append({**remaining, **shown})
     summary, fault = _summary(resources)
     status = present(
         healthy=overall(_flag(entry, "healthy") for entry in entries),

@@ -37,8 +37,8 @@ def reverted_writes(before: RevertedWrites, made: Sequence[Operations], now: dat
         before = RevertedWrites()
     if not made:
         return before
-    told = json.dumps([(each.index, each.patch) for each in made], sort_keys=True)
-    changes = hashlib.sha256(told.encode()).hexdigest()[:16]
+    content = json.dumps([(each.index, each.patch) for each in made], sort_keys=True)
+    changes = hashlib.sha256(content.encode()).hexdigest()[:16]
     return RevertedWrites(changes=changes, times=before.times + 1 if changes == before.changes else 1, at=now)
 
 

@@ -79,14 +79,14 @@ def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> 
         entries = marked(deployment.metadata.annotations)
         return [each.key.lifecycle for each in entries if (each.account, each.region) in served]
 
-    its_replaced = Relation(of=MachineDeployment, to=(), by=replaced, told=News(_replacing, ours=False))
-    its_instance = Relation(of=AWSMachine, to=(), by=instance, told=News(_machine, ours=False))
-    nodes_instance = Relation(of=WatchedNode, to=(), by=instance, told=News(_node, ours=False))
+    its_replaced = Relation(of=MachineDeployment, to=(), by=replaced, news=News(_replacing, ours=False))
+    its_instance = Relation(of=AWSMachine, to=(), by=instance, news=News(_machine, ours=False))
+    nodes_instance = Relation(of=WatchedNode, to=(), by=instance, news=News(_node, ours=False))
     its_instances = Relation(
         of=AWSMachinePool,
         to=(),
         by=instances,
-        told=News(_held, ours=False, on=frozenset({On.CHANGES}), linked=Linked.NEVER),
+        news=News(_held, ours=False, on=frozenset({On.CHANGES}), linked=Linked.NEVER),
     )
     ends = (its_instance, its_instances, *((nodes_instance,) if nodes else ()))
     return (
@@ -101,8 +101,8 @@ def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> 
             )
             for end in ends
         ),
-        *((Relation(of=WatchedNode, to=THE_SWEEP, told=News(on=frozenset({On.COMES}))),) if nodes else ()),
-        Relation(of=AWSMachine, to=THE_SWEEP, told=News(on=frozenset({On.COMES}))),
+        *((Relation(of=WatchedNode, to=THE_SWEEP, news=News(on=frozenset({On.COMES}))),) if nodes else ()),
+        Relation(of=AWSMachine, to=THE_SWEEP, news=News(on=frozenset({On.COMES}))),
         Relation(
             of=AWSMachine,
             to=Machine,
@@ -114,10 +114,10 @@ def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> 
             of=Machine,
             to=MachineDeployment,
             by=lambda machine: [(machine.metadata.namespace, deployment_of(machine))],
-            told=News(_replaces, ours=False, whom=Whom.NONE, onward=(its_replaced,)),
+            news=News(_replaces, ours=False, whom=Whom.NONE, onward=(its_replaced,)),
         ),
-        Relation(of=AWSMachinePool, to=(), by=group, told=News(_pool, ours=False)),
-        Relation(of=AWSMachinePool, to=THE_SWEEP, told=News(on=frozenset({On.COMES}))),
+        Relation(of=AWSMachinePool, to=(), by=group, news=News(_pool, ours=False)),
+        Relation(of=AWSMachinePool, to=THE_SWEEP, news=News(on=frozenset({On.COMES}))),
     )
 
 
@@ -144,8 +144,8 @@ def _machine(machine: AWSMachine) -> Hashable:
 def _node(node: Node) -> Hashable:
     meta = node.metadata
     labels = tuple(meta.labels.get(name) for name in (STATE_LABEL, INTERRUPTION_LABEL))
-    told = labels, meta.annotations.get(EVENTS_ANNOTATION), meta.annotations.get(PAUSED)
-    return node.instance_id, told, node.node_ready, meta.deleting
+    news = labels, meta.annotations.get(EVENTS_ANNOTATION), meta.annotations.get(PAUSED)
+    return node.instance_id, news, node.node_ready, meta.deleting
 
 
 def _owner(machine: Machine) -> Hashable:
@@ -163,8 +163,8 @@ def _replacing(deployment: MachineDeployment) -> Hashable:
 
 def _pool(pool: AWSMachinePool) -> Hashable:
     meta = pool.metadata
-    told = meta.labels.get(GROUP_STATE_LABEL), meta.annotations.get(EVENTS_ANNOTATION)
-    return pool.spec.provider_id, told, _held(pool), meta.deleting
+    news = meta.labels.get(GROUP_STATE_LABEL), meta.annotations.get(EVENTS_ANNOTATION)
+    return pool.spec.provider_id, news, _held(pool), meta.deleting
 
 
 def _held(found: AWSMachine | AWSMachinePool | Machine) -> Hashable:

@@ -92,7 +92,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     waits = problem or ("" if settled else "waits until the cloud is up to date")
     rollout = plan_rollout(known, own, now, frozen=waits)
     refused = blocked.notices(problem if blocked.blocker else "", now)
-    told = (*plan.notices, *refused, *_frozen(rollout, waits))
+    notices = (*plan.notices, *refused, *_frozen(rollout, waits))
     problem = problem or ("" if waits else rollout.problem)
     patch = combined(spec_migration(balancer), rollout.revise, _mended(world, settled=settled), _reached(world))
     under_way = any(not world.refused(each.slot) for each in (*observations, *steps))
@@ -121,7 +121,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
         moments,
         problem=problem,
         working=under_way and not problem,
-        notices=told,
+        notices=notices,
     )
 
 
@@ -240,8 +240,8 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
     wanted = observations or steps
     if wanted:
         return _leaving(world, wanted, now)
-    kept = f"; kept: {', '.join(removal.kept)}" if removal.kept else ""
-    why = f"nothing is left in the cloud{kept}"
+    retained = f"; kept: {', '.join(removal.retained)}" if removal.retained else ""
+    why = f"nothing is left in the cloud{retained}"
     status = _status(world, released_status(balancer.status), releases=True)
     last = status or (world.drop_finalizer(f"release the load balancer: {why}"),)
     return _decision(world, Phase.DELETING, why, last, working=True)

@@ -182,7 +182,7 @@ def _cluster(port: Port, endpoints: list[tuple[str, ...]], options: LoadBalancer
             ],
         },
         **({"health_checks": [_HEALTH_CHECK]} if tcp else {}),
-        **({"transport_socket": _proxy_protocol()} if tcp and _tells_client(port, options) else {}),
+        **({"transport_socket": _proxy_protocol()} if tcp and _sends_client(port, options) else {}),
     }
 
 
@@ -194,7 +194,7 @@ def _socket(protocol: str, address: str, number: int) -> Document:
     return {"socket_address": {"protocol": protocol, "address": address, "port_value": number}}
 
 
-def _tells_client(port: Port, options: LoadBalancerOptions) -> bool:
+def _sends_client(port: Port, options: LoadBalancerOptions) -> bool:
     chosen = options.tcp_proxy_protocol_port_filter
     return options.tcp_proxy_protocol and (not chosen or port.port in chosen)
 

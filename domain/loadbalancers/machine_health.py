@@ -160,12 +160,12 @@ def marked_at(machine: LoadBalancerMachine) -> datetime | None:
 def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatch, JsonPatch]:
     """The merge patches of the machine and its status; empty if unchanged."""
     if health.unmark:
-        kept = [each.model_dump(mode="json", exclude_none=True) for each in reports_of(machine)]
+        conditions = [each.model_dump(mode="json", exclude_none=True) for each in reports_of(machine)]
         noted = MARKED_AT_ANNOTATION in machine.metadata.annotations
         there = _condition(machine, MARKED) is not None
         return (
             {"metadata": {"annotations": {MARKED_AT_ANNOTATION: None}}} if noted else {},
-            {"status": {"conditions": kept}} if there else {},
+            {"status": {"conditions": conditions}} if there else {},
         )
     if health.mark is None:
         return {}, {}

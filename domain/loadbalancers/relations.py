@@ -70,7 +70,7 @@ _BALANCER_TO_SERVICE = Relation(
     of=LoadBalancer,
     to=Service,
     by=_service_of,
-    told=News(lambda each: (each.metadata.generation, _shown_to_service(each), each.metadata.deleting)),
+    news=News(lambda each: (each.metadata.generation, _shown_to_service(each), each.metadata.deleting)),
 )
 
 # Events on a LoadBalancer are repeated on its Service.
@@ -78,15 +78,15 @@ _EVENT_TO_BALANCER = Relation(
     of=BalancerEvent,
     to=LoadBalancer,
     by=lambda event: [(event.metadata.namespace, event.involved_object.name)],
-    told=News(on=frozenset({On.COMES}), whom=Whom.NONE, onward=(_BALANCER_TO_SERVICE,)),
+    news=News(on=frozenset({On.COMES}), whom=Whom.NONE, onward=(_BALANCER_TO_SERVICE,)),
 )
 
 RELATIONS = (
     _BALANCER_TO_SERVICE,
     _EVENT_TO_BALANCER,
-    Relation(of=LoadBalancer, to=THE_PROJECTS, told=News(on=frozenset({On.COMES}))),
-    Relation(of=LoadBalancerSet, to=LoadBalancer, by=_balancer_of, told=News(_rolled_out)),
-    Relation(of=LoadBalancerMachine, to=LoadBalancerSet, by=_set_of, known_as=_set_names, told=News(_health)),
+    Relation(of=LoadBalancer, to=THE_PROJECTS, news=News(on=frozenset({On.COMES}))),
+    Relation(of=LoadBalancerSet, to=LoadBalancer, by=_balancer_of, news=News(_rolled_out)),
+    Relation(of=LoadBalancerMachine, to=LoadBalancerSet, by=_set_of, known_as=_set_names, news=News(_health)),
     # A machine is created once its LoadBalancer has a security group.
     Relation(
         of=LoadBalancerMachine,

@@ -161,7 +161,7 @@ def machine_document(machine_set: LoadBalancerSet, name: str) -> Document:
 class _Ranks(Model):
     """Machines that count, condemned ones that may still serve, and condemned ones that cannot.
 
-    `hold` is the reason why the second group is empty, or why it is `kept` up to the wanted number; `look_again` is set
+    `hold` is the reason why the second group is empty, or why it is `retained` up to that number; `look_again` is set
     if no event will report the end of the hold.
     """
 
@@ -169,7 +169,7 @@ class _Ranks(Model):
     former: tuple[MachineReadiness, ...] = ()
     useless: tuple[MachineReadiness, ...] = ()
     hold: str = ""
-    kept: bool = False
+    retained: bool = False
     look_again: datetime | None = None
 
 
@@ -192,7 +192,7 @@ def _ranks(
     if not fleet.silent:
         return ranks
     # Reports of another set's machines do not wake this set.
-    silent = {"hold": _silence(fleet), "kept": True, "look_again": now + timings.window}
+    silent = {"hold": _silence(fleet), "retained": True, "look_again": now + timings.window}
     if fleet.scout != f"{machine_set.metadata.namespace}/{machine_set.metadata.name}":
         silent.update(counted=(*counted, *former), former=())
     return ranks.model_copy(update=silent)
@@ -245,7 +245,7 @@ def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[Machin
     Kept ones are deleted only if there are more of them than wanted.
     """
     number = len(ranks.former) - wanted
-    if not ranks.kept:
+    if not ranks.retained:
         number = max(number + len(ranks.counted), 1 if quota_refused else 0)
     ranked = sorted(ranks.former, key=lambda each: (is_master(each.machine), _age(each.machine)))
     return ranked[: max(0, number)]
@@ -269,8 +269,10 @@ def _with(machine_set: LoadBalancerSet, annotate: JsonPatch) -> LoadBalancerSet:
     if not isinstance(changed, dict):
         return machine_set
     merged = {**machine_set.metadata.annotations, **changed}
-    kept = {name: text for name, text in merged.items() if text is not None}
-    return machine_set.model_copy(update={"metadata": machine_set.metadata.model_copy(update={"annotations": kept})})
+    annotations = {name: text for name, text in merged.items() if text is not None}
+    return machine_set.model_copy(
+        update={"metadata": machine_set.metadata.model_copy(update={"annotations": annotations})}
+    )
 
 
 def _why(missing: int, paused_to: datetime | None) -> str:

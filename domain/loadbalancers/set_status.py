@@ -45,13 +45,13 @@ def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness]
         else "no machine of the set holds the virtual address",
         last_transition_time=timestamp(now),
     )
-    kept = known if known is not None and known.status == said else condition
+    remaining = known if known is not None and known.status == said else condition
     others = tuple(each for each in status.conditions if each.type != HAS_MASTER)
     wanted = SetStatus(
         available_replicas=status.available_replicas,
         ready_replicas=_ready(alive),
         replicas=machine_set.spec.replicas,
-        conditions=(*others, kept),
+        conditions=(*others, remaining),
     )
     change = difference(status, wanted)
     if "conditions" in change:

@@ -38,8 +38,8 @@ class SetWorld(ObjectWorld):
         others = [each for each in self.machines if each.metadata.name != name]
         if len(others) == len(self.machines):
             return self.model_copy(update={"machines": (*others, *([machine] if machine else []))})
-        kept = (machine if each.metadata.name == name else each for each in self.machines)
-        return self.model_copy(update={"machines": tuple(each for each in kept if each)})
+        remaining = (machine if each.metadata.name == name else each for each in self.machines)
+        return self.model_copy(update={"machines": tuple(each for each in remaining if each)})
 
 
 class FoundMachine(Model):

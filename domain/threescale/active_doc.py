@@ -158,14 +158,14 @@ def _blocker(observed: ObservedDocument, product: Product | None, url: str) -> B
 
 def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, object], now: datetime) -> Decision:
     document, found = observed.resource, observed.found
-    wished = Digests(synced=digest(fields["provider_account_host"], document.spec, observed.text.version, service_id))
-    settled = wished == digests_of(document) and document.status.active_doc_id
+    desired = Digests(synced=digest(fields["provider_account_host"], document.spec, observed.text.version, service_id))
+    settled = desired == digests_of(document) and document.status.active_doc_id
     if settled and not observed.look and found.untouched:
         return observed.fine(now, fields)
     whole = sync_document(document, observed.text.body, service_id, found, observed.known_id)
     if found.item is not None and not found.former:  # a former document is found by the recorded id
         fields = {**fields, "active_doc_id": found.item.id}
-    return observed.compared(whole, now, fields, wished)
+    return observed.compared(whole, now, fields, desired)
 
 
 def sync_document(

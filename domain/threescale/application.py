@@ -120,11 +120,11 @@ def _goes_with_product(observed: ObservedApplication) -> str:
     plan = application.spec.application_plan_name
     if plan in product.spec.application_plans or observed.account is None:
         return ""
-    done = digests_of(application) == _wished(application, observed.account, product)
+    done = digests_of(application) == _desired(application, observed.account, product)
     return f"Product {product.metadata.name} does not offer the plan {plan} any more" if done else ""
 
 
-def _wished(application: Application, account: DeveloperAccount, product: Product) -> Digests:
+def _desired(application: Application, account: DeveloperAccount, product: Product) -> Digests:
     ids = (account.status.account_id or 0, product.status.product_id or 0)
     return Digests(synced=digest(account.status.provider_account_host, ids, application.spec))
 
@@ -193,8 +193,8 @@ def _synced(
 ) -> Decision:
     application = observed.resource
     found, forgets = _own(observed)
-    wished = _wished(application, account, product)
-    settled = wished == digests_of(application) and application.status.application_id and not forgets
+    desired = _desired(application, account, product)
+    settled = desired == digests_of(application) and application.status.application_id and not forgets
     if settled and not observed.look and found.untouched:
         return observed.fine(now, fields)
     account_id = account.status.account_id or 0
@@ -215,7 +215,7 @@ def _synced(
     if whole.missing:
         return observed.blocked(_without_plan(application, product), now, fields)
     fields = {**fields, **_of(found)}
-    return observed.fine(now, fields, digests=wished)
+    return observed.fine(now, fields, digests=desired)
 
 
 def _own(observed: ObservedApplication) -> tuple[One[FoundApplication], bool]:

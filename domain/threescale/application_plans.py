@@ -136,11 +136,11 @@ def _limit(
 def _prices(plan: ApplicationPlan, found: FoundPlan, ids: MetricIds) -> Iterable[Write]:
     left = [each for each in plan.pricing_rules if id_of(each.metric_method_ref, ids) is not None]
     for there in found.pricing_rules or ():
-        kept = next((each for each in left if _is_same(each, there, ids)), None)
-        if kept is None:
+        existing = next((each for each in left if _is_same(each, there, ids)), None)
+        if existing is None:
             yield _price(found, there.metric_id, there)
         else:
-            left.remove(kept)
+            left.remove(existing)
     for each in left:
         fields: dict[str, Json] = {"min": each.from_, "max": each.to, "cost_per_unit": each.price_per_unit}
         yield _price(found, id_of(each.metric_method_ref, ids) or 0, None, fields)

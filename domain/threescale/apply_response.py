@@ -190,8 +190,8 @@ def _plans(plans: Sequence[FoundPlan], write: Write, answer: object) -> tuple[Fo
     changed = _changed(FoundPlan, plans, write, answer)
     if write.method == "DELETE":
         return changed
-    kept = {"limits": before.limits, "pricing_rules": before.pricing_rules} if before else {}
-    terms: dict[str, object] = {"limits": (), "pricing_rules": (), **kept}
+    former = {"limits": before.limits, "pricing_rules": before.pricing_rules} if before else {}
+    terms: dict[str, object] = {"limits": (), "pricing_rules": (), **former}
     return (*changed[:-1], changed[-1].model_copy(update=terms))
 
 

@@ -58,11 +58,11 @@ class ObservedBackend(Observed):
     def wrote(self, write: Write, body: object) -> Self:
         return self.beside({"found": wrote_backend(self.found, write, body)})
 
-    def kept(self) -> object:
+    def remembered(self) -> object:
         return self.found if self.found.backend is not None else None
 
-    def recalling(self, kept: object) -> Self:
-        return self.beside({"found": kept})
+    def recalling(self, remembered: object) -> Self:
+        return self.beside({"found": remembered})
 
 
 def _decided(observed: ObservedBackend, now: datetime) -> Decision:
@@ -88,8 +88,8 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
     backend, found = observed.resource, observed.found
     known_id = observed.known_id
     before = digests_of(backend)
-    wished = _wished(backend, observed.provider.url)
-    if wished == before and known_id and not observed.look and not found.looked:
+    desired = _desired(backend, observed.provider.url)
+    if desired == before and known_id and not observed.look and not found.looked:
         return observed.fine(now, fields)
     there = found.backend
     if there is not None and there.system_name and there.system_name != backend.spec.system_name:
@@ -98,35 +98,37 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
     refused = blocking(whole, observed.refusals)
     slots = held(refused, now)
     sync = sync_backend(backend.spec, found, known_id, slots) if slots else whole
-    decision = calls(sync, slots, *_mending(observed, before, wished, sync))
+    decision = calls(sync, slots, *_mending(observed, before, desired, sync))
     if decision is not None:
         return decision
     if found.backend is not None:
         fields = {**fields, "backend_id": found.backend.id}
     if refused:
-        return observed.as_refused(refused, now, {**fields, **_releasing(backend, before, wished, refused)})
-    if _mends(before, wished):
-        wished = wished.model_copy(update={"mended": timestamp(now)})
-    return observed.fine(now, fields, digests=wished)
+        return observed.as_refused(refused, now, {**fields, **_releasing(backend, before, desired, refused)})
+    if _mends(before, desired):
+        desired = desired.model_copy(update={"mended": timestamp(now)})
+    return observed.fine(now, fields, digests=desired)
 
 
-def _mending(observed: ObservedBackend, before: Digests, wished: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
+def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
     """Mark it as not in sync before a correction without a new spec, so that a crash is noticed."""
-    if before.gateway != wished.gateway or not any(shows_in_gateways(each) for each in sync.writes):
+    if before.gateway != desired.gateway or not any(shows_in_gateways(each) for each in sync.writes):
         return ()
     forgetting = remembering(observed.resource, before.model_copy(update={"synced": None}))
     return observed.shown(status_patch(observed.resource, forgetting))
 
 
-def _mends(before: Digests, wished: Digests) -> bool:
-    return before.gateway == wished.gateway and not before.synced
+def _mends(before: Digests, desired: Digests) -> bool:
+    return before.gateway == desired.gateway and not before.synced
 
 
-def _releasing(backend: Backend, before: Digests, wished: Digests, refused: Mapping[str, Refusal]) -> dict[str, object]:
+def _releasing(
+    backend: Backend, before: Digests, desired: Digests, refused: Mapping[str, Refusal]
+) -> dict[str, object]:
     """If only metrics in use by gateways are left, make the products deploy without them, and again later."""
     if not all(IN_USE in each.message for each in refused.values()):
         return {}
-    gateway = digest(wished.gateway, "lets go")
+    gateway = digest(desired.gateway, "lets go")
     return remembering(backend, before.model_copy(update={"synced": None, "gateway": gateway}))
 
 
@@ -136,7 +138,7 @@ def _renaming(backend: Backend, there: FoundBackendApi) -> Blocker:
     return invalid(str(fault))
 
 
-def _wished(backend: Backend, url: str) -> Digests:
+def _desired(backend: Backend, url: str) -> Digests:
     spec = backend.spec
     return Digests(
         synced=digest(url, spec),

@@ -210,8 +210,8 @@ _LONGEST_MESSAGE = 500
 
 
 def shortened(words: str) -> str:
-    told = " ".join(words.split())
-    return told if len(told) <= _LONGEST_MESSAGE else f"{told[:_LONGEST_MESSAGE]}..."
+    message = " ".join(words.split())
+    return message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."
 
 
 def creation(resource: Resource, path: str, fields: dict[str, Json], key: dict[str, Json], about: str) -> Write:

@@ -111,8 +111,8 @@ def _true_types(kind: Kind, state: SyncState) -> set[str]:
 
 
 def _message(type_: str, kind: Kind, situation: Situation, true_ones: set[str]) -> str | None:
-    told = type_ in true_ones or (kind == APPLICATION and type_ == READY) or (kind == TENANT and type_ == READY)
-    return situation.message if told and situation.message else None
+    is_shown = type_ in true_ones or (kind == APPLICATION and type_ == READY) or (kind == TENANT and type_ == READY)
+    return situation.message if is_shown and situation.message else None
 
 
 def _condition(

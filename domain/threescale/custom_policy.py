@@ -81,14 +81,14 @@ def _schema(policy: CustomPolicyDefinition) -> JsonObject:
 
 def _synced(observed: ObservedPolicy, fields: dict[str, object], now: datetime) -> Decision:
     policy, found = observed.resource, observed.found
-    wished = Digests(synced=digest(observed.provider.url, policy.spec))
-    settled = wished == digests_of(policy) and policy.status.policy_id
+    desired = Digests(synced=digest(observed.provider.url, policy.spec))
+    settled = desired == digests_of(policy) and policy.status.policy_id
     if settled and not observed.look and found.untouched:
         return observed.fine(now, fields)
     whole = sync_policy(policy, found, observed.known_id)
     if found.item is not None:
         fields = {**fields, "policy_id": found.item.id}
-    return observed.compared(whole, now, fields, wished)
+    return observed.compared(whole, now, fields, desired)
 
 
 def _leaving(observed: ObservedPolicy) -> Leaving:

@@ -57,9 +57,9 @@ class ObservedAccount(ObservedOne):
 def _decided(observed: ObservedAccount, now: datetime) -> Decision:
     account, provider = observed.resource, observed.provider
     fields: dict[str, object] = {"provider_account_host": provider.url}
-    wished = Digests(synced=digest(provider.url, account.spec))
+    desired = Digests(synced=digest(provider.url, account.spec))
     known_id = observed.known_id
-    settled = wished == digests_of(account) and account.status.account_id
+    settled = desired == digests_of(account) and account.status.account_id
     if settled and not observed.look and not observed.found.looked:
         return observed.fine(now, fields)
     admin = admin_of(account, observed.users, provider.url)
@@ -69,7 +69,7 @@ def _decided(observed: ObservedAccount, now: datetime) -> Decision:
             return observed.blocked(blocker, now, fields)
     if taken := _taken(observed, known_id):
         return observed.blocked(taken, now, fields)
-    return _synced(observed, wished, known_id, admin, fields, now)
+    return _synced(observed, desired, known_id, admin, fields, now)
 
 
 def _taken(observed: ObservedAccount, known_id: int) -> Blocker | None:
@@ -131,7 +131,7 @@ def _blocker(account: DeveloperAccount, admin: DeveloperUser | None, secrets: tu
 
 def _synced(
     observed: ObservedAccount,
-    wished: Digests,
+    desired: Digests,
     known_id: int,
     admin: DeveloperUser | None,
     fields: dict[str, object],
@@ -147,7 +147,7 @@ def _synced(
             "account_state": there.state or None,
             "credit_card_stored": there.credit_card_stored,
         }
-    return observed.compared(whole, now, fields, wished)
+    return observed.compared(whole, now, fields, desired)
 
 
 def sync_account(

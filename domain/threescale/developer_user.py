@@ -106,8 +106,8 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
         return acts(Phase.SYNCING, "record its account", *observed.patched(patch))
     account_id = account.status.account_id or 0
     fields = {**fields, "account_id": account_id}
-    wished = Digests(synced=digest(account.status.provider_account_host, account_id, user.spec))
-    if wished == digests_of(user) and user.status.developer_user_id and not observed.look and not found.looked:
+    desired = Digests(synced=digest(account.status.provider_account_host, account_id, user.spec))
+    if desired == digests_of(user) and user.status.developer_user_id and not observed.look and not found.looked:
         return observed.fine(now, fields)
     whole = sync_user(user, account_id, found, observed.known_id)
     if any(write.method == "DELETE" for write in whole.writes):  # it is still in the former account
@@ -117,7 +117,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
         return _without_password(observed, fields, now)
     if found.item is not None:
         fields = {**fields, "developer_user_id": found.item.id, "developer_user_state": found.item.state or None}
-    return observed.compared(whole, now, fields, wished)
+    return observed.compared(whole, now, fields, desired)
 
 
 def _without_password(observed: ObservedUser, fields: dict[str, object], now: datetime) -> Decision:

@@ -38,20 +38,20 @@ class RuleEdit(Model):
 
 def edits(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> tuple[RuleEdit, ...]:
     """`found` is sorted by position."""
-    kept = _pair(wanted, found)
-    reused = set(kept.values())
+    pairs = _pair(wanted, found)
+    reused = set(pairs.values())
     deletions = [RuleEdit(call="DELETE", id=each.id) for index, each in enumerate(found) if index not in reused]
-    in_place = _in_order([(place, kept[place]) for place in sorted(kept)])
-    return (*deletions, *_placed(wanted, found, kept, in_place))
+    in_place = _in_order([(place, pairs[place]) for place in sorted(pairs)])
+    return (*deletions, *_placed(wanted, found, pairs, in_place))
 
 
 def _placed(
-    wanted: Sequence[Rule], found: Sequence[FoundRule], kept: dict[int, int], in_place: set[int]
+    wanted: Sequence[Rule], found: Sequence[FoundRule], pairs: dict[int, int], in_place: set[int]
 ) -> Iterator[RuleEdit]:
     # The list after each call, by wanted places.
-    current = sorted(kept, key=lambda place: kept[place])
+    current = sorted(pairs, key=lambda place: pairs[place])
     for place, rule in enumerate(wanted):
-        before = found[kept[place]] if place in kept else None
+        before = found[pairs[place]] if place in pairs else None
         if place in in_place:
             assert before is not None  # noqa: S101 - only what was found stands
             if before.rule != rule:
@@ -69,17 +69,17 @@ def _placed(
 
 def _pair(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> dict[int, int]:
     """Identical rules first, then rules for the same requests, then any."""
-    kept: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     for comparable in (_itself, _requests, _anything):
         free: defaultdict[Hashable, deque[int]] = defaultdict(deque)
-        taken = set(kept.values())
+        taken = set(pairs.values())
         for index, each in enumerate(found):
             if index not in taken:
                 free[comparable(each.rule)].append(index)
         for place, rule in enumerate(wanted):
-            if place not in kept and free[comparable(rule)]:
-                kept[place] = free[comparable(rule)].popleft()
-    return kept
+            if place not in pairs and free[comparable(rule)]:
+                pairs[place] = free[comparable(rule)].popleft()
+    return pairs
 
 
 def _itself(rule: Rule) -> Hashable:

@@ -52,13 +52,13 @@ STUCK = {
 
 def notices(kind: Kind, decision: Decision) -> tuple[Notice, ...]:
     reason = _reason(kind, decision)
-    told = (warning(reason, decision.why),) if reason else ()
+    events = (warning(reason, decision.why),) if reason else ()
     if decision.phase == Phase.DELETING and any(isinstance(each, DeleteObject) for each in decision.actions):
-        told = (*told, normal(GOES_ALONG, decision.why))
+        events = (*events, normal(GOES_ALONG, decision.why))
     if kind == APPLICATION and decision.phase == Phase.SYNCING and any(map(_ends_application, decision.actions)):
         message = "it is created again for its other product, with a new id and new credentials"
-        told = (*told, normal(MADE_ANEW, message))
-    return told
+        events = (*events, normal(MADE_ANEW, message))
+    return events
 
 
 def left_aside(what: str) -> Notice:

@@ -151,7 +151,7 @@ class Observed(World):
     drops_refusals: the pass was woken, or has a new retry.
     recalled: the previous pass's state of 3scale is used.
     seated_for: the time since the first call.
-    told_in_sync: the object shows a long sync, or need not.
+    reported_in_sync: the object shows a long sync, or need not.
     mute: the API server refuses its status.
     unwritable: why it refuses the defaulted spec.
     """
@@ -168,7 +168,7 @@ class Observed(World):
     drops_refusals: bool = False
     recalled: bool = False
     seated_for: timedelta | None = None
-    told_in_sync: bool = False
+    reported_in_sync: bool = False
     mute: bool = False
     unwritable: str = ""
 
@@ -192,12 +192,12 @@ class Observed(World):
         """Drops the state of 3scale, which may be wrong."""
         return self.model_copy(update={name: type(self).model_fields[name].default for name in self.learnt})
 
-    def kept(self) -> object:
+    def remembered(self) -> object:
         """3scale's state for the next pass; None for kinds that one read shows completely, and if unknown."""
         return None
 
-    def recalling(self, kept: object) -> Self:
-        """With the state kept by the last pass, if still valid."""
+    def recalling(self, remembered: object) -> Self:
+        """With the state remembered by the last pass, if still valid."""
         return self
 
     def recall(self, before: World) -> Self:

@@ -281,12 +281,12 @@ def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
     if OPEN_API.finalizer not in open_api.metadata.finalizers:
         return stands(Phase.GONE, "it has released everything")
     own = [each for each in (_own(open_api, observed.products), _own(open_api, observed.backends)) if each is not None]
-    kept = _ORPHAN_FINALIZER in open_api.metadata.finalizers
-    if kept or not own:
+    has_finalizer = _ORPHAN_FINALIZER in open_api.metadata.finalizers
+    if has_finalizer or not own:
         left = tuple(f"{each.kind_of.name} {each.metadata.name}" for each in own)
         why = (
             "the objects that it created stay, as its annotation asks"
-            if kept and own
+            if has_finalizer and own
             else "all objects that it created are deleted"
         )
         return observed.released(why, left)

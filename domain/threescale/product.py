@@ -75,15 +75,15 @@ class ObservedProduct(Observed):
     def wrote(self, write: Write, body: object) -> Self:
         return self.beside({"found": wrote_product(self.found, write, body)})
 
-    def kept(self) -> object:
+    def remembered(self) -> object:
         """With the digests of its backends, because its plans contain their metrics."""
         # Versions are read again, because others may deploy and promote.
-        kept = self.found.model_copy(update={"configs": {}})
-        return (kept, self._behind()) if kept.service is not None else None
+        remembered = self.found.model_copy(update={"configs": {}})
+        return (remembered, self._behind()) if remembered.service is not None else None
 
-    def recalling(self, kept: object) -> Self:
+    def recalling(self, remembered: object) -> Self:
         """Only if its backends are unchanged."""
-        match kept:
+        match remembered:
             case (FoundProduct() as found, behind) if behind == self._behind():
                 return self.beside({"found": found})
         return self
@@ -141,20 +141,20 @@ def _synced(
 ) -> Decision:
     product = observed.resource
     known_id = observed.known_id
-    before, wished = digests_of(product), desired_digests(observed, backends)
-    if wished == before and known_id and not observed.look and not observed.found.looked:
+    before, desired = digests_of(product), desired_digests(observed, backends)
+    if desired == before and known_id and not observed.look and not observed.found.looked:
         return observed.fine(now, fields)
     if _is_renamed(product, observed.found):
         return observed.blocked(_renaming(product, observed.found), now, fields)
     ids = {name: backend.status.backend_id or 0 for name, backend in backends.items()}
-    promote = is_promoted_by_itself(product.metadata) and (observed.look or wished.production != before.production)
-    wanted = Wanted(spec=spec, backends=ids, gateway=wished.gateway or "", promote=promote)
+    promote = is_promoted_by_itself(product.metadata) and (observed.look or desired.production != before.production)
+    wanted = Wanted(spec=spec, backends=ids, gateway=desired.gateway or "", promote=promote)
     found = observed.found.model_copy(update={"deployed": observed.found.deployed or before.gateway or ""})
     whole = sync_product(wanted, found, known_id)
     refused = blocking(whole, observed.refusals)
     slots = held(refused, now)
     sync = sync_product(wanted, found, known_id, slots) if slots else whole
-    decision = calls(sync, slots, *_forgetting(observed, before, wished, sync))
+    decision = calls(sync, slots, *_forgetting(observed, before, desired, sync))
     if decision is not None:
         return decision
     if found.service is not None:
@@ -165,7 +165,7 @@ def _synced(
         return observed.as_refused(refused, now, fields)
     if whole.missing:
         return observed.blocked(_missing(product, whole), now, fields)
-    return observed.fine(now, fields, digests=wished)
+    return observed.fine(now, fields, digests=desired)
 
 
 def _is_renamed(product: Product, found: FoundProduct) -> bool:
@@ -174,15 +174,15 @@ def _is_renamed(product: Product, found: FoundProduct) -> bool:
 
 
 def _renaming(product: Product, found: FoundProduct) -> Blocker:
-    kept = found.service.system_name if found.service else ""
-    detail = f"SystemName is immutable: product {product.status.product_id} is called {kept} in 3scale."
+    former = found.service.system_name if found.service else ""
+    detail = f"SystemName is immutable: product {product.status.product_id} is called {former} in 3scale."
     fault = Fault(path="spec.systemName", value=product.spec.system_name, detail=detail)
     return invalid(str(fault))
 
 
-def _forgetting(observed: ObservedProduct, before: Digests, wished: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
+def _forgetting(observed: ObservedProduct, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
     """Before a correction of the gateway part without a new spec."""
-    if before.gateway != wished.gateway or not any(touches_gateway(each) for each in sync.writes):
+    if before.gateway != desired.gateway or not any(touches_gateway(each) for each in sync.writes):
         return ()
     product = observed.resource
     return observed.shown(status_patch(product, remembering(product, Digests())))

@@ -36,9 +36,9 @@ def decide(world: World, now: datetime) -> Decision:
         decision = _with(decision, world.patched(_noted(world)))
     elif world.unsure:
         decision = decision.model_copy(update={"actions": tuple(map(_unsure, decision.actions))})
-    told, owner = notices(world.resource.kind_of, decision), world.resource.owner
-    if told or owner:
-        decision = decision.model_copy(update={"notices": (*told, *decision.notices), "owner": owner})
+    announced, owner = notices(world.resource.kind_of, decision), world.resource.owner
+    if announced or owner:
+        decision = decision.model_copy(update={"notices": (*announced, *decision.notices), "owner": owner})
     return decision
 
 
@@ -84,7 +84,7 @@ def _is_asked_for(refusal: Refusal) -> bool:
 
 def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[Action, ...]:
     """The report, if the pass lasts long."""
-    if world.seated_for is None or world.told_in_sync:
+    if world.seated_for is None or world.reported_in_sync:
         return ()
     if not lasts(world.seated_for + max(timedelta(0), (decision.deadline or now) - now)):
         return ()

@@ -85,8 +85,8 @@ def is_settled(resource: CustomResource) -> bool:
     observed = getattr(status, "observed_generation", None)
     true_ones = _true_conditions(resource)
     done = bool(true_ones & {SYNCED, READY}) and IN_SYNC not in true_ones
-    kept = not resource.kind_of.finalizer or resource.kind_of.finalizer in meta.finalizers
-    return done and kept and not asked and not meta.deleting and observed in (None, meta.generation)
+    has_finalizer = not resource.kind_of.finalizer or resource.kind_of.finalizer in meta.finalizers
+    return done and has_finalizer and not asked and not meta.deleting and observed in (None, meta.generation)
 
 
 _ASKED = ((RETRY, RETRIED), (DRIFT, LOOKED))
@@ -174,14 +174,14 @@ def _may_yield(moved: tuple[str, str, bool], other: tuple[str, str, bool]) -> bo
     return other[2] or same_tenant(other[1], moved[1])
 
 
-def _wakes_duplicates(told: News[CustomResource]) -> Relation:
-    return Relation(of=MODELS, to=MODELS, by=_called, known_as=_called, told=told, trait=_rank)
+def _wakes_duplicates(news: News[CustomResource]) -> Relation:
+    return Relation(of=MODELS, to=MODELS, by=_called, known_as=_called, news=news, trait=_rank)
 
 
 _NOWHERE: frozenset[On] = frozenset()
 _CHANGES_OR_GOES = frozenset({On.CHANGES, On.GOES})
 _USER_TO_ACCOUNT = Relation(
-    of=DeveloperUser, to=DeveloperAccount, by=_named(DeveloperAccount), known_as=known_as, told=News(on=_NOWHERE)
+    of=DeveloperUser, to=DeveloperAccount, by=_named(DeveloperAccount), known_as=known_as, news=News(on=_NOWHERE)
 )
 # Objects without a tenant reference use that of their account or product.
 _THEIRS = tuple(
@@ -189,7 +189,7 @@ _THEIRS = tuple(
     for user, to in ((Application, DeveloperAccount), (ProxyConfigPromote, Product))
 )
 _PRODUCT_TO_BACKENDS = Relation(
-    of=Product, to=Backend, by=_named(Backend), known_as=known_as, told=News(on=_NOWHERE, whom=Whom.UNSETTLED)
+    of=Product, to=Backend, by=_named(Backend), known_as=known_as, news=News(on=_NOWHERE, whom=Whom.UNSETTLED)
 )
 
 RELATIONS = (
@@ -198,7 +198,7 @@ RELATIONS = (
     _wakes_duplicates(News(_home, on=frozenset({On.CHANGES}), among=_may_yield)),
     _wakes_duplicates(News(on=frozenset({On.COMES}), among=_may_be_younger)),
     *(
-        Relation(of=model, to=model, by=same, known_as=same, told=News(remembered_id, on=_CHANGES_OR_GOES))
+        Relation(of=model, to=model, by=same, known_as=same, news=News(remembered_id, on=_CHANGES_OR_GOES))
         for model, same in ((Application, _same_use), (DeveloperUser, _same_login))
     ),
     Relation(
@@ -206,30 +206,30 @@ RELATIONS = (
         to=MODELS,
         by=_tokens,
         known_as=_tokens,
-        told=News(_going, on=_CHANGES_OR_GOES, whom=Whom.UNSETTLED),
+        news=News(_going, on=_CHANGES_OR_GOES, whom=Whom.UNSETTLED),
     ),
-    Relation(of=MODELS, to=THE_TENANTS, told=News(on=frozenset({On.COMES}))),
-    Relation(of=Product, to=Backend, by=_named(Backend), known_as=known_as, told=News(_seen, whom=Whom.DELETING)),
+    Relation(of=MODELS, to=THE_TENANTS, news=News(on=frozenset({On.COMES}))),
+    Relation(of=Product, to=Backend, by=_named(Backend), known_as=known_as, news=News(_seen, whom=Whom.DELETING)),
     Relation(
         of=Product,
         to=(Backend, CustomPolicyDefinition),
         by=_namespace,
         known_as=_namespace,
-        told=News(_in_step, on=frozenset({On.CHANGES, On.GOES}), whom=Whom.DELETING),
+        news=News(_in_step, on=frozenset({On.CHANGES, On.GOES}), whom=Whom.DELETING),
     ),
     Relation(
         of=MODELS,
         to=(Product, DeveloperAccount),
         by=_named(Product, DeveloperAccount),
         known_as=known_as,
-        told=News(on=frozenset({On.GOES})),
+        news=News(on=frozenset({On.GOES})),
     ),
     Relation(
         of=ProxyConfigPromote,
         to=Product,
         by=_named(Product),
         known_as=known_as,
-        told=News(_in_step, on=frozenset({On.CHANGES}), whom=Whom.UNSETTLED, onward=(_PRODUCT_TO_BACKENDS,)),
+        news=News(_in_step, on=frozenset({On.CHANGES}), whom=Whom.UNSETTLED, onward=(_PRODUCT_TO_BACKENDS,)),
     ),
     _PRODUCT_TO_BACKENDS,
     _USER_TO_ACCOUNT,

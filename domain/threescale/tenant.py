@@ -135,12 +135,12 @@ def _synced(observed: ObservedTenant, now: datetime) -> Decision:
     tenant, found, secret = observed.resource, observed.found, observed.secret
     status, item = tenant.status, found.tenant.item
     known = bool(status.tenant_id and status.admin_id)
-    wished = Digests(synced=digest(observed.provider.url, tenant.spec, secret.admin_url if secret else ""))
-    kept = secret is not None and TOKEN_KEY in secret.keys
+    desired = Digests(synced=digest(observed.provider.url, tenant.spec, secret.admin_url if secret else ""))
+    has_token = secret is not None and TOKEN_KEY in secret.keys
     untouched = found == KnownTenant()
-    if known and untouched and not kept:
+    if known and untouched and not has_token:
         return observed.blocked(_lost(tenant, status.tenant_id), now)
-    if known and untouched and wished == digests_of(tenant) and not observed.look:
+    if known and untouched and desired == digests_of(tenant) and not observed.look:
         return observed.fine(now, {})
     known_id = remembered_id(tenant)
     noted = identified(tenant, item.id if item else 0)
@@ -158,10 +158,10 @@ def _synced(observed: ObservedTenant, now: datetime) -> Decision:
         fields = {"tenant_id": item.id, "admin_id": admin.id}
     if refused:
         return observed.as_refused(refused, now, fields)
-    return _kept(observed, wished, fields, now)
+    return _kept(observed, desired, fields, now)
 
 
-def _kept(observed: ObservedTenant, wished: Digests, fields: dict[str, object], now: datetime) -> Decision:
+def _kept(observed: ObservedTenant, desired: Digests, fields: dict[str, object], now: datetime) -> Decision:
     """Check the Secret's token and address, after everything is in 3scale."""
     tenant, secret, item = observed.resource, observed.secret, observed.found.tenant.item
     assert item is not None  # noqa: S101 - nothing is left to do
@@ -172,7 +172,7 @@ def _kept(observed: ObservedTenant, wished: Digests, fields: dict[str, object], 
         return observed.writes_cluster((write,), "record its address", now, fields)
     if not same_tenant(secret.admin_url, item.address):
         return observed.blocked(_lost(tenant, item.id, item.address, secret.admin_url), now, fields)
-    return observed.fine(now, fields, digests=wished)
+    return observed.fine(now, fields, digests=desired)
 
 
 def _blocker(observed: ObservedTenant, item: FoundTenant | None) -> Blocker | None:

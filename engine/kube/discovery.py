@@ -1,6 +1,6 @@
 """Resolves an object's apiVersion and kind to the kind as the API serves it, with its plural and scope.
 
-An answer is kept until a caller finds it wrong (`forget`). A missing kind is looked up again, at most every few seconds
+An answer is cached until a caller finds it wrong (`forget`). A missing kind is looked up again, every few seconds
 for all callers together, since CRDs come and go.
 """
 

@@ -42,7 +42,7 @@ def api_error(attempt: str, status: int, body: str, retry_after: str = "") -> Ap
 
 
 def no_answer(attempt: str, error: BaseException, timeout: timedelta) -> ApiError:
-    """For a connection that failed, broke or kept silent."""
+    """For a connection that failed, broke or stayed silent."""
     if isinstance(error, TimeoutError):
         return Unavailable(f"{attempt}: no answer within {timeout.total_seconds():g} s", code="Timeout")
     code = type(error).__name__

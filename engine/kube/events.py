@@ -29,7 +29,7 @@ LONGEST_MESSAGE = 1024
 _LONGEST_PREFIX = 200
 _DIGEST = 16
 # What is forgotten beyond this is only written, and refused, once more.
-MOST_TOLD = 5_000
+MOST_REMEMBERED = 5_000
 
 log = logging.getLogger(__name__)
 
@@ -100,15 +100,15 @@ def lasting_name(subject: Subject, said: Said) -> str:
     return named(subject, said.reason, without_request(said.message[:LONGEST_MESSAGE]))
 
 
-async def record(api: KubeApi, told: JsonObject) -> bool:
+async def record(api: KubeApi, content: JsonObject) -> bool:
     """Whether it exists now. A failure is only logged."""
-    namespace, name = text(told, "metadata", "namespace"), text(told, "involvedObject", "name")
+    namespace, name = text(content, "metadata", "namespace"), text(content, "involvedObject", "name")
     try:
-        await api.create(EVENT, told, namespace)
+        await api.create(EVENT, content, namespace)
     except Conflict:
-        return True  # told before, under the same name
+        return True  # recorded before, under the same name
     except ApiError as error:
-        log.info("no Event about %s %s/%s: %s", text(told, "involvedObject", "kind"), namespace, name, error.message)
+        log.info("no Event about %s %s/%s: %s", text(content, "involvedObject", "kind"), namespace, name, error.message)
         return False
     return True
 
@@ -150,17 +150,17 @@ class EventDeduplicator:
 
     def __init__(self, api: KubeApi) -> None:
         self._api = api
-        self._told: dict[tuple[str, str, str], datetime] = {}
+        self._recorded: dict[tuple[str, str, str], datetime] = {}
 
-    async def tell(self, subject: Subject, said: Said, moment: datetime) -> None:
+    async def record_once(self, subject: Subject, said: Said, moment: datetime) -> None:
         """A failure is only logged."""
-        told = (subject.uid, said.reason, without_request(said.message))
-        before = self._told.get(told)
+        content = (subject.uid, said.reason, without_request(said.message))
+        before = self._recorded.get(content)
         if before is not None and moment - before < EVENTS_KEPT:
             return
-        if len(self._told) >= MOST_TOLD:
-            self._told.clear()
-        self._told[told] = moment
+        if len(self._recorded) >= MOST_REMEMBERED:
+            self._recorded.clear()
+        self._recorded[content] = moment
         await record(self._api, event(subject, said, moment, name=lasting_name(subject, said)))
 
 

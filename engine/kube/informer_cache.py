@@ -149,7 +149,7 @@ class Mirror:
         if before is None or newer(seen.resource_version, before.resource_version):
             self.entries[seen.name] = seen
             self._learned = newest_version(self._learned, seen.resource_version)
-            self._tell(before, seen)
+            self._notify(before, seen)
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` at each change from now on, our own writes included."""
@@ -163,7 +163,7 @@ class Mirror:
     def started(self, objects: list[Entry]) -> None:
         self._known.set()
         for entry in objects:
-            self._tell(None, entry)
+            self._notify(None, entry)
 
     def changed(self, before: Entry | None, after: Entry | None, *, seen_live: bool) -> None:
         if before is not None and (after is None or _uid(after) != _uid(before)):
@@ -171,12 +171,12 @@ class Mirror:
             if len(self._gone) > MOST_GONE_REMEMBERED:
                 del self._gone[next(iter(self._gone))]
         if before is None or after is None or before.resource_version != after.resource_version:
-            self._tell(before, after)
+            self._notify(before, after)
 
     def absent(self) -> None:
         self._known.set()
 
-    def _tell(self, before: Entry | None, after: Entry | None) -> None:
+    def _notify(self, before: Entry | None, after: Entry | None) -> None:
         for listener in self._listeners:
             listener(before.object if before else None, after.object if after else None)
 
@@ -256,12 +256,12 @@ def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
     """Without managedFields, the object's larger half, which no pass reads."""
     metadata = {name: value for name, value in mapping(obj, "metadata").items() if name != "managedFields"}
     name = (text(metadata, "namespace"), text(metadata, "name"))
-    kept: JsonObject = {**obj, "metadata": metadata}
+    stored: JsonObject = {**obj, "metadata": metadata}
     if without and "status" in obj:
-        kept["status"] = {name: value for name, value in mapping(obj, "status").items() if name not in without}
-    with suppress(RecursionError):  # nested too deeply: it is kept unchanged, and the mirror continues
-        kept = _sharing(kept)
-    return Entry(name, text(metadata, "resourceVersion"), kept)
+        stored["status"] = {name: value for name, value in mapping(obj, "status").items() if name not in without}
+    with suppress(RecursionError):  # nested too deeply: it stays unchanged, and the mirror continues
+        stored = _sharing(stored)
+    return Entry(name, text(metadata, "resourceVersion"), stored)
 
 
 def _sharing(obj: JsonObject) -> JsonObject:

@@ -253,11 +253,13 @@ class LeaderElection:
             "leaseTransitions": (turns if isinstance(turns, int) else 0)
             + (1 if current and holder and not same else 0),
         }
-        kept = {name: value for name, value in mapping(current, "metadata", "annotations").items() if name != STANDBY}
+        annotations = {
+            name: value for name, value in mapping(current, "metadata", "annotations").items() if name != STANDBY
+        }
         metadata: JsonObject = {
             "name": self._name,
             "namespace": self._namespace,
-            "annotations": {**kept, **self._annotations()},
+            "annotations": {**annotations, **self._annotations()},
         }
         if not current:
             return await self._api.create(LEASE, {"metadata": metadata, "spec": spec}, self._namespace)

@@ -43,7 +43,7 @@ async def pauses_followed(
         health.add(
             part,
             unready=lambda: () if mirror.listed else (mirror.trouble or "not read yet",),
-            notes=lambda: [pause.told(name) for name, pause in known.pauses.items()],
+            notes=lambda: [pause.described(name) for name, pause in known.pauses.items()],
         )
         try:
             yield
@@ -63,7 +63,7 @@ class _Known:
         for name in sorted(earlier.keys() - self.pauses.keys()):
             log.warning("%s goes on", name)
         for name in sorted(self.pauses.keys() - earlier.keys()):
-            log.warning("%s", self.pauses[name].told(name))
+            log.warning("%s", self.pauses[name].described(name))
         if self._changed is not None:
             self._changed(earlier, self.pauses, after)
 

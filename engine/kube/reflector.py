@@ -12,7 +12,7 @@
 - A busy server answers 429: the position stays valid, and a new list would only add load.
 - A kind whose CRD is not installed answers 404. It is retried with growing delay and delays no other kind.
 
-`read` decides what is kept of an object: the watcher keeps projections, a worker's store whole objects.
+`read` decides what is stored of an object: the watcher stores projections, a worker's store whole objects.
 """
 
 from __future__ import annotations

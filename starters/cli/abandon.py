@@ -63,7 +63,7 @@ def abandon(
     """
     from starters.cli.force_release import release
     from starters.cli.session import perform_on_cluster
-    from starters.cli.wake_lifecycles import tell_lifecycle
+    from starters.cli.wake_lifecycles import wake_lifecycle
 
     asked = target(kind, name)
     if skip_cleanup:
@@ -78,7 +78,7 @@ def abandon(
     if not printed(done, output):
         held = ", ".join(done.still_held_by)
         say(f"{asked}: abandoned" + (f"; still held by {held}" if held else ""))
-    tell_lifecycle(asked, stuck)
+    wake_lifecycle(asked, stuck)
 
 
 async def _stuck(session: ClusterSession, asked: Target) -> JsonObject:
@@ -100,7 +100,7 @@ async def _stuck(session: ClusterSession, asked: Target) -> JsonObject:
 
 
 async def _release(
-    session: ClusterSession, asked: Target, seen: JsonObject, why: str, told: Sequence[str]
+    session: ClusterSession, asked: Target, seen: JsonObject, why: str, shown: Sequence[str]
 ) -> Abandoned:
     """Works on the current object, which may have changed while the person decided."""
     from engine.errors import Absent
@@ -112,7 +112,7 @@ async def _release(
     if text(obj, "metadata", "uid") != text(seen, "metadata", "uid"):
         raise CommandError(f"{asked} is another object with that name now", "check it, and run the command again")
     left = outside(asked, obj)
-    if left != tuple(told):
+    if left != tuple(shown):
         _say_what_stays(asked, left)
     ours = _ours(asked.kind)
     others = tuple(name for name in _finalizers(obj) if name not in ours)

@@ -66,21 +66,21 @@ def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Fo
             say("no lifecycle matches")
         return
     if dry_run:
-        _tell([_retried(row, said="would be asked", retried=False) for row in rows], form)
+        _print([_retried(row, said="would be asked", retried=False) for row in rows], form)
         return
     if not yes and not typer.confirm(f"Retry {len(rows)} lifecycles?", err=True):
         raise CommandError("nothing is retried", "--yes asks no question")
     by = f"{person()}: {reason}" if reason else person()
     done = perform(lambda session: _asked(session, rows, by))
-    _tell(done, form)
+    _print(done, form)
     failed = [each for each in done if not each.retried and not each.said.startswith(REFUSED)]
     if failed:
         raise typer.Exit(1)
 
 
-def tell_one(asked: Target, said: str, form: Format) -> None:
-    told = Retried(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, phase="", retried=True, said=said)
-    if not printed(told, form):
+def print_one(asked: Target, said: str, form: Format) -> None:
+    row = Retried(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, phase="", retried=True, said=said)
+    if not printed(row, form):
         say(f"{asked}: {said}")
 
 
@@ -115,7 +115,7 @@ def _retried(row: Row, *, said: str, retried: bool) -> Retried:
     return Retried(**named, said=said, retried=retried)
 
 
-def _tell(found: list[Retried], form: Format) -> None:
+def _print(found: list[Retried], form: Format) -> None:
     if printed(found, form):
         return
     rows = [(each.kind, path(each.namespace, each.name), each.phase, each.said) for each in found]

@@ -74,4 +74,4 @@ def release(asked: Target, reason: str, output: Format) -> None:
     done = Released(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, why=reason)
     if not printed(done, output):
         say(f"{asked}: will be released without a clean-up")
-    wake_lifecycles.tell_lifecycle(asked, written)
+    wake_lifecycles.wake_lifecycle(asked, written)

@@ -83,10 +83,10 @@ def why(
     Example: perdure why account aws-account-operator/osd-creds-mgmt-x7k2p
     """
     from starters.cli import lifecycle
-    from starters.cli.why import tell
+    from starters.cli.why import print_why
 
     asked = target(kind, name)
-    tell(asked, _answer(asked, lifecycle.why), output)
+    print_why(asked, _answer(asked, lifecycle.why), output)
 
 
 def plan(
@@ -111,10 +111,10 @@ def plan(
         plan_files.plan_file(file, namespace or "default", output)
         return
     from starters.cli import lifecycle
-    from starters.cli.why import tell_plan
+    from starters.cli.why import print_plan
 
     asked = target(kind, name)
-    tell_plan(asked, _answer(asked, lifecycle.plan), output)
+    print_plan(asked, _answer(asked, lifecycle.plan), output)
 
 
 def _answer(asked: Target, question: Callable[[Session, Key], Awaitable[Why]]) -> Why:
@@ -154,11 +154,11 @@ def retry(
         return
     asked = target(kind, name)
 
-    async def tell(session: Session) -> str:
+    async def retry_one(session: Session) -> str:
         key = await lifecycle.find_key(session, asked)
         return await lifecycle.retry(session, key, f"{person()}: {reason}" if reason else person())
 
-    bulk_retry.tell_one(asked, perform(tell), output)
+    bulk_retry.print_one(asked, perform(retry_one), output)
 
 
 def pause(
@@ -237,10 +237,10 @@ def wake(
         return
     asked = target(kind, name)
 
-    async def tell(session: Session) -> None:
+    async def wake_it(session: Session) -> None:
         await wake_lifecycles.wake_one(session, await lifecycle.find_key(session, asked))
 
-    perform(tell)
+    perform(wake_it)
     if not printed(wake_lifecycles.Woken(woken=1, failed=0), output):
         say(f"{asked}: woken")
 
@@ -266,4 +266,4 @@ def _hold(asked: Target, *, held: bool, reason: str, form: Format) -> None:
         before, after = ("already paused", "paused") if held else ("was not paused", "resumed")
         say(f"{asked}: {before if written is None else after}")
     if written is not None:
-        wake_lifecycles.tell_lifecycle(asked, written)
+        wake_lifecycles.wake_lifecycle(asked, written)

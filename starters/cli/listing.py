@@ -89,7 +89,7 @@ def show(
 
     async def look(session: Session) -> list[Row]:
         for name, pause in (await current_pauses(session)).items():
-            output.warn(pause.told(name))
+            output.warn(pause.described(name))
         # An object's dependents may be of any kind, and in another namespace.
         shown = await rows(session, None, "") if tree else await rows(session, only, namespace)
         for lines in (await no_worker(session, areas_with_lifecycles(shown))).values():
@@ -98,8 +98,10 @@ def show(
         return shown
 
     found = perform(look)
-    kept = [row for row in found if not phase or row.phase.lower() == phase.lower()]
-    branches = branched(found, kept, only.name if only else "", namespace) if tree else [(0, row) for row in kept]
+    selected = [row for row in found if not phase or row.phase.lower() == phase.lower()]
+    branches = (
+        branched(found, selected, only.name if only else "", namespace) if tree else [(0, row) for row in selected]
+    )
     if not output.printed([row for _, row in branches], output_format):
         _print(branches, wide=output_format is Format.WIDE)
 
@@ -119,7 +121,7 @@ async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list
     return sorted(merged, key=lambda row: (row.kind, row.namespace, row.name, row.workflow_id))
 
 
-def branched(found: Sequence[Row], kept: Sequence[Row], kind: str, namespace: str) -> list[tuple[int, Row]]:
+def branched(found: Sequence[Row], selected: Sequence[Row], kind: str, namespace: str) -> list[tuple[int, Row]]:
     """Rows below the row of their owner, with their depth: only branches that contain a row to keep.
 
     With a kind, each of its objects (in the namespace if given) starts a branch; without, each row whose owner is not
@@ -137,7 +139,7 @@ def branched(found: Sequence[Row], kept: Sequence[Row], kind: str, namespace: st
         parts = [part for each in below[own] for part in branch(each, depth + 1, seen | {own})]
         return [(depth, row), *parts] if parts or row.workflow_id in wanted else []
 
-    wanted = {row.workflow_id for row in kept}
+    wanted = {row.workflow_id for row in selected}
     roots = [row for row in found if row.kind == kind] if kind else below[""]
     return [part for row in roots if namespace in ("", row.namespace) for part in branch(row, 0, frozenset())]
 

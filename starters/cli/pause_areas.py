@@ -43,7 +43,7 @@ def pause(what: str, reason: str, form: Format) -> None:
 
     perform_on_cluster(write)
     if not printed(Held(area=what, paused=True), form):
-        say(held.told(what))
+        say(held.described(what))
 
 
 def resume(what: str, reason: str, form: Format) -> None:
@@ -56,11 +56,11 @@ def resume(what: str, reason: str, form: Format) -> None:
 
     before = perform_on_cluster(write)
     if not printed(Held(area=what, paused=False), form):
-        told = "everything" if what == EVERYTHING else what
-        say(f"{told} is resumed" if what in before else f"{told}: was not paused")
+        described = "everything" if what == EVERYTHING else what
+        say(f"{described} is resumed" if what in before else f"{described}: was not paused")
     for other in sorted(before.keys() - {what}):
         if EVERYTHING in (other, what):
-            warn(f"still: {before[other].told(other)}")
+            warn(f"still: {before[other].described(other)}")
 
 
 async def current_pauses(session: ClusterSession) -> Pauses:

@@ -32,7 +32,7 @@ from starters.cli.object_reference import Target
 from starters.cli.output import CommandError, Format, printed, say, utc_now
 from starters.cli.pause_areas import current_pauses
 from starters.cli.session import Session, perform
-from starters.cli.why import tell_plan
+from starters.cli.why import print_plan
 from workers.main import activities_of
 from workers.registry import workflows_of
 from workflows.durable_driver import Entity
@@ -48,7 +48,7 @@ def plan_file(file: Path, namespace: str, form: Format) -> None:
     for number, (target, said) in enumerate(planned):
         if number:
             say("")
-        tell_plan(target, said, form)
+        print_plan(target, said, form)
 
 
 def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:

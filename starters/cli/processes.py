@@ -198,7 +198,7 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
         finally:
             stop.set()
 
-    told: BaseException | None = None
+    error: BaseException | None = None
     try:
         async with serve(health, settings), asyncio.TaskGroup() as parts:
             parts.create_task(until_stopped(run_worker(settings, only=areas, stop=stop, health=health)))
@@ -206,9 +206,9 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
             if settings.instances_queues:
                 parts.create_task(until_stopped(run_events(settings, stop=stop, health=health)))
     except* (AddressUnusable, KeysUnreadable, ConfigException) as group:
-        told = ungrouped(group)
-    if told is not None:
-        raise told
+        error = ungrouped(group)
+    if error is not None:
+        raise error
 
 
 def _areas(only: str) -> Sequence[str]:

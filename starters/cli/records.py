@@ -27,8 +27,8 @@ async def record(session: ClusterSession, target: Target, obj: JsonObject, reaso
     """Records who did what to the object, and why; without the right, prints a warning."""
     kind = "Warning" if reason == "Abandoned" else "Normal"
     who = f"by {person()}: {message}" if message else f"by {person()}"
-    told = event(Subject.of(target.kind, obj), Said(kind, reason, who, FIELD_MANAGER), utc_now())
+    document = event(Subject.of(target.kind, obj), Said(kind, reason, who, FIELD_MANAGER), utc_now())
     try:
-        await session.cluster_of(target.kind).create(EVENT, told, target.namespace)
+        await session.cluster_of(target.kind).create(EVENT, document, target.namespace)
     except ApiError as error:
         warn(f"warning: no Kubernetes Event could be written: {error.message}")

@@ -41,7 +41,7 @@ def replay(
     found = _over_recorded(directory) if directory else _over_open(query, most)
     failed = [each for each in found if each.failure]
     if not printed(found, output):
-        _tell(found, failed)
+        _print(found, failed)
     if not found:
         raise CommandError("there is no history to replay", "" if running else f"{directory} contains none")
     if failed:
@@ -51,7 +51,7 @@ def replay(
         )
 
 
-def _tell(found: Sequence[Replayed], failed: Sequence[Replayed]) -> None:
+def _print(found: Sequence[Replayed], failed: Sequence[Replayed]) -> None:
     counted, wrong = Counter(each.kind for each in found), Counter(each.kind for each in failed)
     rows = [(kind, str(number), str(wrong[kind] or "-")) for kind, number in sorted(counted.items())]
     table(("kind", "replayed", "failed"), rows)

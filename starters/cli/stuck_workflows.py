@@ -40,10 +40,10 @@ async def stuck(client: Client, key: Key) -> CommandError | None:
         )
     except RPCError:
         return None  # the caller reports the failure that made it ask
-    return told(key, answer.history.events)
+    return stuck_error(key, answer.history.events)
 
 
-def told(key: Key, newest_first: Iterable[HistoryEvent]) -> CommandError | None:
+def stuck_error(key: Key, newest_first: Iterable[HistoryEvent]) -> CommandError | None:
     """Looks for the failure of the last task."""
     for event in newest_first:
         if event.event_type in _ONWARD:

@@ -67,9 +67,9 @@ def bootstrap(
         raise CommandError(str(unfit)) from unfit
     if printed(done, output):
         return
-    kept = f"closed lifecycles are kept {done.retention_days:g} days"
-    kept += f" (before: {done.retention_before_days:g})" if done.retention_before_days is not None else ""
-    say(f"namespace {done.namespace}: {'made' if done.created else 'was there'}, {kept}")
+    retention = f"closed lifecycles are kept {done.retention_days:g} days"
+    retention += f" (before: {done.retention_before_days:g})" if done.retention_before_days is not None else ""
+    say(f"namespace {done.namespace}: {'made' if done.created else 'was there'}, {retention}")
     say(f"search attributes: {', '.join(done.attributes_added) or 'none was missing'}")
 
 
@@ -132,9 +132,9 @@ def move(
 
     left = perform_on_temporal(work)
     if left:
-        told = ", ".join(f"{each.open} on {each.build_id}" for each in left)
+        listed = ", ".join(f"{each.open} on {each.build_id}" for each in left)
         raise CommandError(
-            f"after {wait:g} s some lifecycles are still on older versions: {told}",
+            f"after {wait:g} s some lifecycles are still on older versions: {listed}",
             "each moves when its running actions have ended; `perdure list` shows them. Keep the old workers, "
             "and run this again",
         )
@@ -158,9 +158,9 @@ async def _until_polled(
     deadline = time.monotonic() + wait
     while missing := wanted - await worker_versions.polled_queues(client, deployment, build_id):
         if time.monotonic() > deadline:
-            told = ", ".join(sorted(f"{name} ({kind})" for name, kind in missing))
+            listed = ", ".join(sorted(f"{name} ({kind})" for name, kind in missing))
             raise CommandError(
-                f"no worker of version {build_id} of {deployment} has asked for: {told}; it was not made current",
+                f"no worker of version {build_id} of {deployment} has asked for: {listed}; it was not made current",
                 "are its workers running (perdure worker --build-id), with all served areas?",
             )
         await asyncio.sleep(BETWEEN_LOOKS)

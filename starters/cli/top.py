@@ -105,16 +105,16 @@ async def look(session: Session) -> Glance:
     pauses = await current_pauses(session)
     counted = [await count_area(session, area, now) for area in all_areas()]
     missing = await no_worker(session, [each.area for each in counted if each.open])
-    told = {name: pause.told(name) for name, pause in pauses.items()}
+    paused = {name: pause.described(name) for name, pause in pauses.items()}
     shown = tuple(
         each.model_copy(
             update={
-                "paused": told.get("all") or told.get(each.area, ""),
+                "paused": paused.get("all") or paused.get(each.area, ""),
                 "missing_workers": tuple(missing.get(each.area, ())),
             }
         )
         for each in counted
-        if each.open or each.area in told
+        if each.open or each.area in paused
     )
     needed = [each.area for each in shown if each.failing or each.stuck]
     worst = await worst_rows(session, needed, now) if needed else ()

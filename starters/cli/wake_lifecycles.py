@@ -29,14 +29,14 @@ def kinds_with_objects() -> tuple[Kind, ...]:
     return tuple(model.kind_of for model in custom_resources() if model.kind_of.lifecycle)
 
 
-def tell_lifecycle(asked: Target, obj: JsonObject) -> None:
+def wake_lifecycle(asked: Target, obj: JsonObject) -> None:
     """If Temporal cannot be reached, the watcher wakes it later."""
 
-    async def tell(session: Session) -> None:
+    async def wake_it(session: Session) -> None:
         await wake_one(session, await lifecycle.key_of_object(session, asked, obj))
 
     try:
-        perform(tell)
+        perform(wake_it)
     except CommandError as error:
         warn(f"warning: {asked}: this is written, but its lifecycle could not be woken: {error.message}")
 

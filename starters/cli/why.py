@@ -13,10 +13,10 @@ from starters.cli import output
 from starters.cli.object_reference import Target
 from starters.cli.output import Format
 
-__all__ = ["Why", "tell", "tell_plan"]
+__all__ = ["Why", "print_plan", "print_why"]
 
 
-def tell(asked: Target, said: Why, form: Format) -> None:
+def print_why(asked: Target, said: Why, form: Format) -> None:
     if output.printed(said, form):
         return
     now = output.utc_now()
@@ -28,7 +28,7 @@ def tell(asked: Target, said: Why, form: Format) -> None:
     output.facts(pairs)
 
 
-def tell_plan(asked: Target, said: Why, form: Format) -> None:
+def print_plan(asked: Target, said: Why, form: Format) -> None:
     if output.printed(said, form):
         return
     now = output.utc_now()

@@ -100,7 +100,7 @@ def _across_origins(origins: frozenset[str]) -> Middleware:
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         origin = request.headers.get("Origin", "")
         asks_first = request.method == "OPTIONS"
-        answer = web.Response(status=204) if asks_first else await _told(handler, request)
+        answer = web.Response(status=204) if asks_first else await _answered(handler, request)
         if origin in origins:
             answer.headers["Access-Control-Allow-Origin"] = origin
             answer.headers["Access-Control-Allow-Credentials"] = "true"
@@ -114,7 +114,7 @@ def _across_origins(origins: frozenset[str]) -> Middleware:
     return middleware
 
 
-async def _told(handler: Handler, request: web.Request) -> web.StreamResponse:
+async def _answered(handler: Handler, request: web.Request) -> web.StreamResponse:
     """Refusals need CORS headers, too, for their reason to be readable."""
     try:
         return await handler(request)

@@ -10,7 +10,7 @@ from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import ENDED, HAND_OVER, HandOver, Taken, update_id
 from domain.instances.events import InstanceEvent
 from domain.instances.names import GroupKey, InstanceKey
-from engine.temporal import ask, tell, wake
+from engine.temporal import ask, signal_with_start, wake
 from starters.events.dispatcher import HandOverCall, WakeGroup
 
 
@@ -31,7 +31,7 @@ def wake_group(client: Client, cluster: str) -> WakeGroup:
     async def wake_one(group: GroupKey, ended: GroupRecord) -> None:
         lifecycle = group.lifecycle_in(cluster)
         if ended.results:
-            await tell(client, lifecycle, ENDED, ended)
+            await signal_with_start(client, lifecycle, ENDED, ended)
         await wake(client, lifecycle)
 
     return wake_one

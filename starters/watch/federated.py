@@ -34,7 +34,7 @@ def read_role(obj: JsonObject) -> View:
     role = AWSFederatedRole.model_validate(obj)
     meta, state = role.metadata, role.status.state
     judged = role.status.observed_generation == meta.generation
-    kept, retried = FINALIZER in meta.finalizers, bool(pause_and_retry.retry_wanted(meta))
+    has_finalizer, retried = FINALIZER in meta.finalizers, bool(pause_and_retry.retry_wanted(meta))
     return View(
         fingerprint=(
             generation(obj),
@@ -43,7 +43,7 @@ def read_role(obj: JsonObject) -> View:
             state,
             judged,
         ),
-        settled=state == RoleState.VALID and judged and kept and not retried,
+        settled=state == RoleState.VALID and judged and has_finalizer and not retried,
         facts={"phase": _phase(meta, state or "New")},
         model=role,
     )

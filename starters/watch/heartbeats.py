@@ -25,7 +25,7 @@ class MissedHeartbeats:
 
     def news(self) -> set[Key]:
         """The changes since the last comparison."""
-        now, silent, told = self._clock(), set(), set()
+        now, silent, notified = self._clock(), set(), set()
         for entry in self._watched:
             for known in self._index.all(entry.name):
                 ends = entry.silent_at(known)
@@ -33,6 +33,6 @@ class MissedHeartbeats:
                 if is_silent:
                     silent.add(known.key)
                 if is_silent != (known.key in self._silent):
-                    told |= entry.told_of_silence(known, self._index)
+                    notified |= entry.notified_of_silence(known, self._index)
         self._silent = silent
-        return told
+        return notified

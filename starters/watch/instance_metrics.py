@@ -26,8 +26,8 @@ def instance_gauges(index: Index) -> Iterator[Metric]:
     )
     served = [each for each in index.all(WatchedNode.kind_of.name) if each.fact("instance")]
     for family, found in ((machines, index.all(AWS_MACHINE.name)), (nodes, served)):
-        told = Counter((each.fact("state"), each.fact("interruption")) for each in found)
-        for labels, number in sorted(told.items()):
+        counts = Counter((each.fact("state"), each.fact("interruption")) for each in found)
+        for labels, number in sorted(counts.items()):
             family.add_metric(labels, number)
         yield family
     pools = GaugeMetricFamily("perdure_instances_pools", "AWSMachinePools by their label.", labels=["state"])

@@ -76,17 +76,17 @@ def machine_figures(obj: JsonObject) -> dict[str, str]:
     spec, status = mapping(obj, "spec"), mapping(obj, "status")
     # The API server allows duplicate conditions, a metric no duplicate series: the last condition counts.
     conditions = {text(each, "type"): each for each in sequence(status, "conditions")}
-    told = [(type_, text(each, "reason"), text(each, "status")) for type_, each in sorted(conditions.items())]
+    shown = [(type_, text(each, "reason"), text(each, "status")) for type_, each in sorted(conditions.items())]
     beats = [beat for each in conditions.values() if (beat := _moment(each, "lastHeartbeatTime"))]
     image = text(spec, "infrastructure", "image", "imageID") or text(spec, "infrastructure", "image", "image_id")
     port = text(status, "defaultPortID") or text(status, "portID")
     return {
         "served": text(spec, "loadBalancerRef", "name"),
         "cloud": json.dumps((port or NIL, _set(status, "serverID"), _flavor(spec), image or NIL)),
-        "conditions": json.dumps(told),
+        "conditions": json.dumps(shown),
         "measured": json.dumps(_measured(sequence(status, "metrics"))),
         "reported": max(beats, key=float, default=""),
-        "phase": _phase(obj, _machine_phase(obj, {type_: state for type_, _, state in told})),
+        "phase": _phase(obj, _machine_phase(obj, {type_: state for type_, _, state in shown})),
         "deleted": _moment(obj, "metadata", "deletionTimestamp"),
     }
 

@@ -30,10 +30,10 @@ from starters.watch import metrics
 from starters.watch.background_tasks import attend, duties_of_areas
 from starters.watch.checkpoint import CHECKPOINT
 from starters.watch.gauges import published
-from starters.watch.missing_workers import tell_of_missing_workers
+from starters.watch.missing_workers import report_missing_workers
 from starters.watch.missing_workflows import unmatched
 from starters.watch.objectless_lifecycles import open_objectless, opened_by_areas
-from starters.watch.pausing import lifecycles_told
+from starters.watch.pausing import pauses_reported
 from starters.watch.watched_kinds import watched_under
 from starters.watch.watcher import Watcher
 
@@ -63,11 +63,11 @@ async def _connect(settings: Settings, api: KubeApi, served: KubeApi, health: He
     """Reports in `health` what cannot be reached."""
     stage = ["connecting to Temporal"]
     health.add(PROCESS, unready=lambda: stage)
-    async with AsyncExitStack() as told:
+    async with AsyncExitStack() as checks:
         for cluster in dict.fromkeys((api, served)):
-            await told.enter_async_context(api_server_reached(health, cluster, PROCESS))
+            await checks.enter_async_context(api_server_reached(health, cluster, PROCESS))
         client = await connected(settings, PROCESS)
-        await told.enter_async_context(temporal_reached(health, client, PROCESS))
+        await checks.enter_async_context(temporal_reached(health, client, PROCESS))
         await _lead(settings, api, served, client, health)
 
 
@@ -140,17 +140,17 @@ async def _watch(
     lost: BaseException | None = None
     try:
         with published(watcher.index):
-            async with lifecycles_told(client, api, settings, health), asyncio.TaskGroup() as group:
+            async with pauses_reported(client, api, settings, health), asyncio.TaskGroup() as group:
                 group.create_task(watcher.run())
-                group.create_task(tell_of_missing_workers(client, settings))
+                group.create_task(report_missing_workers(client, settings))
                 group.create_task(open_objectless(opened_by_areas(settings), partial(wake, client)))
                 if not settings.observing:
                     for duty in duties_of_areas(settings):
                         group.create_task(attend(duty, api, watcher.index))
                 if hold is not None:
                     group.create_task(hold(lambda: {CHECKPOINT: acknowledged()}))
-    except* LeadershipLost as told:
-        lost = ungrouped(told)
+    except* LeadershipLost as error:
+        lost = ungrouped(error)
     finally:
         acknowledged.refresh()
     if lost is not None:

@@ -25,7 +25,7 @@ VERSION_MISSING = Gauge(
 logger = logging.getLogger(__name__)
 
 
-async def tell_of_missing_workers(client: Client, settings: Settings) -> None:
+async def report_missing_workers(client: Client, settings: Settings) -> None:
     """Checks every minute while this watcher leads; a failed check keeps the last result."""
     try:
         while True:

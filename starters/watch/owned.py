@@ -30,7 +30,7 @@ def owned(kind: Kind, *, by: Kind, label: str) -> Watched:
         names = (each.name for each in references if (each.api_version, each.kind) == (by.api_version, by.name))
         return [(obj.metadata.namespace, name) for name in names]
 
-    relations = (Relation(of=kind, to=by, by=owners, told=News(version)),)
+    relations = (Relation(of=kind, to=by, by=owners, news=News(version)),)
     name = f"{by.area} {kind.name}"
     made = kind.model_copy(update={"lifecycle": False})
     return Watched(Followed(made, label_selector=label, called=name), read=read_nothing, relations=relations)

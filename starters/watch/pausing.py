@@ -35,17 +35,17 @@ logger = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def lifecycles_told(client: Client, kube: KubeApi, settings: Settings, health: Health) -> AsyncIterator[None]:
+async def pauses_reported(client: Client, kube: KubeApi, settings: Settings, health: Health) -> AsyncIterator[None]:
     """Wakes the lifecycles of changed areas while the block runs."""
-    telling = _Telling(client, settings)
+    notifier = _Notifier(client, settings)
     try:
-        async with pauses_followed(kube, settings, health, telling.changed):
+        async with pauses_followed(kube, settings, health, notifier.changed):
             yield
     finally:
-        telling.stop()
+        notifier.stop()
 
 
-class _Telling:
+class _Notifier:
     def __init__(self, client: Client, settings: Settings) -> None:
         self._client = client
         self._cluster = settings.cluster
@@ -70,11 +70,11 @@ class _Telling:
             task.cancel()
 
     def _later(self, delay: timedelta, areas: Iterable[str]) -> None:
-        task = asyncio.create_task(self._tell(delay, tuple(areas)))
+        task = asyncio.create_task(self._notify(delay, tuple(areas)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _tell(self, delay: timedelta, areas: tuple[str, ...]) -> None:
+    async def _notify(self, delay: timedelta, areas: tuple[str, ...]) -> None:
         await asyncio.sleep(delay.total_seconds())
         while True:
             try:

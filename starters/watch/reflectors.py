@@ -69,13 +69,13 @@ class _Parts:
 
 
 class Mirrors:
-    """Passes the reflectors' events to `told`."""
+    """Passes the reflectors' events to `listener`."""
 
     def __init__(
         self,
         api: KubeApi,
         index: Index,
-        told: Callable[[Watched], Changes[Projection]],
+        listener: Callable[[Watched], Changes[Projection]],
         *,
         cluster: str = "",
         timing: Timing | None = None,
@@ -84,7 +84,7 @@ class Mirrors:
         self._api = api
         self._served = served or api
         self._index = index
-        self._told = told
+        self._listener = listener
         self._cluster = cluster
         self._timing = timing or Timing()
         self._discovery = Discovery(api)
@@ -107,8 +107,8 @@ class Mirrors:
             return entry.project(self._cluster, obj)
 
         api = self._served if entry.kind.served else self._api
-        objects, told = self._index.of(entry.name), self._told(entry)
-        reflector = Reflector(api, entry.followed, read, objects, told, timing=self._timing, installed=not missing)
+        objects, listener = self._index.of(entry.name), self._listener(entry)
+        reflector = Reflector(api, entry.followed, read, objects, listener, timing=self._timing, installed=not missing)
         self.reflectors[entry.name] = reflector
         self._areas[entry.name] = entry.area
         self._tasks[entry.name] = self._running.create_task(reflector.run(), name=f"reflector {entry.name}")

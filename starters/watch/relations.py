@@ -24,7 +24,7 @@ from starters.watch.projection_index import Index
 Relations = tuple[Relation, ...]
 # Whether an object of this name in a relation is known not to exist.
 Missing = Callable[[Place, Hashable, Index], bool]
-_Told = tuple[int, int, Callable[[Any], bool] | None] | None
+_Compared = tuple[int, int, Callable[[Any], bool] | None] | None
 
 
 @cache
@@ -80,14 +80,14 @@ class _Reading:
 
     model: type[KubeModel]
     asked: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...]
-    groups: tuple[tuple[int, _Told, int, tuple[Place, ...]], ...]
+    groups: tuple[tuple[int, _Compared, int, tuple[Place, ...]], ...]
 
 
 @cache
 def _reading_of(relations: Relations, kind: str) -> _Reading:
     places = places_of(relations, kind)
     asked: dict[tuple[Callable[[Any], Any], Callable[[Any], Any]], int] = {}
-    groups: dict[tuple[int, _Told, int], list[Place]] = {}
+    groups: dict[tuple[int, _Compared, int], list[Place]] = {}
 
     def at(made_of: Callable[[Any], Any], function: Callable[[Any], Any]) -> int:
         return asked.setdefault((made_of, function), len(asked))
@@ -96,10 +96,10 @@ def _reading_of(relations: Relations, kind: str) -> _Reading:
         relation, side = place
         news = _news(relation, side)
         names = at(tuple, relation.by if side is Side.REFERRER else relation.known_as)
-        told = (at(_hashes, news.value), at(_as_it_is, news.counts), news.as_made) if news is not None else None
-        groups.setdefault((names, told, at(_as_it_is, relation.trait)), []).append(place)
+        compared = (at(_hashes, news.value), at(_as_it_is, news.counts), news.as_made) if news is not None else None
+        groups.setdefault((names, compared, at(_as_it_is, relation.trait)), []).append(place)
     model = model_of(places[0][1]) if places else KubeModel
-    shown = tuple((names, told, trait, tuple(each)) for (names, told, trait), each in groups.items())
+    shown = tuple((names, compared, trait, tuple(each)) for (names, compared, trait), each in groups.items())
     return _Reading(model, tuple(asked), shown)
 
 
@@ -164,7 +164,7 @@ def ending_with_referrer(
 
 
 def _news(relation: Relation, side: Side) -> News[KubeModel] | None:
-    return relation.told if side is Side.REFERRER else relation.matters
+    return relation.news if side is Side.REFERRER else relation.matters
 
 
 def _hashes(value: Hashable) -> tuple[int, ...]:
@@ -181,11 +181,11 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
             return On.GOES in news.on
         made = new and is_now.as_made and after is not None and after.ours and not after.deleting
         return On.COMES in news.on and bool(is_now.hashes) and not made
-    told_more = bool(set(is_now.hashes) - set(was.hashes))
+    has_more = bool(set(is_now.hashes) - set(was.hashes))
     named_otherwise = was.names != is_now.names and news.linked is not Linked.NEVER
-    if named_otherwise and not was.names and not told_more and news.linked is Linked.KNOWN:
+    if named_otherwise and not was.names and not has_more and news.linked is Linked.KNOWN:
         return False
-    return On.CHANGES in news.on and (told_more or named_otherwise)
+    return On.CHANGES in news.on and (has_more or named_otherwise)
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:

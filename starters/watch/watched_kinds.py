@@ -154,13 +154,13 @@ class Watched:
 
     def _named(self, known: Projection) -> Iterator[tuple[Relation, tuple[str, ...]]]:
         """What has to be watched: the relation, and what all names begin with."""
-        kept = {Scope.KIND: 2, Scope.NAME: 2, Scope.NAMESPACE: 1, Scope.CLUSTER: 0}
+        length = {Scope.KIND: 2, Scope.NAME: 2, Scope.NAMESPACE: 1, Scope.CLUSTER: 0}
         for (relation, side), _ in places_of(self.relations, self.end):
             if side is Side.REFERRER and relation.watched and (relation, side) in known.shown:
                 for name in sorted(cast(tuple[tuple[str, ...], ...], known.shown[relation, side].names)):
-                    yield relation, name[: kept[relation.watched.scope]]
+                    yield relation, name[: length[relation.watched.scope]]
 
-    def told_of_silence(self, known: Projection, index: Index) -> set[Key]:
+    def notified_of_silence(self, known: Projection, index: Index) -> set[Key]:
         """The lifecycles that an object's reports are for."""
         return referents(self.relations, known, index)
 

@@ -164,9 +164,9 @@ class Watcher:
                     self._doubt(watched.relatives(None, known, self.index))
         self._put_all(watched.missing(self.index))
         if declared:
-            self._tell_who_awaited(watched)
+            self._wake_waiting(watched)
 
-    def _tell_who_awaited(self, watched: Watched) -> None:
+    def _wake_waiting(self, watched: Watched) -> None:
         """Objects that name a newly listed kind may wait for it."""
         if self.mirrors.awaited(watched):
             for entry in self._watched.values():

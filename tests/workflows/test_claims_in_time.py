@@ -25,7 +25,16 @@ from domain.why import Why
 from domain.writes import Patch
 from engine import clock
 from engine.errors import Denied, Unavailable
-from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR, open_with, tell, tell_open, wake
+from engine.temporal import (
+    OP_DEADLINE,
+    OP_OWNER,
+    OP_PHASE,
+    OP_WAITS_FOR,
+    open_with,
+    signal_if_open,
+    signal_with_start,
+    wake,
+)
 
 PASSES: dict[Key, type[Action]] = {claim(): PassClaim, HANDLE: PassHandle, POOL: PassPool, BINDER: Serve}
 OF_OBJECTS = [key for key in PASSES if key != BINDER]
@@ -92,11 +101,11 @@ async def test_a_workflow_opened_behind_a_pass_starts_with_what_it_shows(claims:
     """No signal and no change of its search attributes: both are events of each claim's history."""
     end = await claims.now() + timedelta(hours=3)
     decision = until_then(end).model_copy(update={"waits_for": ("a friend",), "owner": "ResourcePool/poolboy/spares"})
-    await open_with(claims.env.client, claim(), served(await claims.now(), decision), told="served")
+    await open_with(claims.env.client, claim(), served(await claims.now(), decision), signal="served")
     await claims.why(claim(), lambda why: why.deadline == end)
     assert await shown_and_written(claims) == (("Ready", ["a friend"], end, "ResourcePool/poolboy/spares"), 0)
     later = end + timedelta(hours=1)
-    await open_with(claims.env.client, claim(), served(await claims.now(), until_then(later)), told="served")
+    await open_with(claims.env.client, claim(), served(await claims.now(), until_then(later)), signal="served")
     await claims.why(claim(), lambda why: why.deadline == later)
     assert await shown_and_written(claims) == (("Ready", [], later, None), 1)
 
@@ -130,11 +139,11 @@ async def test_a_claim_that_the_binder_has_ended_is_notified_and_ends_without_ob
     patient = until_then(end).model_copy(update={"patience": timedelta(seconds=20)})
     await open_with(claims.env.client, claim(), ObjectWorld(key=claim(), decision=patient))
     gone = ObjectWorld(key=claim(), exists=False, decision=status_conditions.GONE, at=end)
-    await tell_open(claims.env.client, claim(), "ended", gone)
+    await signal_if_open(claims.env.client, claim(), "ended", gone)
     async with asyncio.timeout(20):
         await claims.handle(claim()).result()
     assert claims.asked(PassClaim) == []
-    await tell_open(claims.env.client, claim(), "ended", gone)  # the lifecycle has ended, which is no error
+    await signal_if_open(claims.env.client, claim(), "ended", gone)  # the lifecycle has ended, which is no error
 
 
 @pytest.mark.parametrize("key", PASSES, ids=lambda key: key.kind)
@@ -196,7 +205,7 @@ async def test_the_binder_goes_on_at_once_while_a_claim_waits(claims: Area) -> N
 
 
 async def test_the_binder_gets_the_claims_that_ask_and_reports_each_batch_once(claims: Area) -> None:
-    await tell(claims.env.client, BINDER, "serve", claim("one"))
+    await signal_with_start(claims.env.client, BINDER, "serve", claim("one"))
     assert (await claims.looks(Serve, 1))[0].asked == (claim("one"),)
     await wake(claims.env.client, BINDER)
     assert (await claims.looks(Serve, 2))[1].asked == ()
@@ -210,17 +219,17 @@ async def test_claims_that_ask_during_a_batch_come_into_the_next(claims: Area) -
         return BinderWorld(key=look.key, decision=READY)
 
     claims.play(Serve, slow)
-    await tell(claims.env.client, BINDER, "serve", claim("one"))
+    await signal_with_start(claims.env.client, BINDER, "serve", claim("one"))
     await claims.looks(Serve, 1)
     for name in ("one", "two"):  # the first one again: the batch may have looked at it before it asked
-        await tell(claims.env.client, BINDER, "serve", claim(name))
+        await signal_with_start(claims.env.client, BINDER, "serve", claim(name))
     go_on.set()
     assert (await claims.looks(Serve, 2))[1].asked == (claim("one"), claim("two"))
 
 
 async def test_claims_that_have_asked_survive_a_batch_that_was_refused(claims: Area) -> None:
     claims.play(Serve, refuse(Denied("no rights")))
-    await tell(claims.env.client, BINDER, "serve", claim("one"))
+    await signal_with_start(claims.env.client, BINDER, "serve", claim("one"))
     await claims.why(BINDER, lambda why: bool(why.hindrances))
     claims.answers.clear()
     await wake(claims.env.client, BINDER)
@@ -234,7 +243,7 @@ async def test_claims_that_have_asked_survive_the_end_of_a_run(claims: Area, mon
     await claims.looks(Serve, 1)
     first = await claims.run_id(BINDER)
     for number in range(12):
-        await claims.surely(lambda n=number: tell(claims.env.client, BINDER, "serve", claim(f"claim-{n}")))
+        await claims.surely(lambda n=number: signal_with_start(claims.env.client, BINDER, "serve", claim(f"claim-{n}")))
         await claims.until(
             lambda n=number: any(claim(f"claim-{n}") in look.asked for look in claims.asked(Serve)),
             f"claim-{number} in a batch",
@@ -244,9 +253,9 @@ async def test_claims_that_have_asked_survive_the_end_of_a_run(claims: Area, mon
 
 async def test_what_the_binder_tells_takes_the_place_of_what_was_known(claims: Area) -> None:
     at = await claims.now()
-    await open_with(claims.env.client, claim(), served(at, STALLED), told="served")
+    await open_with(claims.env.client, claim(), served(at, STALLED), signal="served")
     await claims.why(claim(), lambda why: why.phase == "Stalled")
-    await open_with(claims.env.client, claim(), served(at + timedelta(seconds=1)), told="served")
+    await open_with(claims.env.client, claim(), served(at + timedelta(seconds=1)), signal="served")
     await claims.why(claim(), lambda why: why.phase == "Ready")
     assert claims.asked(PassClaim) == []
 
@@ -259,10 +268,10 @@ async def test_what_the_binder_tells_late_does_not_hide_a_newer_end(claims: Area
     claims.play(PassClaim, always(until_then(sooner), at=at))
     await wake(claims.env.client, claim())
     await claims.why(claim(), lambda why: why.deadline == sooner)
-    await open_with(claims.env.client, claim(), served(began, until_then(later)), told="served")
+    await open_with(claims.env.client, claim(), served(began, until_then(later)), signal="served")
     await claims.env.sleep(timedelta(minutes=1))
     assert (await claims.why(claim(), lambda why: True)).deadline == sooner
-    await open_with(claims.env.client, claim(), served(at + timedelta(seconds=1), until_then(later)), told="served")
+    await open_with(claims.env.client, claim(), served(at + timedelta(seconds=1), until_then(later)), signal="served")
     await claims.why(claim(), lambda why: why.deadline == later)
 
 
@@ -281,7 +290,7 @@ async def test_an_answer_that_overtakes_the_question_counts(claims: Area) -> Non
     await wake(claims.env.client, claim())
     await claims.looks(PassClaim, 1)
     newer = claims.times(PassClaim)[0] + timedelta(seconds=1)
-    await open_with(claims.env.client, claim(), served(newer), told="served")
+    await open_with(claims.env.client, claim(), served(newer), signal="served")
     go_on.set()
     await claims.why(claim(), lambda why: why.phase == "Ready" and not why.running)
     await claims.env.sleep(timedelta(minutes=5))
@@ -300,7 +309,7 @@ async def test_a_claim_that_a_pass_finds_gone_is_gone_whatever_the_binder_tells(
     await wake(claims.env.client, claim())
     await claims.looks(PassClaim, 1)
     newer = claims.times(PassClaim)[0] + timedelta(seconds=1)
-    await open_with(claims.env.client, claim(), served(newer), told="served")
+    await open_with(claims.env.client, claim(), served(newer), signal="served")
     go_on.set()
     async with asyncio.timeout(20):
         await claims.handle(claim()).result()
@@ -318,7 +327,7 @@ async def test_a_claim_that_waits_for_the_binder_takes_any_answer_and_asks_again
     await claims.why(claim(), lambda why: why.phase == "Binding")
     await claims.env.sleep(timedelta(seconds=16))
     assert [look.woken for look in (await claims.looks(PassClaim, 2))] == [True, False]
-    await open_with(claims.env.client, claim(), served(before), told="served")
+    await open_with(claims.env.client, claim(), served(before), signal="served")
     await claims.why(claim(), lambda why: why.phase == "Ready")
 
 

@@ -35,7 +35,7 @@ class AdminSecret(Facts):
 class EnsureAdminUser(MemberAction):
     """The user has AdministratorAccess, and one access key in the Secret `<account>-secret`.
 
-    An existing Secret is kept; without one all keys of the user are deleted first, so that no unknown key stays valid.
+    An existing Secret stays; without one all keys of the user are deleted first, so that no unknown key stays valid.
     """
 
     activity: ClassVar[str] = "aws.ensure_admin_user"

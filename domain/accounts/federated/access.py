@@ -59,8 +59,8 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
         return world.working("set the finalizer and labels", world.write(patch, note="finalizer and labels"))
     if token := retry_wanted(access.metadata):
         if is_granted(world, role):  # the granted objects may have changed in AWS
-            anew = access.status.model_copy(update={"granted": ANEW})
-            return world.working("compare it with AWS again", world.write_status(anew))
+            afresh = access.status.model_copy(update={"granted": ANEW})
+            return world.working("compare it with AWS again", world.write_status(afresh))
         return world.retried(token)
     if is_granted(world, role):
         return world.settled(f"role {role_name(world, role)} exists in account {access.place.account_id}")
@@ -122,8 +122,8 @@ def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime
 def _begun(world: FederatedAccessWorld) -> bool:
     access, known = world.access, world.known
     done = access.place.role or known.policy or known.role or known.attached
-    told = any(each.type == AccessState.READY or each.message in _BEYOND for each in access.status.conditions)
-    return bool(access.place.account_id) and (bool(done) or told)
+    created = any(each.type == AccessState.READY or each.message in _BEYOND for each in access.status.conditions)
+    return bool(access.place.account_id) and (bool(done) or created)
 
 
 def _steps(world: FederatedAccessWorld, role: AWSFederatedRole, digest: str) -> tuple[Action, ...]:

@@ -36,7 +36,7 @@ RELATIONS = (
         to=AWSFederatedRole,
         by=_role_of,
         matters=News(lambda role: (role.metadata.generation, role.metadata.deleting)),
-        told=News(whom=Whom.DELETING),
+        news=News(whom=Whom.DELETING),
         required=True,
     ),
     # A deleted claim waits for the accesses of its namespace.
@@ -45,7 +45,7 @@ RELATIONS = (
         to=AccountClaim,
         by=lambda access: [access.metadata.namespace],
         known_as=lambda claim: [claim.metadata.namespace],
-        told=News(on=frozenset({On.GOES}), whom=Whom.DELETING),
+        news=News(on=frozenset({On.GOES}), whom=Whom.DELETING),
     ),
     Relation(
         of=AWSFederatedAccountAccess,

@@ -53,15 +53,15 @@ def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
     if token := retry_wanted(role.metadata):
         return _retried(world, token)
     if judged(role):
-        return _told(world)
+        return _all_stamped(world)
     verdict = _verdict(world)
     if verdict is None:
         return _judging(world)
     living = _living(world)
     if verdict.valid and living and world.known.stamped != verdict.generation:
         stamp = now.astimezone(UTC).strftime(_RFC850)
-        told = StampAccesses(accesses=living, stamp=stamp, generation=verdict.generation)
-        return world.working("wake its accesses", told)
+        stamping = StampAccesses(accesses=living, stamp=stamp, generation=verdict.generation)
+        return world.working("wake its accesses", stamping)
     return world.working(verdict.detail or verdict.message, world.write_status(status_of(role, verdict, now)))
 
 
@@ -75,7 +75,7 @@ def judged(role: AWSFederatedRole) -> bool:
     return given and said and role.status.observed_generation == generation
 
 
-def _told(world: FederatedRoleWorld) -> Decision:
+def _all_stamped(world: FederatedRoleWorld) -> Decision:
     role = world.role
     if role.status.state == RoleState.VALID:
         return world.settled(MESSAGES[ALL_VALID])

@@ -32,11 +32,11 @@ from domain.model import Model
 class Removal(Model):
     """The steps that are possible now.
 
-    `kept` describes objects that stay: those that a person keeps, and those of our name without proof of ownership.
+    `retained` describes objects that stay: those that a person keeps, and those of our name without proof of ownership.
     """
 
     steps: tuple[Step, ...] = ()
-    kept: tuple[str, ...] = ()
+    retained: tuple[str, ...] = ()
 
     @property
     def done(self) -> bool:
@@ -51,9 +51,9 @@ def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Re
     keeps_group = _keeps(balancer, KEEP_SECURITY_GROUP_ANNOTATION)
 
     outer: list[Step] = [DeleteServerGroup(id=each.id) for each in server_groups_of(balancer, cloud).ours]
-    floating = floating_ips_of(balancer, cloud, ports.kept)
+    floating = floating_ips_of(balancer, cloud, ports.selected)
     if not keeps_floating:
-        outer.extend(deleted_floating_ips(balancer, cloud, ports.kept))
+        outer.extend(deleted_floating_ips(balancer, cloud, ports.selected))
     stages: tuple[tuple[Step, ...], ...] = (
         tuple(outer),
         () if keeps_port else tuple(DeletePort(id=each.id) for each in ports.ours),
@@ -61,21 +61,21 @@ def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Re
         () if keeps_group else tuple(DeleteSecurityGroup(id=each.id) for each in groups.ours),
     )
     going = {step.id for step in outer if isinstance(step, DeleteFloatingIp)}
-    kept = [f"floating IP {each.address}" for each in floating.ours if each.id not in going]
-    kept += [f"port {each.id}" for each in ports.ours if keeps_port]
-    kept += [f"security group {each.id}" for each in groups.ours if keeps_group]
-    kept += [f"port {each.id}, of the same name" for each in ports.strangers]
-    kept += [f"security group {each.id}, of the same name" for each in groups.strangers]
-    kept += [f"floating IP {each.address}, of the same description" for each in floating.strangers]
-    return Removal(steps=next((stage for stage in stages if stage), ()), kept=tuple(kept))
+    retained = [f"floating IP {each.address}" for each in floating.ours if each.id not in going]
+    retained += [f"port {each.id}" for each in ports.ours if keeps_port]
+    retained += [f"security group {each.id}" for each in groups.ours if keeps_group]
+    retained += [f"port {each.id}, of the same name" for each in ports.strangers]
+    retained += [f"security group {each.id}, of the same name" for each in groups.strangers]
+    retained += [f"floating IP {each.address}, of the same description" for each in floating.strangers]
+    return Removal(steps=next((stage for stage in stages if stage), ()), retained=tuple(retained))
 
 
 def _freeing(
-    groups: tuple[SecurityGroup, ...], cloud: LoadBalancerCloud, kept: tuple[CloudPort, ...]
+    groups: tuple[SecurityGroup, ...], cloud: LoadBalancerCloud, retained: tuple[CloudPort, ...]
 ) -> tuple[Step, ...]:
     """Ports must leave the group first, because Neutron does not delete one in use."""
     ids = {group.id for group in groups}
-    users = {port.id: port for port in (*cloud.group_users, *kept) if ids & set(port.security_groups)}
+    users = {port.id: port for port in (*cloud.group_users, *retained) if ids & set(port.security_groups)}
     return tuple(
         UpdatePort(port_id=port.id, security_groups=tuple(each for each in port.security_groups if each not in ids))
         for port in users.values()

@@ -44,8 +44,8 @@ def difference_of_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud, now
     if balancer.metadata.deleting:
         return ""
     plan = plan_cloud(migrated(balancer), cloud, now)
-    told = "; ".join(step.summary for step in plan.steps)
-    return plan.problem or told or ("its status is not up to date" if plan.status else "")
+    planned = "; ".join(step.summary for step in plan.steps)
+    return plan.problem or planned or ("its status is not up to date" if plan.status else "")
 
 
 def difference_of_machine(machine: LoadBalancerMachine, cloud: MachineCloud, balancer: LoadBalancer) -> str:
@@ -56,8 +56,8 @@ def difference_of_machine(machine: LoadBalancerMachine, cloud: MachineCloud, bal
     )
     if plan.given_up:
         return f"its server is {plan.server}"
-    told = "; ".join(step.summary for step in plan.steps)
-    return plan.problem or told or ("its status is not up to date" if plan.status else "")
+    planned = "; ".join(step.summary for step in plan.steps)
+    return plan.problem or planned or ("its status is not up to date" if plan.status else "")
 
 
 def orphans(

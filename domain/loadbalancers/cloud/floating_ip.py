@@ -26,12 +26,12 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
     if port is None:
         return Part()
     name, found = cloud_name(balancer.metadata), floating_ips_of(balancer, cloud, port)
-    if found.kept is not None:
-        return _leading_to(port, found.kept, name)
+    if found.selected is not None:
+        return _leading_to(port, found.selected, name)
     gone = balancer.status.floating_id
-    told = [warning("Failed", f"floating IP {gone} does not exist any more: another one is created")] if gone else []
+    notices = [warning("Failed", f"floating IP {gone} does not exist any more: another one is created")] if gone else []
     # Left by a LoadBalancer of the same name, or another cluster's; to keep the address, name it in existingFloatingIP.
-    told += [
+    notices += [
         warning(
             "Failed",
             f"floating IP {each.address} is described as {name} without this LoadBalancer's mark: it is not used",
@@ -40,7 +40,9 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
         if not each.port_id
     ]
     network = balancer.spec.infrastructure.floating_net
-    return Part(steps=(CreateFloatingIp(description=name, network_id=network, port_id=port.id),), notices=tuple(told))
+    return Part(
+        steps=(CreateFloatingIp(description=name, network_id=network, port_id=port.id),), notices=tuple(notices)
+    )
 
 
 def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Selection[FloatingIp]:
@@ -79,8 +81,8 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
     held = next((each for each in cloud.floating_ips if each.id == balancer.status.floating_id), None)
     if port is not None and held is not None and not same_address(held.address, address):
         # As in yawol the recorded one stays: clients use it, and Neutron refuses a second one for the port.
-        told = f"the address is {held.address} and cannot be changed to {address}: create another LoadBalancer for that"
-        return _leading_to(port, held, name).model_copy(update={"notices": (warning("Failed", told),)})
+        why = f"the address is {held.address} and cannot be changed to {address}: create another LoadBalancer for that"
+        return _leading_to(port, held, name).model_copy(update={"notices": (warning("Failed", why),)})
     floating = next((each for each in cloud.floating_ips if same_address(each.address, address)), None)
     if floating is None:
         return Part(problem=f"there is no floating IP {address} in the project")

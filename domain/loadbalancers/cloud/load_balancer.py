@@ -71,8 +71,8 @@ def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) 
     parts: tuple[Part, ...] = (_security_group(balancer, groups),)
     if not cloud.groups_only:
         parts += (
-            _port(balancer, groups.kept, ports),
-            plan_floating_ip(balancer, cloud, ports.kept),
+            _port(balancer, groups.selected, ports),
+            plan_floating_ip(balancer, cloud, ports.selected),
             _server_group(balancer, cloud),
         )
     steps = tuple(step for part in parts for step in part.steps)
@@ -116,7 +116,7 @@ def server_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Select
 
 def _security_group(balancer: LoadBalancer, found: Selection[SecurityGroup]) -> Part:
     name = cloud_name(balancer.metadata)
-    group = found.kept
+    group = found.selected
     if group is None:
         if found.strangers:
             return contested("security group", name)
@@ -133,7 +133,7 @@ def _security_group(balancer: LoadBalancer, found: Selection[SecurityGroup]) -> 
 
 def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[CloudPort]) -> Part:
     name, infrastructure = cloud_name(balancer.metadata), balancer.spec.infrastructure
-    port = found.kept
+    port = found.selected
     if port is None and found.strangers:
         return contested("port", name)
     if group is None:

@@ -56,7 +56,7 @@ def plan_machine(
 ) -> MachinePlan:
     """`security_group_id` and `debug` are its LoadBalancer's; the former is empty if it does not exist yet."""
     servers, ports = machine_servers(machine, cloud), machine_ports(machine, cloud)
-    server, port = servers.kept, ports.kept
+    server, port = servers.selected, ports.selected
     state = _state(machine, server)
     facts: dict[str, object] = {}
     if port is not None:

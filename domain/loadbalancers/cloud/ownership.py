@@ -4,7 +4,7 @@ Names are `namespace/name` and not unique: other clusters in the project may use
 owner's uid: security groups and ports in the description, servers in the metadata. Unmarked objects of yawol are ours
 if their id is recorded, or if the custom resource records the *name* (which yawol writes before creation) and no id
 yet. Any other unmarked object of our name is neither adopted nor deleted, and a warning reports it. Among several owned
-objects the recorded one is kept, otherwise the oldest. Marked duplicates are deleted.
+objects the recorded one is selected, otherwise the oldest. Marked duplicates are deleted.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ class Owner(Model):
 
 @dataclass(frozen=True)
 class Selection(Generic[F]):
-    """The kept object, duplicates to delete, unmarked owned objects to keep until the end, and objects of others."""
+    """The selected object, duplicates to delete, unmarked owned ones to keep until the end, and objects of others."""
 
-    kept: F | None = None
+    selected: F | None = None
     doubles: tuple[F, ...] = ()
     spare: tuple[F, ...] = ()
     strangers: tuple[F, ...] = ()
 
     @property
     def ours(self) -> tuple[F, ...]:
-        return (*((self.kept,) if self.kept else ()), *self.doubles, *self.spare)
+        return (*((self.selected,) if self.selected else ()), *self.doubles, *self.spare)
 
 
 def select(found: Iterable[F], owner: Owner, mark: Callable[[F], str]) -> Selection[F]:
@@ -77,7 +77,7 @@ def select(found: Iterable[F], owner: Owner, mark: Callable[[F], str]) -> Select
     ours = sorted((each for each in candidates if owner.owns(each.id, mark(each))), key=lambda each: _rank(each, owner))
     rest = ours[1:]
     return Selection(
-        kept=ours[0] if ours else None,
+        selected=ours[0] if ours else None,
         doubles=tuple(each for each in rest if mark(each) == owner.uid),
         spare=tuple(each for each in rest if mark(each) != owner.uid),
         strangers=tuple(each for each in candidates if not owner.owns(each.id, mark(each))),

@@ -72,18 +72,18 @@ def machine_changed(cloud: MachineCloud, brought: Brought) -> MachineCloud:
 
 
 def _put(found: Iterable[F], new: F | None, gone: str) -> tuple[F, ...]:
-    kept = {each.id: each for each in found if each.id != gone}
+    remaining = {each.id: each for each in found if each.id != gone}
     if new is not None:
-        kept[new.id] = new
-    return tuple(kept.values())
+        remaining[new.id] = new
+    return tuple(remaining.values())
 
 
 def _with_rules(group: SecurityGroup, change: RuleChange) -> SecurityGroup:
     if group.id != change.security_group_id:
         return group
     replaced = {*change.gone, *(rule.id for rule in change.made)}
-    kept = tuple(rule for rule in group.rules if rule.id not in replaced)
-    return group.model_copy(update={"rules": (*kept, *change.made)})
+    remaining = tuple(rule for rule in group.rules if rule.id not in replaced)
+    return group.model_copy(update={"rules": (*remaining, *change.made)})
 
 
 def _unless_user(cloud: LoadBalancerCloud, port: CloudPort | None) -> CloudPort | None:

@@ -67,10 +67,10 @@ class CloudWorld(ObjectWorld):
 
     def recall(self, before: Self) -> Self:
         """Keep the observed cloud, unless a step has failed or a problem exists there."""
-        kept = ["changes"]
+        names = ["changes"]
         if not (before.stale or before.known.blocked_since):
-            kept += ["cloud", "seen", "seen_at"]
-        return super().recall(before).model_copy(update={name: getattr(before, name) for name in kept})
+            names += ["cloud", "seen", "seen_at"]
+        return super().recall(before).model_copy(update={name: getattr(before, name) for name in names})
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         world = super().written(patch, resource_version, gone=gone)

@@ -114,14 +114,14 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
         named: JsonPatch = {} if grants else access_status(machine)
         status = combined(machine_migration(machine), plan.status, _found_whole(world, plan, blocker, now), named)
     written = (*writes(world, patch), *writes(world, status, subresource="status"))
-    told = blocked.notices(problem, now)
+    notices = blocked.notices(problem, now)
     phase = _phase(world, plan, problem, now)
     doing = "; ".join(each.summary for each in (*grants, *observations, *steps))
-    why = plan.problem or blocked.why or doing or _told(world, plan, now)
+    why = plan.problem or blocked.why or doing or _health_text(world, plan, now)
     moments = [*moments, *looked_again(world, problem)]
     actions = (*written, *grants, *observations, *steps, *awaited, *judged)
     working = under_way and not problem
-    return _decision(world, phase, why, actions, moments, problem=problem, working=working, notices=told)
+    return _decision(world, phase, why, actions, moments, problem=problem, working=working, notices=notices)
 
 
 def _plan(world: MachineWorld) -> MachinePlan:
@@ -147,7 +147,7 @@ def _observations(world: MachineWorld, steps: tuple[Step, ...]) -> tuple[LookAtM
 def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
     if plan.server is not ServerState.BUILDING or world.cloud is None:
         return ()
-    server = machine_servers(world.machine, world.cloud).kept
+    server = machine_servers(world.machine, world.cloud).selected
     return (AwaitServer(project=world.project, id=server.id),) if server else ()
 
 
@@ -192,7 +192,7 @@ def _annotated(annotations: JsonPatch) -> JsonPatch:
     return {"metadata": {"annotations": annotations}}
 
 
-def _told(world: MachineWorld, plan: MachinePlan, now: datetime) -> str:
+def _health_text(world: MachineWorld, plan: MachinePlan, now: datetime) -> str:
     """Why the machine has nothing to do, for people."""
     if plan.server is ServerState.BUILDING:
         return "Nova builds its server"
@@ -314,7 +314,7 @@ def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> 
     blocked = blocked_step(world, wanted)
     doing = "; ".join(each.summary for each in wanted)
     slow = blocked.blocker or Blocker(why=doing, nature=Nature.UNDER_WAY)
-    told = (*notices_of(blocked.problem, blocked.blocker), *overdue(slow, began, now))
+    notices = (*notices_of(blocked.problem, blocked.blocker), *overdue(slow, began, now))
     late = began + OVERDUE_AFTER
     moments = [Moment(at=late, then="report that it takes long")] if late > now else []
     return _decision(
@@ -325,7 +325,7 @@ def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> 
         moments,
         problem=blocked.problem,
         working=blocked.blocker is None,
-        notices=told,
+        notices=notices,
     )
 
 

@@ -1,6 +1,6 @@
 """The area's custom resources with all of yawol's fields, including deprecated names.
 
-Reading is tolerant: durations and times are kept as text. A field is None if absent where yawol distinguishes absent
+Reading is tolerant: durations and times stay text. A field is None if absent where yawol distinguishes absent
 from empty.
 """
 

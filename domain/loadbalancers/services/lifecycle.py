@@ -67,15 +67,15 @@ def decide_service(world: ServiceWorld, now: datetime) -> Decision:
 
 
 def _balancer_actions(world: ServiceWorld, work: ServiceWork, installation: Installation) -> tuple[Action, ...]:
-    told = tuple(each for each in work.notices if each.type is NoticeType.NORMAL)
+    normal = tuple(each for each in work.notices if each.type is NoticeType.NORMAL)
     if work.create:
         namespace, name = installation.control_namespace, load_balancer_name(world.service.metadata)
-        return (CreateBalancer(namespace=namespace, name=name, document=work.create, notices=told),)
+        return (CreateBalancer(namespace=namespace, name=name, document=work.create, notices=normal),)
     if world.balancer is None:
         return ()
     of = world.balancer.metadata
     if work.patch:
-        return (PatchBalancer(namespace=of.namespace, name=of.name, uid=of.uid, patch=work.patch, notices=told),)
+        return (PatchBalancer(namespace=of.namespace, name=of.name, uid=of.uid, patch=work.patch, notices=normal),)
     return (DeleteBalancer(namespace=of.namespace, name=of.name, uid=of.uid),) if work.delete else ()
 
 

@@ -29,8 +29,8 @@ def write_back(service: Service, balancer: LoadBalancer) -> WriteBack:
         return WriteBack()
     if _shows(service, address):
         return WriteBack()
-    told = normal("creation", f"LoadBalancer is successfully created with IP {address}", each_time=True)
-    return WriteBack(patch={"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}, notices=(told,))
+    notice = normal("creation", f"LoadBalancer is successfully created with IP {address}", each_time=True)
+    return WriteBack(patch={"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}, notices=(notice,))
 
 
 def _shows(service: Service, address: str) -> bool:

@@ -64,8 +64,10 @@ def _condition(service: Service, wrong: Iterable[Notice], work: ServiceWork, now
     ours = ServiceCondition(
         type=MISCONFIGURED, status="True", reason=reason, message=message, last_transition_time=since
     )
-    kept = [*others, ours] if message else others
-    return {"status": {"conditions": [each.model_dump(mode="json", exclude_defaults=True) for each in kept] or None}}
+    remaining = [*others, ours] if message else others
+    return {
+        "status": {"conditions": [each.model_dump(mode="json", exclude_defaults=True) for each in remaining] or None}
+    }
 
 
 def _stored(service: Service) -> ServiceCondition | None:

@@ -295,12 +295,12 @@ def _created() -> tuple[Notice, ...]:
 
 def _synced(changes: JsonPatch) -> tuple[Notice, ...]:
     options = changes.get("options")
-    told = {
+    updates = {
         "ports": _PORTS_SYNCED,
         "replicas": "LoadBalancer replicas successfully synced with service replicas",
         "endpoints": _ENDPOINTS_SYNCED,
     }
-    found = [_update(text) for part, text in told.items() if part in changes]
+    found = [_update(text) for part, text in updates.items() if part in changes]
     if isinstance(options, dict) and "loadBalancerSourceRanges" in options:
         found.append(_update("LoadBalancer SourceRanges successfully synced with service SourceRange"))
     return tuple(found)

@@ -333,25 +333,25 @@ def test_a_turn_that_was_let_go_is_offered_again_after_hours_or_for_another_list
 async def test_a_turn_is_not_granted_when_its_account_cannot_be_notified() -> None:
     reader = cast("Reader", SimpleNamespace(settings=SimpleNamespace(accounts_protected=())))
     begun = OrganizationMemory(), [born(1, ready(AFRICA))], feature(), cast("Client", None)
-    held = await ActivityEnvironment().run(give_permits, reader, *begun, tells=False)
+    held = await ActivityEnvironment().run(give_permits, reader, *begun, notifies=False)
     assert (held.opt_in_granted, held.opt_in_wanting) == ({}, 0)
 
 
 async def test_every_account_of_a_name_hears_of_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Key] = []
+    signalled: list[Key] = []
 
-    async def tell(_: Client, key: Key, *__: object) -> None:
-        told.append(key)
+    async def signal(_: Client, key: Key, *__: object) -> None:
+        signalled.append(key)
 
-    monkeypatch.setattr(opt_in_permits, "tell", tell)
+    monkeypatch.setattr(opt_in_permits, "signal_with_start", signal)
     settings = SimpleNamespace(accounts_protected=())
     reader = cast("Reader", SimpleNamespace(settings=settings, key=lambda account: account.key))
     first = creating()
     elsewhere = first.metadata.model_copy(update={"namespace": "other"})
     both = [first, first.model_copy(update={"metadata": elsewhere})]
     wish = OrganizationMemory(), both, feature(), cast("Client", None)
-    await ActivityEnvironment().run(give_permits, reader, *wish, tells=True)
-    assert [key.namespace for key in told] == [each.metadata.namespace for each in both]
+    await ActivityEnvironment().run(give_permits, reader, *wish, notifies=True)
+    assert [key.namespace for key in signalled] == [each.metadata.namespace for each in both]
 
 
 def test_a_new_account_comes_before_those_that_are_ready() -> None:

@@ -69,41 +69,41 @@ async def passed(cluster: Cluster, **known: Any) -> OrganizationMemory:
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Key, Permit]]:
+def permits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Key, Permit]]:
     """The permits that are sent to Accounts, in an organization without accounts."""
-    permits: list[tuple[Key, Permit]] = []
+    sent: list[tuple[Key, Permit]] = []
 
-    async def tell(_: Client, key: Key, __: str, permit: Permit) -> None:
-        permits.append((key, permit))
+    async def signal(_: Client, key: Key, __: str, permit: Permit) -> None:
+        sent.append((key, permit))
 
-    monkeypatch.setattr(organization, "tell", tell)
+    monkeypatch.setattr(organization, "signal_with_start", signal)
     monkeypatch.setattr(organization, "census", lambda *_: Census(taken_at=NOW, accounts=(), attempts=()))
-    return permits
+    return sent
 
 
-def verdicts(told: list[tuple[Key, Permit]]) -> list[Verdict]:
-    return [permit.verdict for _, permit in told]
+def verdicts(permits: list[tuple[Key, Permit]]) -> list[Verdict]:
+    return [permit.verdict for _, permit in permits]
 
 
-async def test_a_limit_that_was_lowered_a_moment_ago_gives_no_permit(told: list[tuple[Key, Permit]]) -> None:
+async def test_a_limit_that_was_lowered_a_moment_ago_gives_no_permit(permits: list[tuple[Key, Permit]]) -> None:
     cluster = Cluster(CONFIG.model_copy(update={"account_limit": 0}))
     known = await passed(cluster)
-    assert verdicts(told) == [Verdict.LIMIT_REACHED]
+    assert verdicts(permits) == [Verdict.LIMIT_REACHED]
     assert (known.granted, cluster.read) == ({}, 1)
 
 
-async def test_an_open_permit_is_no_reason_to_read_the_limit_again(told: list[tuple[Key, Permit]]) -> None:
+async def test_an_open_permit_is_no_reason_to_read_the_limit_again(permits: list[tuple[Key, Permit]]) -> None:
     cluster = Cluster(ROOMY)
     given = (await passed(cluster)).granted
     assert list(given) == [account().metadata.name]
     assert cluster.read == 1
     await passed(cluster, granted={name: NOW + timedelta(minutes=1) for name in given})
-    assert verdicts(told) == [Verdict.GRANTED] * 2
+    assert verdicts(permits) == [Verdict.GRANTED] * 2
     assert cluster.read == 1
 
 
 async def test_whose_an_account_is_that_is_about_to_be_adopted_is_asked_once(
-    told: list[tuple[Key, Permit]], monkeypatch: pytest.MonkeyPatch
+    permits: list[tuple[Key, Permit]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = account().metadata.name
     there = MemberAccount(id=AWS_ID, name=name, email=email_of(name, "example.com"), state="ACTIVE")
@@ -113,15 +113,15 @@ async def test_whose_an_account_is_that_is_about_to_be_adopted_is_asked_once(
     found = await passed(Cluster(ROOMY))
     assert found.strangers == (AWS_ID,)
     await passed(Cluster(ROOMY), strangers=found.strangers, granted=found.granted)
-    await passed(Cluster(ROOMY), told={name: "a permit"})
-    assert [permit.account_id for _, permit in told] == ["", "", AWS_ID]
+    await passed(Cluster(ROOMY), reported={name: "a permit"})
+    assert [permit.account_id for _, permit in permits] == ["", "", AWS_ID]
     assert asked == [{AWS_ID}]
 
 
-async def test_each_of_two_accounts_of_one_name_gets_its_own_verdict_once(told: list[tuple[Key, Permit]]) -> None:
+async def test_each_of_two_accounts_of_one_name_gets_its_own_verdict_once(permits: list[tuple[Key, Permit]]) -> None:
     accounts = [account(), account(meta={"namespace": "other", "creationTimestamp": timestamp(NOW)})]
     known = await passed(Cluster(ROOMY, *accounts))
-    assert [key for key, _ in told] == [each.key for each in accounts]
-    assert verdicts(told) == [Verdict.GRANTED, Verdict.QUEUED]
-    assert (await passed(Cluster(ROOMY, *accounts), **dict(known))).told == known.told
-    assert len(told) == 2
+    assert [key for key, _ in permits] == [each.key for each in accounts]
+    assert verdicts(permits) == [Verdict.GRANTED, Verdict.QUEUED]
+    assert (await passed(Cluster(ROOMY, *accounts), **dict(known))).reported == known.reported
+    assert len(permits) == 2

@@ -79,7 +79,7 @@ async def test_a_lasting_condition_is_reported_again_when_its_event_has_expired(
     api = Api(None)
     events = EventDeduplicator(cast("KubeApi", api))
     for minutes in range(0, 180, 10):
-        await events.tell(SUBJECT, SAID, NOW + timedelta(minutes=minutes))
+        await events.record_once(SUBJECT, SAID, NOW + timedelta(minutes=minutes))
     assert api.asked == 3
     assert timedelta(hours=1) < EVENTS_KEPT
 
@@ -89,6 +89,6 @@ async def test_a_refusal_that_comes_under_another_number_is_the_same() -> None:
     events = EventDeduplicator(cast("KubeApi", api))
     for request in ("req-1", "req-2", "unknown"):
         message = f"nova create server a in project p: 403 OverQuota: too many [request {request}] Free some."
-        await events.tell(SUBJECT, SAID._replace(message=message), NOW)
-    await events.tell(SUBJECT, SAID, NOW)
+        await events.record_once(SUBJECT, SAID._replace(message=message), NOW)
+    await events.record_once(SUBJECT, SAID, NOW)
     assert api.asked == 2

@@ -454,7 +454,7 @@ def test_doubles_that_are_not_known_to_be_ours_stay_and_are_named() -> None:
     project.floating["double"] = FloatingIp(id="double", address="203.0.113.99", description=NAME)
     remove_all(of, project)
     assert project.left == ["double", "double", "double"]
-    assert remove_load_balancer(of, project.of_balancer()).kept == (
+    assert remove_load_balancer(of, project.of_balancer()).retained == (
         "port double, of the same name",
         "security group double, of the same name",
         "floating IP 203.0.113.99, of the same description",
@@ -486,7 +486,7 @@ def test_resources_that_a_person_wants_to_keep_stay(annotation: str, kept: str) 
     remove_all(keeping, project)
     left = {name for name in ("floating", "ports", "groups") if getattr(project, name)}
     assert left == {kept}
-    assert len(remove_load_balancer(keeping, project.of_balancer()).kept) == 1
+    assert len(remove_load_balancer(keeping, project.of_balancer()).retained) == 1
 
 
 @pytest.mark.parametrize("kept", [True, False])

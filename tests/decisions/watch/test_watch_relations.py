@@ -92,7 +92,7 @@ def test_what_matters_of_a_referent_wakes_those_who_refer_to_it() -> None:
 
 
 def test_what_a_referrer_tells_wakes_its_referents_old_and_new() -> None:
-    world = World(stands_on(told=News(lambda book: book.torn)))
+    world = World(stands_on(news=News(lambda book: book.torn)))
     for name in ("s", "t"):
         world.put(SHELF, name)
     before = world.seen(BOOK, "b", shelf="s")
@@ -111,7 +111,7 @@ def test_a_relation_without_news_wakes_no_lifecycle() -> None:
 
 @pytest.mark.parametrize("on", list(On))
 def test_news_may_be_limited_to_coming_changing_or_going(on: On) -> None:
-    world = World(stands_on(told=News(lambda book: book.torn, on=frozenset({on}))))
+    world = World(stands_on(news=News(lambda book: book.torn, on=frozenset({on}))))
     world.put(SHELF, "s")
     whole, torn = world.seen(BOOK, "b", shelf="s"), world.seen(BOOK, "b", shelf="s", torn=True)
     woken = {
@@ -123,7 +123,7 @@ def test_news_may_be_limited_to_coming_changing_or_going(on: On) -> None:
 
 
 def test_a_set_is_news_by_what_is_added_to_it() -> None:
-    world = World(stands_on(told=News(lambda book: frozenset(book.key))))
+    world = World(stands_on(news=News(lambda book: frozenset(book.key))))
     world.put(SHELF, "s")
     books = {key: world.seen(BOOK, "b", shelf="s", key=key) for key in ("", "x", "xy")}
     assert world.woken(None, books[""]) == world.woken(books["xy"], books["x"]) == set()
@@ -152,7 +152,7 @@ BY_US = {"managedFields": [{"manager": "perdure", "time": "2026-05-01T11:00:00Z"
 
 
 def test_what_a_referent_has_made_itself_is_no_news_to_it_until_it_looks_otherwise() -> None:
-    world = World(stands_on(told=News(lambda book: book.torn, as_made=lambda book: not book.torn)))
+    world = World(stands_on(news=News(lambda book: book.torn, as_made=lambda book: not book.torn)))
     world.put(SHELF, "s")
     assert world.woken(None, world.seen(BOOK, "b", shelf="s", metadata=BY_US)) == set()
     assert world.woken(None, world.seen(BOOK, "b", shelf="s")) == {"s"}
@@ -160,7 +160,7 @@ def test_what_a_referent_has_made_itself_is_no_news_to_it_until_it_looks_otherwi
 
 
 def test_a_referent_that_was_linked_first_is_not_woken_by_the_second_link() -> None:
-    world = World(stands_on(told=News(lambda book: book.torn, linked=Linked.KNOWN)))
+    world = World(stands_on(news=News(lambda book: book.torn, linked=Linked.KNOWN)))
     world.put(SHELF, "s")
     free = world.seen(BOOK, "b")
     assert world.woken(free, world.seen(BOOK, "b", shelf="s")) == set()
@@ -169,7 +169,7 @@ def test_a_referent_that_was_linked_first_is_not_woken_by_the_second_link() -> N
 
 def test_a_referent_that_we_link_next_is_not_woken_by_the_first_link() -> None:
     back = Relation(of=Shelf, to=Book, by=lambda shelf: [("n", shelf.holds)] if shelf.holds else [])
-    world = World(stands_on(told=News(linked=Linked.FOLLOWED)), back)
+    world = World(stands_on(news=News(linked=Linked.FOLLOWED)), back)
     world.put(SHELF, "s")
     free = world.seen(BOOK, "b")
     assert world.woken(free, world.seen(BOOK, "b", shelf="s", metadata=BY_US)) == set()
@@ -179,7 +179,7 @@ def test_a_referent_that_we_link_next_is_not_woken_by_the_first_link() -> None:
 
 
 def test_a_wake_is_passed_on_along_another_relation() -> None:
-    onto = stands_on(told=News(on=frozenset()))
+    onto = stands_on(news=News(on=frozenset()))
     key = Relation(of=Book, to=Shelf, by=lambda book: [book.key], known_as=lambda shelf: shelf.rooms)
     news: News[Any] = News(onward=(onto,))
     world = World(onto, replace(key, matters=news))
@@ -210,7 +210,7 @@ def test_a_transitive_relation_follows_any_number_of_links_and_stops_on_a_cycle(
 
 
 def test_an_object_that_does_not_count_is_as_if_it_did_not_exist() -> None:
-    world = World(stands_on(told=News(lambda book: book.key, counts=lambda book: not book.torn)))
+    world = World(stands_on(news=News(lambda book: book.key, counts=lambda book: not book.torn)))
     world.put(SHELF, "s")
     whole, torn = world.seen(BOOK, "b", shelf="s"), world.seen(BOOK, "b", shelf="s", torn=True)
     assert world.woken(None, torn) == world.woken(torn, None) == set()
@@ -227,7 +227,7 @@ def test_of_many_that_share_a_delegate_one_is_woken() -> None:
 
 
 def test_an_object_that_its_model_cannot_read_is_as_if_it_did_not_exist() -> None:
-    world = World(stands_on(told=News(lambda book: book.torn)))
+    world = World(stands_on(news=News(lambda book: book.torn)))
     world.put(SHELF, "s")
     odd, book = world.seen(BOOK, "b", shelf="s", torn="perhaps"), world.seen(BOOK, "b", shelf="s")
     assert world.woken(None, odd) == set()
@@ -248,7 +248,7 @@ def test_what_is_named_is_watched_by_its_name() -> None:
 
 
 def test_what_relations_hold_of_an_object_is_in_its_fingerprint() -> None:
-    world = World(stands_on(told=News(lambda book: book.torn)))
+    world = World(stands_on(news=News(lambda book: book.torn)))
     whole = world.seen(BOOK, "b", shelf="s")
     assert whole.fingerprint != world.seen(BOOK, "b", shelf="s", torn=True).fingerprint
     assert whole.fingerprint == world.seen(BOOK, "b", shelf="s", key="k").fingerprint
@@ -301,7 +301,7 @@ def test_of_those_concerned_only_some_may_be_woken_by_how_they_compare() -> None
         to=Book,
         by=shelf_of,
         known_as=shelf_of,
-        told=News(on=frozenset({On.COMES}), among=lambda new, other: other < new),
+        news=News(on=frozenset({On.COMES}), among=lambda new, other: other < new),
         trait=lambda book: book.key,
     )
     world = World(older)
@@ -311,7 +311,7 @@ def test_of_those_concerned_only_some_may_be_woken_by_how_they_compare() -> None
 
 
 def test_our_own_writes_and_new_names_may_be_no_news() -> None:
-    world = World(stands_on(told=News(lambda book: book.torn, ours=False, linked=Linked.NEVER)))
+    world = World(stands_on(news=News(lambda book: book.torn, ours=False, linked=Linked.NEVER)))
     world.put(SHELF, "s")
     whole = world.seen(BOOK, "b", shelf="s")
     assert world.woken(whole, world.seen(BOOK, "b", shelf="s", torn=True)) == {"s"}
@@ -321,7 +321,7 @@ def test_our_own_writes_and_new_names_may_be_no_news() -> None:
 
 def test_an_object_may_wake_a_lifecycle_that_has_no_object() -> None:
     shop = Key(kind="Shop", namespace="", name="corner", uid="")
-    world = World(Relation(of=Book, to=(), by=lambda book: [shop] if book.key else [], told=News()))
+    world = World(Relation(of=Book, to=(), by=lambda book: [shop] if book.key else [], news=News()))
     assert world.woken(None, world.seen(BOOK, "b", key="k")) == {"corner"}
     assert world.woken(None, world.seen(BOOK, "b")) == set()
 

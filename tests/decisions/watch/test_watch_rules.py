@@ -28,7 +28,7 @@ RELATIVE = Key(kind="Other", namespace="n", name="relative", uid="r")
 
 
 # One relative, which cares about the fact `seen`.
-TELLS = Relation(of=KIND, to=(), told=News())
+TELLS = Relation(of=KIND, to=(), news=News())
 THINGS = Watched(Followed(KIND), read=lambda _: View(()), relations=(TELLS,))
 
 

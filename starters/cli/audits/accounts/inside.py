@@ -46,7 +46,7 @@ def strange_identities(account: Account, users: Iterable[str], roles: Iterable[s
 
 def unwanted_requests(account: Account, region: str, codes: Iterable[str], area: str) -> Iterable[Finding]:
     for code in codes:
-        if not _told(account, region, code):
+        if not _shown(account, region, code):
             subject = f"quota request {code} in {account.spec.aws_account_id}, {region}"
             problem = f"open, and Account {account.metadata.namespace}/{account.metadata.name} does not record it"
             yield Finding(area=area, subject=subject, problem=problem, advice="close its case, or wait until it ends")
@@ -56,7 +56,7 @@ def _strange(name: str, prefix: str, own: str) -> bool:
     return name.startswith(prefix) and name != prefix + own
 
 
-def _told(account: Account, region: str, code: str) -> bool:
+def _shown(account: Account, region: str, code: str) -> bool:
     status = account.status
     here: list[Mapping[str, ServiceQuota]] = [status.regional_service_quotas.get(region, {})]
     if region == ACCOUNT_WIDE_REGION:

@@ -77,16 +77,16 @@ class Snapshot:
 
 def findings(found: Snapshot, now: datetime) -> Iterator[Finding]:
     """Lists each finding once, although two Secrets may lead to one project."""
-    told = (
+    found_below = (
         *unreadable(found),
         *without_project(found),
-        *marked_for_nobody(found),
-        *named_for_nobody(found),
+        *marked_without_owner(found),
+        *named_without_owner(found),
         *differing(found, now),
         *doubled(found),
         *without_owner(found.owners),
     )
-    yield from dict.fromkeys(told)
+    yield from dict.fromkeys(found_below)
 
 
 # --- projects and objects that cannot be read ---
@@ -113,7 +113,7 @@ def without_project(found: Snapshot) -> Iterator[Finding]:
 # --- missing owners ---
 
 
-def marked_for_nobody(found: Snapshot) -> Iterator[Finding]:
+def marked_without_owner(found: Snapshot) -> Iterator[Finding]:
     uids = found.owners.uids() | found.before.uids()
     for reference, cloud in found.read:
         for orphan in orphans(cloud.security_groups, cloud.ports, cloud.servers, uids):
@@ -121,7 +121,7 @@ def marked_for_nobody(found: Snapshot) -> Iterator[Finding]:
             yield _finding(f"{orphan.kind} {orphan.id} ({orphan.name}), {reference.where}", problem, _ORPHAN)
 
 
-def named_for_nobody(found: Snapshot) -> Iterator[Finding]:
+def named_without_owner(found: Snapshot) -> Iterator[Finding]:
     """Objects named after a missing owner in one of our namespaces."""
     taken = found.owners.names() | found.before.names()
     ours = {name.partition("/")[0] for name in taken}
@@ -238,7 +238,7 @@ def _of_balancer(written: LoadBalancer, cloud: ProjectCloud) -> Iterator[_Select
     yield _ids("security group", security_groups_of(balancer, candidates))
     yield _ids("port", ports)
     if not balancer.spec.existing_floating_ip:
-        yield _ids("floating IP", floating_ips_of(balancer, candidates, ports.kept))
+        yield _ids("floating IP", floating_ips_of(balancer, candidates, ports.selected))
 
 
 def _of_machine(machine: LoadBalancerMachine, cloud: ProjectCloud) -> Iterator[_Selected]:
@@ -251,7 +251,7 @@ def _ids(
     kind: str, found: Selection[SecurityGroup] | Selection[CloudPort] | Selection[FloatingIp] | Selection[Server]
 ) -> _Selected:
     """Excludes duplicates that are deleted anyway, which are a difference already."""
-    several = (found.kept, *found.spare) if found.kept and found.spare else ()
+    several = (found.selected, *found.spare) if found.selected and found.spare else ()
     return kind, tuple(each.id for each in several), tuple(each.id for each in found.strangers)
 
 
