@@ -16,7 +16,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from engine.garbage_collection import collect_seldom
 from tests.running import selection
-from tests.running.kept import keep_servers
+from tests.running.failed_servers import keep_servers
 from tests.running.progress import Progress
 
 os.environ["PERDURE_LOCAL_FSYNC"] = "off"

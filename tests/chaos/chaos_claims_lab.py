@@ -26,7 +26,7 @@ SETTINGS = {
 }
 API_VERSION = "poolboy.gpte.redhat.com/v1"
 POOL = "boxes"
-# So many claims of earlier cases may stand around.
+# So many claims of earlier cases may exist.
 MOST_LEFT = 20
 
 
@@ -149,15 +149,15 @@ class ClaimsLab(Installation):
 
     def story(self) -> str:
         """What each lifecycle says about itself."""
-        told = [self.command("list").stdout.decode()]
+        texts = [self.command("list").stdout.decode()]
         for kind, plural, namespace in (
             ("ResourcePool", "resourcepools", POOLBOY),
             ("ResourceHandle", "resourcehandles", POOLBOY),
             ("ResourceClaim", "resourceclaims", USERS),
         ):
             for item in self.cluster.list(plural, namespace)[-4:]:
-                told.append(self.command("why", kind, f"{namespace}/{item['metadata']['name']}").stdout.decode())
-        return "\n".join(told)
+                texts.append(self.command("why", kind, f"{namespace}/{item['metadata']['name']}").stdout.decode())
+        return "\n".join(texts)
 
     def audit(self) -> None:
         """`perdure audit claims` finds nothing."""

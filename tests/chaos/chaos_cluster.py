@@ -63,7 +63,7 @@ class Cluster:
         return self._ask("GET", self._path(plural, namespace, name)) or None
 
     def create(self, plural: str, namespace: str, obj: dict[str, Any]) -> None:
-        """Create an object; one that exists already is left as it is."""
+        """Create an object; an existing one is left unchanged."""
         where = f"/namespaces/{namespace}" if namespace else ""
         self._ask("POST", f"{self._group(plural)}{where}/{plural}", obj)
 

@@ -1,6 +1,6 @@
 """Every effect of the account, claim and release lifecycles, and how to stop time at the moment that it happens.
 
-An effect is one call that changes something outside, of one activity; activities that only look stand here with one of
+An effect is one call of one activity with an external effect; activities that only observe are listed with one of
 their looks. `tests/chaos/test_kills.py` kills the worker at each, `test_calls.py` breaks each call of AWS.
 """
 

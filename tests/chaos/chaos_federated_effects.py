@@ -35,7 +35,7 @@ def _labelled(label: str) -> KubeCall:
     return KubeCall(f"PATCH-{ACCESSES}-{label}", matches)
 
 
-def _kept(plural: str, *, dropped: bool = False) -> KubeCall:
+def _finalized(plural: str, *, dropped: bool = False) -> KubeCall:
     def matches(request: Request) -> bool:
         finalizers = _meta(request, "finalizers")
         return request.of("PATCH", plural) and finalizers is not None and bool(finalizers) is not dropped
@@ -64,7 +64,7 @@ GRANTING: tuple[tuple[Effect, ...], ...] = (
         _effect(_get(ROLES), "accounts.observe_federated_role"),
         _effect(_get(ACCESSES), "accounts.observe_federated_access"),
     ),
-    (_effect(_kept(ROLES)), _effect(_labelled("uid"))),
+    (_effect(_finalized(ROLES)), _effect(_labelled("uid"))),
     (_iam("CreatePolicy", "aws.validate_policies", JUDGED),),
     (_iam("DeletePolicy", "aws.validate_policies", JUDGED),),
     (_effect(AwsCall("sts", "GetCallerIdentity"), "aws.identify_customer"),),
@@ -89,9 +89,9 @@ ENDING: tuple[tuple[Effect, ...], ...] = (
     (_iam("DetachRolePolicy", "aws.revoke_access", ROLE),),
     (_iam("DeletePolicy", "aws.revoke_access", POLICY),),
     (_iam("DeleteRole", "aws.revoke_access", ROLE),),
-    (_effect(_kept(ACCESSES, dropped=True)),),
+    (_effect(_finalized(ACCESSES, dropped=True)),),
     (_iam("ListPolicyVersions", "aws.clear_validation", JUDGED),),
-    (_effect(_kept(ROLES, dropped=True)),),
+    (_effect(_finalized(ROLES, dropped=True)),),
 )
 
 

@@ -85,11 +85,11 @@ class Federation:
         wanted = int(bool(lab.expected.federated))
         if (len(roles), len(policies)) != (wanted, wanted):
             yield f"{len(roles)} federated roles and {len(policies)} policies, wanted {wanted} of each"
-        kept, accesses = lab.cluster.list(ROLES), lab.cluster.list(ACCESSES)
-        if (len(kept), len(accesses)) != (wanted, wanted):
-            yield f"{len(kept)} AWSFederatedRoles and {len(accesses)} accesses, wanted {wanted} of each"
+        objects, accesses = lab.cluster.list(ROLES), lab.cluster.list(ACCESSES)
+        if (len(objects), len(accesses)) != (wanted, wanted):
+            yield f"{len(objects)} AWSFederatedRoles and {len(accesses)} accesses, wanted {wanted} of each"
             return
-        for role, access in zip(kept, accesses, strict=True):
+        for role, access in zip(objects, accesses, strict=True):
             yield from self._granted(role, access)
 
     def _granted(self, role: dict[str, Any], access: dict[str, Any]) -> Iterator[str]:

@@ -67,7 +67,7 @@ def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> floa
         time.sleep(LATE_SECONDS)
         lab.lift()
     seconds = lab.settle()
-    lab.worker.await_ready()  # the one that will take its place begins to import
+    lab.worker.await_ready()  # its successor begins to import
     return seconds
 
 
@@ -78,11 +78,11 @@ class Death:
     lab: Lab
     row: Row
     mode: Break
-    told: Callable[[str, object], None]
+    record_property: Callable[[str, object], None]
 
     def amidst(self, turn: Callable[[], object]) -> None:
         """Take the turn, the worker dying in it; record how long all took to settle."""
-        self.told("seconds", round(kill_at(self.lab, self.row, self.mode, turn), 1))
+        self.record_property("seconds", round(kill_at(self.lab, self.row, self.mode, turn), 1))
 
 
 class Turns(Protocol):
@@ -98,7 +98,7 @@ class Turns(Protocol):
 T = TypeVar("T", bound=Turns)
 
 
-class Kept:
+class Reused:
     """Turns that go on from one case of a module to the next, while the installation lasts."""
 
     def __init__(self) -> None:

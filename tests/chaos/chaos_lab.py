@@ -325,7 +325,7 @@ class Lab(Installation):
 
     def story(self) -> str:
         """What each lifecycle says about itself."""
-        told = [self.command("list").stdout.decode()]
+        texts = [self.command("list").stdout.decode()]
         for kind, plural in (
             ("AccountPool", "accountpools"),
             ("Account", "accounts"),
@@ -333,8 +333,8 @@ class Lab(Installation):
         ):
             for item in self.cluster.list(plural):
                 path = f"{item['metadata']['namespace']}/{item['metadata']['name']}"
-                told.append(self.command("why", kind, path).stdout.decode())
-        return "\n".join(told)
+                texts.append(self.command("why", kind, path).stdout.decode())
+        return "\n".join(texts)
 
     def _close_disowned(self) -> None:
         """What a later version will do by itself: close the AWS accounts of deleted Accounts."""

@@ -11,7 +11,7 @@ from chaos_claims_lab import ClaimsLab
 
 CHANGES_A_SECOND = 20
 CLAIMS = 15
-"""Of each group; one that is deleted is followed by another."""
+"""Of each group; a deleted group is followed by another."""
 
 
 def new_group(lab: ClaimsLab) -> list[str]:

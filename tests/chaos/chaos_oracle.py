@@ -19,7 +19,7 @@ from chaos_worker_log import WorkerLog
 from localcloud.aws.contract import World
 from localcloud.aws.control import Emulator
 
-# Lifecycles that stand for no object.
+# Lifecycles without an object.
 STANDING = ("Organization/", "AccountValidation/")
 
 

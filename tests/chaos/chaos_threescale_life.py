@@ -190,5 +190,5 @@ def _settled(kind: Kind, obj: Json) -> bool:
 
 
 def _said(obj: Json) -> str:
-    told = [each for each in obj.get("status", {}).get("conditions", []) if each["status"] == "True"]
-    return ", ".join(f"{each['type']}: {each.get('message', '')}" for each in told) or "nothing"
+    conditions = [each for each in obj.get("status", {}).get("conditions", []) if each["status"] == "True"]
+    return ", ".join(f"{each['type']}: {each.get('message', '')}" for each in conditions) or "nothing"

@@ -4,7 +4,7 @@ Takes and give-backs alternate, as do the turns of other rounds, so that hardly 
 it. `CHAOS_SHARD=i/n` runs every n-th case, beginning with the i-th (from 1); `CHAOS_SECONDS=n` begins no further case
 after so long. `CHAOS_STATE=DIR` is where the state lives (`CHAOS_KEEP=1` leaves it there), `CHAOS_REPORT=FILE` gets the
 table as JSON lines, each case's when it has ended: case, lifecycle, effect, fault, seconds to settle, violation or not.
-With `CHAOS_RESUME=1` cases that stand there without a violation are not run again.
+With `CHAOS_RESUME=1` cases that are recorded without a violation are not run again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from chaos_claims_lab import ClaimsLab
 from chaos_effects import Effect
 from chaos_installation import Installation
 from chaos_instances_lab import InstancesLab
-from chaos_kills import FAULTS, Death, Kept, Row
+from chaos_kills import FAULTS, Death, Reused, Row
 from chaos_lab import Lab, Record
 from chaos_proxy import Break
 from chaos_threescale_lab import ThreescaleLab
@@ -114,7 +114,7 @@ class Labs:
         return self._lab
 
     def has(self, lab: object) -> bool:
-        """Whether this is the one that there is."""
+        """Whether this is the current one."""
         return lab is not None and lab is self._lab
 
     def spoil(self) -> None:
@@ -136,9 +136,9 @@ def labs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labs]:
 
 
 @pytest.fixture(scope="module")
-def kept(labs: Labs) -> Iterator[Kept]:
+def reused(labs: Labs) -> Iterator[Reused]:
     """The turns of a module's cases; ended after the last, so that other cases find what they know."""
-    found = Kept()
+    found = Reused()
     yield found
     if found.turns is not None and labs.has(found.lab):
         found.turns.end()
@@ -229,8 +229,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         more = dict(each for each in report.user_properties if each[0] != "chaos")
         with Path(file).open("a") as output:
             for lifecycle, name, fault in tried:
-                told = {"case": report.nodeid, "lifecycle": lifecycle, "what": name, "fault": fault}
-                output.write(json.dumps({**told, "violated": report.failed, **more}) + "\n")
+                fields = {"case": report.nodeid, "lifecycle": lifecycle, "what": name, "fault": fault}
+                output.write(json.dumps({**fields, "violated": report.failed, **more}) + "\n")
 
 
 def _tried(report: pytest.TestReport) -> list[tuple[str, str, str]]:

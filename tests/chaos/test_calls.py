@@ -1,7 +1,7 @@
 """Every call of AWS is answered late, loses its answer, is never heard, is throttled, and is denied.
 
 The calls of an undisturbed life are broken in waves: the calls of one wave belong to different steps, so that each
-meets its fault in its step's first attempt, which is the one that has not looked for what may be there already.
+meets its fault in its step's first attempt, which has not searched for what may exist already.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 from chaos_crowd import Crowd
 from chaos_customers_effects import BRINGING, EQUIPPING, PRETENDING, STRIPPING, TAKING_AWAY
 from chaos_federated_effects import ENDING, GRANTING, RENEWING
-from chaos_kills import Death, Kept, beside, cases
+from chaos_kills import Death, Reused, beside, cases
 from chaos_lab import Lab
 from chaos_proxy import Break
 
@@ -22,9 +22,9 @@ HELD = (Break.AFTER, Break.BEFORE, Break.PARKED)  # until the worker dies, which
 
 
 @pytest.fixture
-def crowd(lab: Lab, kept: Kept) -> Crowd:
+def crowd(lab: Lab, reused: Reused) -> Crowd:
     """All of them."""
-    return kept.get(lab, Crowd)
+    return reused.get(lab, Crowd)
 
 
 @pytest.mark.turn("come", of="crowd")

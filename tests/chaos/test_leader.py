@@ -39,7 +39,7 @@ class Watchers:
         return Process(self._lab.deployment, ("watch",), self._lab.settings | lease, label=f"watch-{name}")
 
     def leader(self) -> str:
-        """The name of the one that leads, empty if none does."""
+        """The name of the leader, empty if there is none."""
         holder = str(at(self._lab.cluster.get("leases", POOLBOY, LEASE), "spec", "holderIdentity") or "")
         return next((name for name, each in self.processes.items() if holder.endswith(f"_{each.port}")), "")
 
@@ -103,7 +103,7 @@ def test_another_watcher_leads_and_nothing_that_changed_is_lost(
             watchers.processes[leader].send(signal.SIGCONT)
             until(watchers.processes[leader].stands_by, "the former leader waits in standby", PATIENCE_SECONDS)
         if end == "terminated":
-            until(watchers.processes[leader].ended, "the one that led has ended", PATIENCE_SECONDS)
+            until(watchers.processes[leader].ended, "the former leader has ended", PATIENCE_SECONDS)
         if end in ("frozen", "terminated"):
             lab.settle()
         lab.audit()

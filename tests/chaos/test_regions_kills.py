@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from chaos_kills import Death, Kept, cases
+from chaos_kills import Death, Reused, cases
 from chaos_lab import Lab
 from chaos_regions import CLOSING, OPTING, Regions
 
@@ -11,9 +11,9 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400), pytest.mark.cha
 
 
 @pytest.fixture
-def regions(lab: Lab, kept: Kept) -> Regions:
+def regions(lab: Lab, reused: Reused) -> Regions:
     """The turns."""
-    return kept.get(lab, Regions)
+    return reused.get(lab, Regions)
 
 
 @pytest.mark.turn("open", of="regions")

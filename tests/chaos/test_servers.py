@@ -124,7 +124,7 @@ def _finish(lab: Lab) -> Begin:
 
 
 def _starve(lab: Lab) -> Begin:
-    """A second claim finds no account, and the next one that is made for the pool AWS refuses."""
+    """A second claim finds no account, and AWS refuses the next account of the pool."""
     lab.ready_to("take")
     refusal = FaultKind.ASYNC_FAILURE
     lab.emulator.fault("organizations", "CreateAccount", kind=refusal, count=1, code="INVALID_PAYMENT_INSTRUMENT")

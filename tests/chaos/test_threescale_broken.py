@@ -122,8 +122,8 @@ def _effects(turn: str, side: str, fault: str) -> tuple[str, ...]:
 
 def _part(turn: str, part: int, side: str, fault: str) -> tuple[str, ...]:
     """A part of the effects; the write that stores a token is in another part than the loss of its answer."""
-    shown, kept = CALLS["create"].index(SHOWS_TOKEN), WRITES["create"].index(KEEPS_TOKEN)
-    first = part if side == CLOUD else part + kept - shown - 1
+    shown, stored = CALLS["create"].index(SHOWS_TOKEN), WRITES["create"].index(KEEPS_TOKEN)
+    first = part if side == CLOUD else part + stored - shown - 1
     return _effects(turn, side, fault)[first % PARTS :: PARTS]
 
 

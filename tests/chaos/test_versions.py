@@ -1,6 +1,6 @@
 """A roll-out of workers whose workflows have changed, as docs/temporal.md says it, under load and with real processes.
 
-`CHAOS_LIFECYCLES` claims stand, most of them ready, some in each other phase in which a claim waits; more are made,
+`CHAOS_LIFECYCLES` claims exist, most of them ready, some in each other phase in which a claim waits; more are made,
 changed and deleted twenty times a second. The second version's loop begins with a timer: no history of the first could
 be gone on with by it. When all have moved and the first version's worker has ended, each phase is what it was, and what
 was waited for comes: a wake, or the moment of a timer, that was lost on the way would leave its claim behind.

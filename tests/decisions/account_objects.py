@@ -94,7 +94,7 @@ def condition(type_: str, *, entered: str = "", status: str = "True", **fields: 
 def account(name: str = NAME, **fields: Any) -> Account:
     """A pool's Account; `fields` by their place: meta, spec, status.
 
-    One that names a claim says the claim's uid, unless `recorded` is False.
+    An account that names a claim has the claim's uid, unless `recorded` is False.
     """
     spec = {"accountPool": POOL, **fields.get("spec", {})}
     holder = spec.get("claimLink") if fields.get("recorded", True) else None
@@ -250,7 +250,7 @@ def fold(before: W, action: Action, answer: Model | Refusal | None) -> W:
         earlier = before.refusals.get(action.slot)
         counted = answer.model_copy(update={"attempts": earlier.attempts + 1 if earlier else answer.attempts})
         return action.refuse(before, counted)
-    rest = {slot: kept for slot, kept in before.refusals.items() if slot != action.slot}
+    rest = {slot: remaining for slot, remaining in before.refusals.items() if slot != action.slot}
     after = action.fold(before.model_copy(update={"refusals": rest}), answer)
     if isinstance(action, Delete) and isinstance(after, AccountWorld):
         meta = after.account.metadata

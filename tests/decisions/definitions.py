@@ -50,18 +50,18 @@ def sketch(schema: Json) -> str:
     if schema.get("x-kubernetes-int-or-string"):
         assert schema["anyOf"] == [{"type": "integer"}, {"type": "string"}]
         return "int-or-string"
-    kept = "*" if schema.get("x-kubernetes-preserve-unknown-fields") else ""
+    preserved = "*" if schema.get("x-kubernetes-preserve-unknown-fields") else ""
     match schema.get("type"):
         case None:
-            assert kept
+            assert preserved
             return "any"
         case "object" if "additionalProperties" in schema:
             return f"map<{sketch(schema['additionalProperties'])}>"
         case "object" if "properties" in schema:
-            return _fields(schema) + kept + "@" * (schema.get("x-kubernetes-map-type") == "atomic")
+            return _fields(schema) + preserved + "@" * (schema.get("x-kubernetes-map-type") == "atomic")
         case "object":
-            assert kept
-            return kept
+            assert preserved
+            return preserved
         case "array":
             kind = schema.get("x-kubernetes-list-type")
             assert schema.get("x-kubernetes-list-map-keys") == (["type"] if kind == "map" else None)

@@ -100,7 +100,7 @@ def commands_of(block: Block) -> Iterator[Command]:
 
 
 def inline_commands() -> list[Command]:
-    """The commands that stand within sentences."""
+    """The commands within sentences."""
     found = []
     for page in PAGES:
         text = page.read_text()
@@ -173,7 +173,7 @@ RUN: dict[str, tuple[str, ...]] = {
     "examples/loadbalancers-objects/README.md": (),
     "examples/loadbalancers-services/README.md": (),
 }
-# What capital words of a page stand for there.
+# What the placeholders of a page mean.
 STANDS_FOR = {
     "docs/migration-3scale.md": {
         "NAMESPACE": "threescale-operator",

@@ -56,7 +56,7 @@ def misbehave(request: Deed) -> Rendered:
         "import": lambda: __import__("sqlite3").__name__,
         "raise a bug": lambda: {"a": 1}["absent"],
         "die": lambda: os.abort(),
-        "tell its process": lambda: os.getpid(),
+        "name its process": lambda: os.getpid(),
         "name a model that is not built": lambda: next((each.__name__ for each in _unbuilt(Model)), ""),
     }
     try:

@@ -131,8 +131,8 @@ def _carried_out(world: Any, action: Action, effect: Effect) -> Any:
         return action.fold(world, Written(resource_version=str(int(action.resource_version) + 1)))
     if isinstance(action, DeleteAccesses):
         gone = {key.name for key in action.accesses}
-        kept = tuple(each for each in world.accesses if each.key.name not in gone)
-        return world.model_copy(update={"accesses": kept})
+        finalized = tuple(each for each in world.accesses if each.key.name not in gone)
+        return world.model_copy(update={"accesses": finalized})
     answer = effect(action)
     return action.refuse(world, answer) if isinstance(answer, Refusal) else action.fold(world, answer)
 

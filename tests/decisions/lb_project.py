@@ -68,9 +68,9 @@ class Project:
                 return Brought(security_group=self._create_group(step))
             case steps.ChangeRules():
                 group = self.groups[step.security_group_id]
-                kept = tuple(rule for rule in group.rules if rule.id not in step.delete)
+                remaining = tuple(rule for rule in group.rules if rule.id not in step.delete)
                 made = tuple(rule.model_copy(update={"id": self.id("rule")}) for rule in step.create)
-                self.groups[group.id] = group.model_copy(update={"rules": (*kept, *made)})
+                self.groups[group.id] = group.model_copy(update={"rules": (*remaining, *made)})
                 return Brought(rules=RuleChange(security_group_id=group.id, made=made, gone=step.delete))
             case steps.CreatePort():
                 id_ = self.id("port")

@@ -70,7 +70,7 @@ class World:
         self.rights: dict[str, set[str]] = {}
         self.lives: dict[str, State[MachineWorld]] = {}
         self.of_balancer: State[BalancerWorld] | None = None
-        self.told: list[str] = []
+        self.events: list[str] = []
         self.made: list[str] = []
         self.writes = 0
         self.boots_in: timedelta | None = timedelta(seconds=60)
@@ -180,7 +180,7 @@ class World:
                 for gone in action.names:
                     self.delete("lbs", gone)
             case RecordEvents():
-                self.told += [each.message for each in action.notices]
+                self.events += [each.message for each in action.notices]
             case _:
                 raise AssertionError(action)
         return None
@@ -271,7 +271,7 @@ class World:
             case RevokeAccess():
                 self.rights.setdefault(name, set()).difference_update(action.kinds)
             case RecordEvents():
-                self.told += [each.message for each in action.notices]
+                self.events += [each.message for each in action.notices]
             case _:
                 raise AssertionError(action)
         return None

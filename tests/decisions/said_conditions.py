@@ -58,13 +58,13 @@ def _said_by(path: Path) -> set[tuple[str, str]]:
 def _pair(call: ast.Call, module: str) -> tuple[str, str]:
     name = getattr(call.func, "id", "") or getattr(call.func, "attr", "")
     if name in _WRITERS:
-        told = [_argument(call, place) for place in _WRITERS[name]]
+        arguments = [_argument(call, place) for place in _WRITERS[name]]
     elif name in _CONSTRUCTORS:
         by_name = {each.arg: each.value for each in call.keywords}
-        told = [by_name.get("type"), by_name.get("reason")]
+        arguments = [by_name.get("type"), by_name.get("reason")]
     else:
         return UNKNOWN, UNKNOWN
-    type_, reason = (_constant(each, module) for each in told)
+    type_, reason = (_constant(each, module) for each in arguments)
     return type_, reason
 
 

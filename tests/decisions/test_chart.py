@@ -545,12 +545,12 @@ def test_what_the_schema_takes_for_a_default_the_settings_read_as_the_default(mo
         if name.startswith("PERDURE_"):
             monkeypatch.delenv(name)
     for name, field in chosen().items():
-        monkeypatch.setenv(name, told(text_of(field.default)))
+        monkeypatch.setenv(name, rendered_value(text_of(field.default)))
     defaults = {name: field.default for name, field in Settings.model_fields.items()}
     assert Settings() == Settings.model_construct(**defaults)
 
 
-def told(value: object) -> str:
+def rendered_value(value: object) -> str:
     """A value as the chart writes it into the ConfigMap."""
     if isinstance(value, list):
         return ",".join(value)
@@ -609,16 +609,16 @@ OF_SETTINGS = {"instances-nodes.yaml"}
 
 
 def test_every_file_of_rights_has_its_area() -> None:
-    told = dict(re.findall(r'"([a-z-]+\.yaml)" "([a-z]+)"', named("_areas.tpl", "perdure.areaOfRights")))
+    found = dict(re.findall(r'"([a-z-]+\.yaml)" "([a-z]+)"', named("_areas.tpl", "perdure.areaOfRights")))
     rights = DEPLOY / "rbac"
     installed = set(yaml.safe_load((rights / "kustomization.yaml").read_text())["resources"])
     audits = set(yaml.safe_load((rights / "audits" / "kustomization.yaml").read_text())["resources"])
-    assert set(told) == installed | audits | OF_SETTINGS
+    assert set(found) == installed | audits | OF_SETTINGS
     files = {path.name for path in rights.glob("*.yaml")}
     assert files == installed | PATTERNS | OF_SETTINGS | {"kustomization.yaml"}
     assert {path.name for path in (rights / "audits").glob("*.yaml")} == audits | {"kustomization.yaml"}
     assert audits == {"audits.yaml", *(f"{area}-audits.yaml" for area in areas())}
-    assert set(told.values()) == {*areas(), "every"}
+    assert set(found.values()) == {*areas(), "every"}
 
 
 def test_every_roles_name_says_which_process_it_is_for() -> None:
@@ -633,11 +633,11 @@ def test_every_roles_name_says_which_process_it_is_for() -> None:
 
 
 def test_every_definition_has_its_area() -> None:
-    told = dict(
+    found = dict(
         re.findall(r'hasPrefix "([a-z0-9.]+)_" \. -}}([a-z]+)', named("_areas.tpl", "perdure.areaOfDefinition"))
     )
-    assert {path.name.partition("_")[0] for path in (DEPLOY / "crds").glob("*_*.yaml")} == set(told)
-    assert {area: group for group, area in told.items()}.keys() == set(areas())
+    assert {path.name.partition("_")[0] for path in (DEPLOY / "crds").glob("*_*.yaml")} == set(found)
+    assert {area: group for group, area in found.items()}.keys() == set(areas())
 
 
 def test_another_domain_of_claims_changes_the_definitions_as_the_command_does() -> None:
@@ -655,7 +655,7 @@ def test_another_domain_of_claims_changes_the_definitions_as_the_command_does() 
 
 def test_a_set_of_workers_is_scaled_by_every_queue_that_it_polls() -> None:
     body = named("_areas.tpl", "perdure.queues")
-    told = {
+    found = {
         area: set(re.findall(r'"queue" "([a-z-]+)" "type" "([a-z]+)"', queues))
         for area, queues in re.findall(r'^  "([a-z]+)" \((list.*)\)$', body, re.MULTILINE)
     }
@@ -663,7 +663,7 @@ def test_a_set_of_workers_is_scaled_by_every_queue_that_it_polls() -> None:
     for action in actions().values():
         area = action.__module__.split(".")[1]
         wanted[area if area in wanted else "accounts"].add((action.queue.value, "activity"))
-    assert told == wanted
+    assert found == wanted
     asked = re.findall("taskQueue: (.*)", (CHART / "templates" / "workers.yaml").read_text())
     assert [all(part in each for part in ("perdure.ofCluster", '"/"', "$each.queue")) for each in asked] == [True]
     assert "PERDURE_CLUSTER" in named("_areas.tpl", "perdure.ofCluster")

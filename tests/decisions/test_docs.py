@@ -129,19 +129,19 @@ def names_within(schema: object) -> set[str]:
 
 @pytest.mark.parametrize("model", DOCUMENTED, ids=lambda model: model.kind_of.name)
 def test_every_field_and_column_is_documented(model: type[CustomResource]) -> None:
-    told = section(f"### {model.kind_of.name}")
+    documented = section(f"### {model.kind_of.name}")
     fields = [model.model_fields[part] for part in ("spec", "status") if part in model.model_fields]
     wanted = set().union(*(names_within(field_schema(field)) for field in fields)) - SAID_ONCE
-    assert wanted - set(re.findall(r"\w+", told)) == set()
-    assert f"Columns: {', '.join(column.name for column in model.printer_columns)}." in told
+    assert wanted - set(re.findall(r"\w+", documented)) == set()
+    assert f"Columns: {', '.join(column.name for column in model.printer_columns)}." in documented
 
 
 def test_every_label_and_annotation_of_resource_claims_is_documented() -> None:
     names = [getattr(NAMES, name) for name in vars(DomainNames) if name.endswith(("_label", "_annotation"))]
     keys = {key.removeprefix(f"{NAMES.domain}/") for key in names}
     assert len(keys) > 15
-    told = re.findall(r"`([a-z-]+)`", section("### Labels, annotations, finalizers of resource claims"))
-    assert keys - set(told) == set()
+    documented = re.findall(r"`([a-z-]+)`", section("### Labels, annotations, finalizers of resource claims"))
+    assert keys - set(documented) == set()
 
 
 def test_every_label_annotation_and_finalizer_of_load_balancers_is_documented() -> None:
@@ -154,8 +154,8 @@ def test_every_label_annotation_and_finalizer_of_load_balancers_is_documented() 
 
 
 def anchor(heading: str) -> str:
-    kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
-    return kept.replace(" ", "-")
+    remaining = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+    return remaining.replace(" ", "-")
 
 
 def anchors(page: Path) -> set[str]:

@@ -30,7 +30,7 @@ COMMANDS = documented.commands()
 PERDURE = [each for each in (*COMMANDS, *documented.inline_commands()) if each.program == "perdure"]
 INLINE = set(documented.inline_commands())
 
-# Commands that no test types as they stand, by how they begin, and why that is so.
+# Commands that no test types unchanged, by how they begin, and why that is so.
 EXEMPT = {
     "./run pytest ": "is what runs this test, and in a copy of the project the table of the tutorial",
     "docker build": "needs a container engine; tests/integration/test_image.py installs and starts what is in it",

@@ -27,7 +27,7 @@ from localcloud.kubernetes.programs import find_programs
 from localcloud.openstack import build
 from localcloud.progress import ConsoleNarrator
 from localcloud.temporal import choice
-from tests.running.kept import end
+from tests.running.failed_servers import end
 
 _NEEDING = {"deployment", "fresh"}
 _NEEDING_OPENSTACK = {"openstack"}

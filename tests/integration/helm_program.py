@@ -45,8 +45,8 @@ def _recipe() -> str:
     text = (MODULE / "go.mod").read_text()
     found = re.search(r"helm\.sh/helm/v4 (v\S+)", text)
     assert found is not None
-    told = hashlib.sha256(f"{text}{(MODULE / 'go.sum').read_text()}{FLAGS}".encode())
-    return f"{found[1]}-{told.hexdigest()[:8]}"
+    digest = hashlib.sha256(f"{text}{(MODULE / 'go.sum').read_text()}{FLAGS}".encode())
+    return f"{found[1]}-{digest.hexdigest()[:8]}"
 
 
 def _build(cache: Path, home: Path, narrator: Narrator) -> None:

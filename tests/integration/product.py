@@ -30,7 +30,7 @@ async def process(
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """One of the product's processes, ready; stopped at the end as an operator would. It logs with the deployment.
 
-    One that is not forked has imported nothing but its own modules.
+    A process that is not forked has imported nothing but its own modules.
     """
     port = port or free_port()
     settings = {
@@ -64,7 +64,7 @@ def perdure(
 ) -> subprocess.CompletedProcess[str]:
     """A command as a person or a CI job runs it, on a deployment if it needs one, to its end.
 
-    One that is not forked knows the areas of packages that it installs.
+    A process that is not forked knows the areas of packages that it installs.
     """
     where = ("--state", str(deployment.state.root)) if deployment else ()
     return subprocess.run(

@@ -63,7 +63,7 @@ KINDS = {
 
 
 async def apply(api: KubeApi, obj: dict[str, Any]) -> None:
-    """Create an object as its file has it, or bring the one that is there up to date."""
+    """Create an object as its file has it, or update the existing one."""
     kind, metadata = KINDS[obj["kind"]], obj["metadata"]
     try:
         await api.create(kind, obj, metadata.get("namespace", ""))

@@ -41,8 +41,12 @@ async def test_a_pool_without_the_payers_secret_says_so_and_fills_once_it_is_the
             try:
                 await lab.organization_says(PAYER_SECRET)
             finally:
-                kept = {"metadata": {"name": PAYER_SECRET}, "type": "Opaque", "data": dict(mapping(secret, "data"))}
-                await lab.kube.create(SECRET, kept, OPERATOR_NAMESPACE)
+                remaining = {
+                    "metadata": {"name": PAYER_SECRET},
+                    "type": "Opaque",
+                    "data": dict(mapping(secret, "data")),
+                }
+                await lab.kube.create(SECRET, remaining, OPERATOR_NAMESPACE)
             await lab.until("the pool is full", lambda: len(lab.free()) == 1, 100)
 
 

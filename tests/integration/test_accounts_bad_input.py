@@ -125,8 +125,8 @@ async def test_a_claim_names_the_secret_that_its_account_lacks(lab: Lab) -> None
         await lab.says(ACCOUNT_CLAIM, "keyless", "keyless", name)
     finally:
         meta = {"name": name, "ownerReferences": mapping(secret, "metadata")["ownerReferences"]}
-        kept: JsonObject = {"metadata": meta, "type": "Opaque", "data": mapping(secret, "data")}
-        await lab.kube.create(SECRET, kept, OPERATOR_NAMESPACE)
+        remaining: JsonObject = {"metadata": meta, "type": "Opaque", "data": mapping(secret, "data")}
+        await lab.kube.create(SECRET, remaining, OPERATOR_NAMESPACE)
     await lab.served("keyless")
     await lab.release("keyless")
 
@@ -183,8 +183,8 @@ async def test_without_a_config_map_accounts_wait_and_go_on_with_it(lab: Lab) ->
             await lab.blank(account)
             await lab.says(ACCOUNT, OPERATOR_NAMESPACE, name, f"{CONFIG_MAP_NAME} does not exist")
         finally:
-            kept: JsonObject = {"metadata": {"name": CONFIG_MAP_NAME}, "data": keys}
-            await lab.kube.create(CONFIG_MAP, kept, OPERATOR_NAMESPACE)
+            remaining: JsonObject = {"metadata": {"name": CONFIG_MAP_NAME}, "data": keys}
+            await lab.kube.create(CONFIG_MAP, remaining, OPERATOR_NAMESPACE)
     await lab.until("it is Ready again", lambda: lab.account(name).status.state == "Ready")
 
 

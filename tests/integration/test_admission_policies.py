@@ -212,7 +212,7 @@ async def test_only_who_may_promote_may_have_a_product_promoted(ground: Ground, 
     assert "changes production" in await ground.annotates("developer", kind, "shop", PROMOTE)
     for user in ("publisher", "3scale-operator", "3scale-worker"):
         assert await ground.annotates(user, kind, "shop", PROMOTE) == ""
-        # Whoever may edit a promoted object may edit and withdraw the promotion.
+        # A person who may edit a promoted object may edit and withdraw the promotion.
         assert await ground.annotates("developer", kind, "shop", RETAIN) == ""
         assert await ground.annotates("developer", kind, "shop", PROMOTE, None) == ""
 

@@ -449,7 +449,7 @@ def test_prometheus_takes_the_rules_as_they_are(promtool: Path, tmp_path: Path) 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.alert)
 def test_its_series_have_these_labels(case: Case) -> None:
-    known = told()
+    known = published()
     for series in case.series:
         name, _, rest = series.partition("{")
         labels = set(re.findall(r'([a-z_]+)="', rest)) - {"le"}
@@ -463,12 +463,12 @@ def test_its_text_speaks_of_labels_that_it_has(case: Case) -> None:
 
 
 @cache
-def told() -> dict[str, set[str]]:
+def published() -> dict[str, set[str]]:
     """Every series that some process publishes, with its labels."""
-    return dict(_told())
+    return dict(_published())
 
 
-def _told() -> Iterator[tuple[str, set[str]]]:
+def _published() -> Iterator[tuple[str, set[str]]]:
     for dispatcher in DISPATCHERS:
         importlib.import_module(dispatcher)
     yield from OTHERS.items()

@@ -48,7 +48,7 @@ from localcloud.deployment import Deployment
 from localcloud.openstack import build
 from localcloud.progress import ConsoleNarrator, Silence
 from localcloud.state import Cloud
-from tests.running.kept import end
+from tests.running.failed_servers import end
 from tests.running.programs import COMMAND, ROOT, command_line
 from workers.registry import queues_of
 
@@ -124,8 +124,8 @@ class Helm:
         return ran.stdout
 
     def rendered(self, namespace: str, *values: str) -> list[dict[str, Any]]:
-        told = self("template", "perdure", str(CHART), "--namespace", namespace, *values)
-        return [obj for obj in yaml.safe_load_all(told) if obj]
+        output = self("template", "perdure", str(CHART), "--namespace", namespace, *values)
+        return [obj for obj in yaml.safe_load_all(output) if obj]
 
     def install(self, namespace: str, *values: str, chart: Path = CHART) -> None:
         """As over what a replaced operator has left: its definitions and namespaces become the release's."""
@@ -210,8 +210,8 @@ async def test_the_values_of_poolboys_chart_come_to_the_same(helm: Helm) -> None
         "claims.example.org"
     }
     assert [each["metadata"]["name"] for each in of_kind(objects, "Namespace")] == ["claims-operator"]
-    told = helm("install", "perdure", str(CHART), "--namespace", "perdure", "--dry-run=client", *values)
-    without_effect = told.rpartition("no effect: ")[2].splitlines()[0]
+    output = helm("install", "perdure", str(CHART), "--namespace", "perdure", "--dry-run=client", *values)
+    without_effect = output.rpartition("no effect: ")[2].splitlines()[0]
     assert without_effect.startswith("affinity, enablePrometheusMetrics, nodeSelector, operatorMode, replicaCount, ")
     kept = ("crds.create=false", "namespace.create=false", "operatorDomain.name=", "operatorDomain.generate=true")
     other = helm.rendered("perdure", *values, *(part for each in kept for part in ("--set", each)))
@@ -321,8 +321,8 @@ def test_settings_reach_the_processes_as_they_were_meant(helm: Helm) -> None:
     }
     objects = helm.rendered("anywhere", "--set-json", f"settings={json.dumps(values)}")
     (found,) = [obj for obj in of_kind(objects, "ConfigMap") if obj["metadata"]["name"] == "perdure-settings"]
-    told = {name.removeprefix("PERDURE_").lower(): value for name, value in found["data"].items()}
-    read = Settings.model_validate(told)
+    output = {name.removeprefix("PERDURE_").lower(): value for name, value in found["data"].items()}
+    read = Settings.model_validate(output)
     assert (read.worker_cached_workflows, read.claims_older_templates) == (10_000_000, True)
     assert read.sweep.total_seconds() == 5400
     assert read.accounts_protected == ("011111111111", "222222222222")
@@ -711,10 +711,13 @@ def refusals(cluster: Deployment, namespace: str) -> list[str]:
     """Every request of the namespace's accounts that the authorizer refused."""
     found = set()
     for line in cluster.log("audit").read_text().splitlines():
-        told = json.loads(line)
-        who = str(told.get("user", {}).get("username", ""))
-        if who.startswith(f"system:serviceaccount:{namespace}:") and told.get("responseStatus", {}).get("code") == 403:
-            found.add(f"{who.rpartition(':')[2]}: {told['verb']} {told['requestURI'].partition('?')[0]}")
+        output = json.loads(line)
+        who = str(output.get("user", {}).get("username", ""))
+        if (
+            who.startswith(f"system:serviceaccount:{namespace}:")
+            and output.get("responseStatus", {}).get("code") == 403
+        ):
+            found.add(f"{who.rpartition(':')[2]}: {output['verb']} {output['requestURI'].partition('?')[0]}")
     return sorted(found)
 
 
@@ -766,10 +769,10 @@ def test_the_kustomize_base_runs_the_same_processes(
     # The chart's workers get their areas as well.
     assert ran["args"][: len(kept["args"])] == kept["args"]
     given = {obj["metadata"]["name"]: obj["data"] for obj in of_kind(objects, "ConfigMap")}["perdure-settings"]
-    told = given | {item["name"]: item["value"] for item in ran.get("env", ()) if "value" in item}
-    assert {item["name"]: item["value"] for item in kept.get("env", ())}.items() <= told.items()
+    output = given | {item["name"]: item["value"] for item in ran.get("env", ()) if "value" in item}
+    assert {item["name"]: item["value"] for item in kept.get("env", ())}.items() <= output.items()
     for each in of_kind(base, "ConfigMap"):
-        assert each["data"].items() <= told.items()
+        assert each["data"].items() <= output.items()
 
 
 def without(spec: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 
 Json = dict[str, Any]
 
-# As Go's encoder writes an Account that was never touched, then one that has lived.
+# As Go's encoder writes an untouched Account, then a used one.
 NEW_ACCOUNT: Json = {
     "spec": {"awsAccountID": "", "iamUserSecret": "", "claimLink": "", "legalEntity": {"id": "", "name": ""}},
 }

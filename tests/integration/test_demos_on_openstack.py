@@ -33,7 +33,7 @@ from localcloud.openstack.project import project_session
 from localcloud.progress import Silence
 from localcloud.services import AWS, TEMPORAL, WATCH, WORKER
 from localcloud.state import Cloud
-from tests.running.kept import end
+from tests.running.failed_servers import end
 
 pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.timeout(1200)]
 

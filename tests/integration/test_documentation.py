@@ -24,7 +24,7 @@ from documented import ROOT
 from localcloud import services
 from localcloud.deployment import Deployment
 from localcloud.state import Cloud
-from tests.running.kept import end
+from tests.running.failed_servers import end
 
 KUBECTL = shutil.which("kubectl")
 pytestmark = [

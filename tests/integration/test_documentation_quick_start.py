@@ -38,8 +38,8 @@ def person(tmp_path: Path) -> Iterator[Person]:
 
 def accounts(person: Person) -> dict[str, str]:
     """Each Account's phase, by its name."""
-    told = person.type("perdure list account -o json")
-    return {row["name"]: row["phase"] for row in json.loads(told[: told.rindex("]") + 1])}
+    output = person.type("perdure list account -o json")
+    return {row["name"]: row["phase"] for row in json.loads(output[: output.rindex("]") + 1])}
 
 
 def test_the_quick_start_goes_as_it_says(person: Person, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_the_quick_start_goes_as_it_says(person: Person, tmp_path: Path) -> None
     person.type(give_back)
     assert "aws-credentials" not in person.type(look)
 
-    # Three without a former claim, and the one that was given back.
+    # Three without a former claim, and the released one.
     until(lambda: list(accounts(person).values()) == ["Ready"] * 4, "all are ready", PATIENT)
     known = set(accounts(person))
     person.type(deny)

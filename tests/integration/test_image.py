@@ -1,5 +1,5 @@
 """The image as far as it can be made without a container engine: the steps of its Dockerfile's build stage, run as they
-stand in a directory of the test's, and the program that they make.
+are in a directory of the test's, and the program that they make.
 
 The packages come from the index that pip is configured for, as `./run` takes them.
 """
@@ -65,21 +65,21 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_image_holds_the_processes_and_none_of_the_local_deployments_servers(image: Path) -> None:
     for command in ("worker", "watch", "events", "crds"):
-        told = subprocess.run(
+        output = subprocess.run(
             [image / "bin" / "perdure", command, "--help"], cwd="/", env={}, capture_output=True, text=True, check=False
         )
-        assert told.returncode == 0, told.stderr
-        assert told.stderr == ""
+        assert output.returncode == 0, output.stderr
+        assert output.stderr == ""
     present = {path.name for path in (image / "bin").iterdir()}
     assert not {"temporal", "envoy", "moto_server", "pytest", "mypy", "pip"} & present
 
 
 def test_what_the_worker_runs_imports_without_tools_of_development(image: Path) -> None:
     code = "import workers.main, starters.watch.main, starters.events.main"
-    told = subprocess.run(
+    output = subprocess.run(
         [image / "bin" / "python", "-c", code], cwd="/", env={}, capture_output=True, text=True, check=False
     )
-    assert told.returncode == 0, told.stderr
+    assert output.returncode == 0, output.stderr
 
 
 def test_the_projects_own_package_is_the_same_when_it_is_built_again(
@@ -99,10 +99,10 @@ def test_the_projects_own_package_is_the_same_when_it_is_built_again(
 
 
 def test_the_image_runs_without_root_on_a_base_that_a_digest_can_name() -> None:
-    told = instructions()
-    assert [line for line in told if line.startswith("USER ")] == ["USER 65532:65532"]
-    assert told[0].startswith("ARG PYTHON_IMAGE=")
-    assert {line.split()[1] for line in told if line.startswith("FROM ")} == {"${PYTHON_IMAGE}"}
-    installs = [line for line in told if "pip" in line and " install " in line]
+    output = instructions()
+    assert [line for line in output if line.startswith("USER ")] == ["USER 65532:65532"]
+    assert output[0].startswith("ARG PYTHON_IMAGE=")
+    assert {line.split()[1] for line in output if line.startswith("FROM ")} == {"${PYTHON_IMAGE}"}
+    installs = [line for line in output if "pip" in line and " install " in line]
     assert installs
     assert all("--require-hashes" in line or "--no-index" in line for line in installs)

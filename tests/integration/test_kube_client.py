@@ -450,7 +450,7 @@ async def test_a_lease_is_renewed_by_one_request_and_followed_without_any(
         waiting.cancel()
 
 
-async def test_a_standby_that_sees_renewals_again_tells_of_no_trouble(
+async def test_a_standby_that_sees_renewals_again_reports_no_trouble(
     kube: KubeApi, namespace: str, deployment: Deployment, tmp_path: Path
 ) -> None:
     leader = election(kube, namespace, "leader")
@@ -476,8 +476,8 @@ async def test_a_standby_that_sees_renewals_again_tells_of_no_trouble(
 def lease_requests(deployment: Deployment, namespace: str) -> Counter[str]:
     """How many requests about Leases of a namespace there were, by verb; watches count when they begin."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-    told = (json.loads(line) for line in deployment.log("audit").read_text().splitlines() if path in line)
-    return Counter(each["verb"] for each in told)
+    entries = (json.loads(line) for line in deployment.log("audit").read_text().splitlines() if path in line)
+    return Counter(each["verb"] for each in entries)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from engine.settings import Settings
 from localcloud.deployment import Deployment
 from localcloud.openstack.control import OpenStackControl
 from localcloud.state import Cloud
-from tests.running.kept import end
+from tests.running.failed_servers import end
 
 pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.timeout(400)]
 
@@ -124,9 +124,9 @@ async def test_a_load_balancer_lives_in_the_cloud_from_its_creation_to_its_delet
     assert project.names("ports") == sorted([f"{SHOP}/web", *(f"{SHOP}/{name}" for name in machines)])
     assert [at(each, "spec", "replicas") for each in (await shop.list(LOAD_BALANCER_SET, SHOP)).items] == [2]
 
-    told = [each for each in (await shop.list(EVENT, SHOP)).items if text(each, "reason") == "Created"]
-    assert sorted(text(each, "involvedObject", "name") for each in told) == sorted(machines)
-    assert {text(each, "source", "component") for each in told} == {"LoadBalancerSet"}
+    events = [each for each in (await shop.list(EVENT, SHOP)).items if text(each, "reason") == "Created"]
+    assert sorted(text(each, "involvedObject", "name") for each in events) == sorted(machines)
+    assert {text(each, "source", "component") for each in events} == {"LoadBalancerSet"}
 
     rules = project.rules(f"{SHOP}/web")
     port = {"port": 443, "protocol": "TCP", "nodePort": 30443, "targetPort": 443}

@@ -44,7 +44,7 @@ from localcloud.state import (
     StateDirectoryError,
     choose_ports,
 )
-from tests.running.kept import end
+from tests.running.failed_servers import end
 from tests.running.programs import COMMAND, ROOT, SEED, command_line
 
 if TYPE_CHECKING:
@@ -442,7 +442,7 @@ def test_a_service_that_cannot_start_is_named_with_its_last_words(fresh: Deploym
     until(lambda: fresh.service(services.TEMPORAL).settled, "what can run is left running")
 
 
-# Slow services and those that stand still, with a script in etcd's place that runs the real one in the end.
+# Slow services and those that hang, with a script in etcd's place that runs the real one in the end.
 
 USES_CPU = "end=$(($(date +%s) + 6)); while [ $(date +%s) -lt $end ]; do :; done"
 WRITES_LOG = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo step $i; sleep 0.5; done"

@@ -148,7 +148,7 @@ async def make_object(kube: KubeApi, kind: Kind, namespace: str, name: str, hand
                 await asyncio.sleep(0.1)
 
 
-async def test_discovery_tells_plural_and_scope(kube: KubeApi) -> None:
+async def test_discovery_returns_plural_and_scope(kube: KubeApi) -> None:
     discovery = Discovery(kube)
     found = await discovery.served("v1", "ConfigMap")
     assert (found.kind, found.namespaced) == (CONFIG_MAP, True)

@@ -115,14 +115,14 @@ def _ours(families: Mapping[str, Metric], name: str, series: str = "", /, **labe
     return _sum(families[full], f"{full}{series}", name="aws-account-operator", **labels)
 
 
-async def test_the_watcher_tells_the_pool(scrapes: Scrapes) -> None:
+async def test_the_watcher_shows_the_pool(scrapes: Scrapes) -> None:
     assert _ours(scrapes.watch, "account_pool_size", **OF_POOL) == 1
     assert _ours(scrapes.watch, "aws_limit_delta", **OF_POOL) > 0
     assert _sum(scrapes.watch["perdure_create_budget_reached"], **OF_POOL) == 0
     assert _sum(scrapes.watch["perdure_lifecycles"], kind="AccountPool") >= 1
 
 
-async def test_the_watcher_tells_the_accounts_by_both_generations_of_names(scrapes: Scrapes) -> None:
+async def test_the_watcher_shows_the_accounts_by_both_generations_of_names(scrapes: Scrapes) -> None:
     assert _ours(scrapes.watch, "account_crs", state="Ready", reused="true", claimed="false") >= 1
     assert _ours(scrapes.watch, "aws_accounts_reusable", legal_id="metered") == 1
     assert _ours(scrapes.watch, "total_aws_account_reused_available", LegalID="metered") == 1
@@ -137,31 +137,31 @@ async def test_the_watcher_tells_the_accounts_by_both_generations_of_names(scrap
         "account_reuse_cleanup_duration_seconds",
     ],
 )
-async def test_the_worker_tells_the_durations(scrapes: Scrapes, name: str) -> None:
+async def test_the_worker_shows_the_durations(scrapes: Scrapes, name: str) -> None:
     assert _ours(scrapes.worker, name, "_count") >= 1
     assert 0 <= _ours(scrapes.worker, name, "_sum") < 240
 
 
-async def test_the_worker_tells_the_organization(scrapes: Scrapes) -> None:
+async def test_the_worker_shows_the_organization(scrapes: Scrapes) -> None:
     assert _ours(scrapes.worker, "aws_accounts") >= 2  # the payer and the pool's
     assert _ours(scrapes.worker, "total_aws_accounts") == _ours(scrapes.worker, "aws_accounts")
     assert _sum(scrapes.worker["perdure_create_budget_left"]) > 0
 
 
 @pytest.mark.parametrize("controller", ["account", "accountpool", "accountclaim", "organization"])
-async def test_the_worker_tells_the_passes_of_every_kind(scrapes: Scrapes, controller: str) -> None:
+async def test_the_worker_shows_the_passes_of_every_kind(scrapes: Scrapes, controller: str) -> None:
     assert _ours(scrapes.worker, "reconcile_duration_seconds", "_count", controller=controller, error="") >= 1
 
 
-async def test_the_worker_tells_requests_to_kubernetes_and_aws(scrapes: Scrapes, deployment: Deployment) -> None:
+async def test_the_worker_shows_requests_to_kubernetes_and_aws(scrapes: Scrapes, deployment: Deployment) -> None:
     accounts = "aws.managed.openshift.io/v1alpha1/namespaces/{NAMESPACE}/accounts/{NAME}"
     emulator = httpx.URL(deployment.env()["AWS_ENDPOINT_URL"]).netloc.decode()
     requests = "api_request_duration_seconds"
 
-    told = {"controller": "account", "status": "200 OK"}
-    assert _ours(scrapes.worker, requests, "_count", **told, method="GET", resource=accounts) >= 1
-    assert _ours(scrapes.worker, requests, "_count", **told, method="PATCH", resource=f"{accounts}/status") >= 1
-    assert _ours(scrapes.worker, requests, "_count", **told, method="POST", resource=emulator) >= 1
+    labels = {"controller": "account", "status": "200 OK"}
+    assert _ours(scrapes.worker, requests, "_count", **labels, method="GET", resource=accounts) >= 1
+    assert _ours(scrapes.worker, requests, "_count", **labels, method="PATCH", resource=f"{accounts}/status") >= 1
+    assert _ours(scrapes.worker, requests, "_count", **labels, method="POST", resource=emulator) >= 1
     assert _ours(scrapes.worker, requests, "_count", controller="organization", resource=emulator) >= 1
 
 
@@ -174,6 +174,6 @@ async def test_gauges_are_the_watchers_alone_and_durations_the_workers(scrapes: 
     assert "aws_account_operator_account_ready_duration_seconds" not in scrapes.watch
 
 
-async def test_the_watcher_tells_that_it_leads_and_has_no_backlog(scrapes: Scrapes) -> None:
+async def test_the_watcher_shows_that_it_leads_and_has_no_backlog(scrapes: Scrapes) -> None:
     assert _sum(scrapes.watch["perdure_watch_leader"]) == 1
     assert _sum(scrapes.watch["perdure_watch_objects"], kind="AccountPool") >= 1

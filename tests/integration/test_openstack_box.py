@@ -30,7 +30,7 @@ from localcloud.openstack.control import OpenStackControl
 from localcloud.openstack.loopback import Networks
 from localcloud.openstack.programs import cache_directory
 from localcloud.state import Cloud
-from tests.running.kept import end
+from tests.running.failed_servers import end
 from tests.running.programs import ROOT
 
 # The first start takes half a minute on two idle cores, several times that on busy ones.

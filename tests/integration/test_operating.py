@@ -55,7 +55,7 @@ class Installation:
     async def remove(self, name: str) -> None:
         await remove_account(self.kube, PLACE, name)
 
-    async def told(self, what: str) -> str:
+    async def page(self, what: str) -> str:
         return (await asked(self.port, what)).text
 
 
@@ -97,12 +97,12 @@ async def collector(spans: list[Span]) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-async def test_the_watcher_tells_that_the_served_area_has_a_worker(installation: Installation) -> None:
+async def test_the_watcher_shows_that_the_served_area_has_a_worker(installation: Installation) -> None:
     async def polled() -> bool:
-        return 'perdure_worker_missing{area="accounts"} 0.0' in await installation.told("/metrics")
+        return 'perdure_worker_missing{area="accounts"} 0.0' in await installation.page("/metrics")
 
     await eventually(polled, "the leading watcher has found the worker", seconds=150)
-    assert 'perdure_worker_missing{area="claims"}' not in await installation.told("/metrics")
+    assert 'perdure_worker_missing{area="claims"}' not in await installation.page("/metrics")
 
 
 async def test_a_paused_area_does_nothing_until_it_is_let_go(installation: Installation) -> None:
@@ -111,7 +111,7 @@ async def test_a_paused_area_does_nothing_until_it_is_let_go(installation: Insta
     assert "accounts is paused by ann since" in out
 
     async def obeyed() -> bool:
-        return "accounts is paused by ann" in await installation.told("/readyz")
+        return "accounts is paused by ann" in await installation.page("/readyz")
 
     await eventually(obeyed, "worker and watcher know of the pause")
     try:
@@ -122,7 +122,7 @@ async def test_a_paused_area_does_nothing_until_it_is_let_go(installation: Insta
     assert (code, out.strip()) == (0, "accounts is resumed")
     await eventually(lambda: installation.in_hand("held"), "what was left is done")
     await installation.remove("held")
-    assert 'perdure_paused{area="accounts"} 0.0' in await installation.told("/metrics")
+    assert 'perdure_paused{area="accounts"} 0.0' in await installation.page("/metrics")
 
 
 async def _held(installation: Installation) -> None:
@@ -139,8 +139,8 @@ async def _held(installation: Installation) -> None:
     assert not await installation.in_hand("held")
     _, _, err = await installation.perdure("list", "account", "-n", PLACE)
     assert "accounts is paused by ann" in err
-    assert 'perdure_paused{area="accounts"} 1.0' in await installation.told("/metrics")
-    assert 'perdure_paused{area="claims"} 0.0' in await installation.told("/metrics")
+    assert 'perdure_paused{area="accounts"} 1.0' in await installation.page("/metrics")
+    assert 'perdure_paused{area="claims"} 0.0' in await installation.page("/metrics")
 
 
 async def _not_retried(installation: Installation) -> None:
@@ -209,10 +209,10 @@ async def test_findings_of_a_scheduled_audit_are_a_metric(installation: Installa
     code, out, err = await installation.perdure("audit", "claims", "--report")
     assert (code, out[:8]) == (0, "claims: "), err
 
-    async def told() -> bool:
-        return 'perdure_audit_timestamp_seconds{area="claims"}' in await installation.told("/metrics")
+    async def published() -> bool:
+        return 'perdure_audit_timestamp_seconds{area="claims"}' in await installation.page("/metrics")
 
-    await eventually(told, "the watcher has read the report")
+    await eventually(published, "the watcher has read the report")
 
 
 async def test_the_fleet_is_seen_at_a_glance_and_sought_for_retries(installation: Installation) -> None:

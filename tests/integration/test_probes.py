@@ -20,7 +20,7 @@ from waiting import eventually
 
 from localcloud import services
 from localcloud.deployment import Deployment
-from tests.running.kept import end
+from tests.running.failed_servers import end
 
 pytestmark = pytest.mark.integration
 

@@ -33,7 +33,7 @@ from localcloud.objects import Objects
 from localcloud.services import POSTGRES, TEMPORAL, TEMPORAL_NAMESPACE, TEMPORAL_SCHEMA, TEMPORAL_UI
 from localcloud.state import Cloud
 from localcloud.temporal import choice, control_plane
-from tests.running.kept import end
+from tests.running.failed_servers import end
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -190,8 +190,8 @@ def postgres_password(deployment: Deployment) -> Path:
 
 def test_the_databases_password_is_on_no_command_line(production_deployment: Deployment) -> None:
     file = postgres_password(production_deployment)
-    told = [path for path in Path("/proc").glob("[0-9]*/cmdline") if _mentions(path, file.read_bytes())]
-    assert told == []
+    mentions = [path for path in Path("/proc").glob("[0-9]*/cmdline") if _mentions(path, file.read_bytes())]
+    assert mentions == []
     assert file.stat().st_mode & 0o077 == 0
 
 

@@ -149,13 +149,13 @@ class Shop:
         await eventually(holds, what, PATIENCE)
         return await self.service()
 
-    async def until_told(self, words: str, times: int = 1) -> None:
+    async def until_recorded(self, words: str, times: int = 1) -> None:
         async def holds() -> bool:
-            return len(await self.told(words)) == times
+            return len(await self.events_with(words)) == times
 
-        await eventually(holds, f"{words!r} is told {times} times", PATIENCE)
+        await eventually(holds, f"{words!r} is recorded {times} times", PATIENCE)
 
-    async def told(self, words: str) -> list[JsonObject]:
+    async def events_with(self, words: str) -> list[JsonObject]:
         """The Events about the Service with these words."""
         events = await self.kube.list(EVENT, self.namespace, field_selector="involvedObject.kind=Service")
         return [each for each in events.items if words in text(each, "message")]
@@ -213,11 +213,11 @@ async def test_a_service_gets_a_whole_load_balancer_an_address_and_is_let_go_in_
     assert sequence(made, "spec", "ports") == ports
     assert endpoints(made)["svc-a"] == ["10.0.0.1"]
     assert SERVICE_FINALIZER in sequence(await shop.service(), "metadata", "finalizers")
-    await shop.until_told("LoadBalancer is in creation")
+    await shop.until_recorded("LoadBalancer is in creation")
 
     await shop.serve("203.0.113.7")
     await shop.until_service(lambda each: addresses(each) == ["203.0.113.7"], "the address is written")
-    await shop.until_told("LoadBalancer is successfully created with IP 203.0.113.7")
+    await shop.until_recorded("LoadBalancer is successfully created with IP 203.0.113.7")
     await shop.serve("203.0.113.8")
     await shop.until_service(lambda each: addresses(each) == ["203.0.113.8"], "the new address is written")
 
@@ -277,7 +277,7 @@ async def test_a_bad_annotation_keeps_what_was_and_is_shown_until_it_is_mended(s
     assert at(after, "spec", "replicas") == 3
     shown = await shop.until_service(lambda each: bool(misconfigured(each)), "the Service says what is wrong")
     assert "replicas: 'three' is not a number from 0 up" in misconfigured(shown)
-    await shop.until_told("replicas: 'three' is not a number")
+    await shop.until_recorded("replicas: 'three' is not a number")
     await shop.annotate(replicas="2")
     await shop.until_balancer(lambda each: at(each, "spec", "replicas") == 2, "mended")
     await shop.until_service(lambda each: not misconfigured(each), "nothing is wrong any more")
@@ -302,10 +302,10 @@ async def test_a_service_that_cannot_be_served_stops_no_other(shop: Shop, kube: 
     await kube.delete(NODE, "", "svc-new")
     await shop.until_balancer(lambda each: "svc-new" not in endpoints(each), "the node is left out")
 
-    async def told() -> bool:
+    async def events_with() -> bool:
         return "unsupported protocol" in misconfigured(await kube.get(SERVICE, shop.namespace, "bad"))
 
-    await eventually(told, "the bad one says why", PATIENCE)
+    await eventually(events_with, "the bad one says why", PATIENCE)
     with pytest.raises(Absent):
         await kube.get(LOAD_BALANCER, CONTROL, f"{shop.namespace}--bad")
     await kube.delete(SERVICE, shop.namespace, "bad")
@@ -347,7 +347,7 @@ async def test_an_address_is_written_once_whatever_the_api_server_adds_to_it(sho
     assert sequence(served, "status", "loadBalancer", "ingress") == [{"ip": "203.0.113.7", "ipMode": "VIP"}]
     await shop.annotate(replicas="2")
     await shop.until_balancer(lambda each: at(each, "spec", "replicas") == 2, "another pass is over")
-    assert len(await shop.told("successfully created")) == 1
+    assert len(await shop.events_with("successfully created")) == 1
     managed = [
         each
         for each in sequence(await shop.service(), "metadata", "managedFields")
@@ -408,17 +408,17 @@ async def test_a_load_balancers_events_reach_its_service_once_across_restarts(sh
     """W31: a restart repeats neither forwarded Events nor the errors of the Service."""
     await shop.create({"tcpIdleTimeout": "soon"})
     balancer = await shop.until_balancer(lambda _: True, "the LoadBalancer is made")
-    await tell(shop.kube, balancer, "Failed", "Quota exceeded for resources: ['floatingip']")
-    await shop.until_told("Quota exceeded")
-    await shop.until_told("tcpIdleTimeout")
+    await record_event(shop.kube, balancer, "Failed", "Quota exceeded for resources: ['floatingip']")
+    await shop.until_recorded("Quota exceeded")
+    await shop.until_recorded("tcpIdleTimeout")
     async with lab.without_product():
         pass
-    await tell(shop.kube, balancer, "Warning", "DebugSettings are enabled")
-    await shop.until_told("DebugSettings are enabled")
-    (forwarded,) = await shop.told("Quota exceeded")
+    await record_event(shop.kube, balancer, "Warning", "DebugSettings are enabled")
+    await shop.until_recorded("DebugSettings are enabled")
+    (forwarded,) = await shop.events_with("Quota exceeded")
     assert (text(forwarded, "type"), text(forwarded, "reason")) == ("Warning", "Failed")
     assert text(forwarded, "source", "component") == "yawol-cloud-controller"
-    assert len(await shop.told("tcpIdleTimeout")) == 1
+    assert len(await shop.events_with("tcpIdleTimeout")) == 1
 
 
 @pytest.mark.complete
@@ -457,7 +457,7 @@ async def test_lost_answers_double_nothing(shop: Shop, lab: Lab) -> None:
 async def test_services_are_asked_of_their_own_cluster_and_load_balancers_of_ours(shop: Shop, lab: Lab) -> None:
     await shop.create()
     await shop.until_balancer(lambda _: True, "the LoadBalancer is made")
-    await shop.until_told("LoadBalancer is in creation")
+    await shop.until_recorded("LoadBalancer is in creation")
     wanted = {("WATCH", "services"), ("WATCH", "nodes"), ("GET", "nodes"), ("PATCH", "services"), ("POST", "events")}
     assert wanted <= lab.proxy.asked
     assert {plural for _, plural in lab.proxy.asked} == {"services", "nodes", "events"}
@@ -505,7 +505,7 @@ async def test_nothing_is_done_while_yawol_still_leads(shop: Shop, lab: Lab, kub
 
 @pytest.mark.slow
 async def test_what_yawol_leaves_is_taken_over_without_a_write(shop: Shop, lab: Lab, kube: KubeApi) -> None:
-    """W1: also where its networks stand in another order than ours would."""
+    """W1: also where its networks are in another order than ours would."""
     async with lab.without_product():
         await shop.create({"additionalNetworks": "net-a,net-b", "tcpIdleTimeout": "300s", "replicas": "2"})
         held = {"metadata": {"finalizers": [SERVICE_FINALIZER]}}
@@ -520,7 +520,7 @@ async def test_what_yawol_leaves_is_taken_over_without_a_write(shop: Shop, lab: 
     await eventually(lambda: lab.says(shop, uid, lambda why: why.phase == "Ready"), "it is looked after", PATIENCE)
     assert version(await shop.service()) == version(service)
     assert version(await shop.balancer()) == version(balancer)
-    assert await shop.told("") == []
+    assert await shop.events_with("") == []
 
 
 # --- what is done and seen ---
@@ -542,14 +542,14 @@ async def set_node(
     await kube.patch(NODE, "", name, {"status": status}, subresource="status", field_manager="kubelet")
 
 
-async def tell(kube: KubeApi, balancer: JsonObject, reason: str, message: str) -> None:
+async def record_event(kube: KubeApi, balancer: JsonObject, reason: str, message: str) -> None:
     """An Event about a LoadBalancer, as its controller writes them."""
     meta = mapping(balancer, "metadata")
     about = {"kind": "LoadBalancer", "namespace": CONTROL, "name": text(meta, "name"), "uid": text(meta, "uid")}
     await kube.create(
         EVENT,
         {
-            "metadata": {"generateName": "told."},
+            "metadata": {"generateName": "event."},
             "involvedObject": {"apiVersion": LOAD_BALANCER.api_version, **about},
             "type": "Warning",
             "reason": reason,

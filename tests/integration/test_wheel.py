@@ -93,6 +93,6 @@ def test_the_manifests_of_all_examples_come_with_the_wheel(installed: Path, tmp_
 
 def test_the_wheel_renders_the_definitions(installed: Path, tmp_path: Path) -> None:
     rendered = list(yaml.safe_load_all(run(installed / "perdure", "crds", cwd=tmp_path)))
-    kept = [yaml.safe_load(path.read_text()) for path in (ROOT / "deploy" / "crds").glob("*_*.yaml")]
+    remaining = [yaml.safe_load(path.read_text()) for path in (ROOT / "deploy" / "crds").glob("*_*.yaml")]
     key = "metadata"
-    assert sorted(rendered, key=lambda crd: crd[key]["name"]) == sorted(kept, key=lambda crd: crd[key]["name"])
+    assert sorted(rendered, key=lambda crd: crd[key]["name"]) == sorted(remaining, key=lambda crd: crd[key]["name"])

@@ -63,8 +63,8 @@ def sources(kind: type) -> list[str]:
 
 def fingerprint(codes: list[str]) -> str:
     """The same for the same code, however it is laid out and commented."""
-    told = "\n".join(ast.dump(_without_docstrings(ast.parse(code))) for code in codes)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    dumped = "\n".join(ast.dump(_without_docstrings(ast.parse(code))) for code in codes)
+    return hashlib.sha256(dumped.encode()).hexdigest()[:16]
 
 
 def changed(released: Release, current: Release) -> list[str]:

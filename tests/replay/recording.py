@@ -22,8 +22,8 @@ def recording() -> bool:
 def keep(kind: str, case: str, history: WorkflowHistory) -> None:
     """Write a history down."""
     HISTORIES.mkdir(exist_ok=True)
-    told = impersonal(json.loads(history.to_json()))
-    (HISTORIES / f"{kind}-{case}.json").write_text(json.dumps(told, separators=(",", ":")) + "\n")
+    recorded = impersonal(json.loads(history.to_json()))
+    (HISTORIES / f"{kind}-{case}.json").write_text(json.dumps(recorded, separators=(",", ":")) + "\n")
 
 
 def impersonal(recorded: Any) -> Any:
@@ -31,6 +31,6 @@ def impersonal(recorded: Any) -> Any:
     if isinstance(recorded, dict):
         if recorded.get("kind") == "TASK_QUEUE_KIND_STICKY":
             return {**recorded, "name": "sticky"}
-        kept = {name: impersonal(value) for name, value in recorded.items() if name != "stackTrace"}
-        return {**kept, "identity": "worker"} if "identity" in kept else kept
+        stored = {name: impersonal(value) for name, value in recorded.items() if name != "stackTrace"}
+        return {**stored, "identity": "worker"} if "identity" in stored else stored
     return [impersonal(item) for item in recorded] if isinstance(recorded, list) else recorded

@@ -12,8 +12,8 @@ def altered(version: str = "1.0.0", *histories: str) -> Release:
 
 
 def test_no_workflow_is_changed_without_a_proof() -> None:
-    told = unproved(last_release(), now())
-    assert told == [], (
+    changed_workflows = unproved(last_release(), now())
+    assert changed_workflows == [], (
         "the code of these workflows is not the released one. Record a history with the released code (docs/"
         "development.md, Changing a workflow), or give the project a new version, under which lifecycles are pinned"
     )

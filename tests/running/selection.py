@@ -139,7 +139,7 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def rank(config: pytest.Config, path: Path) -> int:
-    """The place of a test's file in `LONGEST`, the last place for one that is not there."""
+    """The place of a test's file in `LONGEST`, the last place for a file that is not listed."""
     return min((LONGEST.index(name) for name in _names(config, path) if name in LONGEST), default=len(LONGEST))
 
 

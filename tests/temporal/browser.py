@@ -50,8 +50,8 @@ class Page:
     async def text(self) -> str:
         """What the page says."""
         expression = "document.body ? document.body.innerText : ''"
-        told = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        return str(told["result"].get("value", ""))
+        answer = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        return str(answer["result"].get("value", ""))
 
     async def picture(self, to: Path) -> None:
         shot = await self.call("Page.captureScreenshot", format="png")

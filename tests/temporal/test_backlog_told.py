@@ -32,11 +32,11 @@ async def test_tasks_that_no_worker_takes_are_reported_with_their_age(
         for key in keys:
             await wake(client, key)
 
-        async def told() -> Backlog | None:
+        async def backlog_reported() -> Backlog | None:
             found = await of_queues(client, waiting, datetime.now(UTC))
             return found[0] if found and found[0].what.startswith("3 ") else None
 
-        found = await eventually(told, "three passes wait")
+        found = await eventually(backlog_reported, "three passes wait")
         assert found.what == "3 activity tasks in the queue kube"
         assert found.since is not None
         assert datetime.now(UTC) - found.since >= timedelta(seconds=2)
@@ -70,7 +70,7 @@ class Binder:
         return BinderWorld(key=batch.key, decision=idle("a test", phase="Serving", waits_for=waits_for), more=True)
 
 
-async def test_the_binder_tells_how_many_claims_wait_and_that_its_batch_was_broken_off(
+async def test_the_binder_reports_how_many_claims_wait_and_that_its_batch_was_interrupted(
     temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = await connect(pointing_at(temporal, monkeypatch), "tests")
@@ -106,10 +106,10 @@ async def test_a_batch_that_lasts_long_is_reported_although_nothing_was_interrup
     async with Worker(client, task_queue="claims", workflows=workflows_of("claims")):
         await wake(client, BINDER)
 
-        async def told(later: timedelta) -> list[Backlog]:
+        async def backlog_reported(later: timedelta) -> list[Backlog]:
             return await of_objectless(client, [BINDER], datetime.now(UTC) + later)
 
-        found = await eventually(lambda: told(timedelta(minutes=1)), "a minute later it is reported")
+        found = await eventually(lambda: backlog_reported(timedelta(minutes=1)), "a minute later it is reported")
         assert [each.what for each in found] == [f"{BINDER.path}: claims.serve"]
-        assert await told(timedelta(0)) == []
+        assert await backlog_reported(timedelta(0)) == []
         await client.get_workflow_handle(BINDER.workflow_id).terminate("the test is over")

@@ -185,8 +185,8 @@ async def test_a_lifecycle_is_run_by_its_own_clusters_worker(
     for each in every:
         pools, groups = [each.pool(number) for number in range(4)], [each.group(number) for number in range(4)]
         wanted[each.cluster] = {*pools, *(group.lifecycle_in(each.cluster) for group in groups)}
-        told = wake_group(client, each.cluster)
-        await asyncio.gather(*(wake(client, key) for key in pools), *(told(group, GroupRecord()) for group in groups))
+        waking = wake_group(client, each.cluster)
+        await asyncio.gather(*(wake(client, key) for key in pools), *(waking(group, GroupRecord()) for group in groups))
 
     async def all_looked_at() -> bool:
         return sum(len(each.looked_at) for each in every) >= sum(map(len, wanted.values()))

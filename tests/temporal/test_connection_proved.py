@@ -223,13 +223,13 @@ async def test_a_running_process_looks_for_renewed_files_by_itself(
     client: Client = await connect(settings, "tests")
     connection = client.service_client
     assert isinstance(connection, Connection)
-    told: list[str] = []
-    connection.follow(lambda: told.append("renewed"))
+    renewals: list[str] = []
+    connection.follow(lambda: renewals.append("renewed"))
     connection.keep(settings, every=timedelta(seconds=0.1))
     key_file.write_text("newer-key")
 
     async def followed() -> bool:
-        return bool(told)
+        return bool(renewals)
 
     await eventually(followed, "the newer key in use")
     assert connection.config.api_key == "newer-key"

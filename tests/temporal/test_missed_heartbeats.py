@@ -1,4 +1,4 @@
-"""A worker is heard of while its process lives; one that is not heard of in time comes to an end all the same."""
+"""A worker is heard of while its process lives; a batch without heartbeats is ended in time all the same."""
 
 from __future__ import annotations
 

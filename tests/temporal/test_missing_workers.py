@@ -31,11 +31,11 @@ NO_WORKER = "no worker for accounts: none polls the task queue accounts"
 AT_ONCE = timedelta(milliseconds=1)
 
 
-def told(area: str) -> float | None:
+def metric_of(area: str) -> float | None:
     return REGISTRY.get_sample_value("perdure_worker_missing", {"area": area})
 
 
-def told_of_version(area: str, build_id: str) -> float | None:
+def metric_of_version(area: str, build_id: str) -> float | None:
     return REGISTRY.get_sample_value("perdure_worker_version_missing", {"area": area, "build_id": build_id})
 
 
@@ -43,17 +43,17 @@ async def test_an_area_without_a_worker_is_reported_until_one_polls(
     alone: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = pointing_at(alone, monkeypatch, areas=("accounts",))
-    client, of_claims = await connect(settings, "tests"), told("claims")
+    client, of_claims = await connect(settings, "tests"), metric_of("claims")
 
     await look(client, settings)
-    assert told("accounts") == 1
-    assert told("claims") == of_claims  # an area that is not served
+    assert metric_of("accounts") == 1
+    assert metric_of("claims") == of_claims  # an area that is not served
 
     async with working(client, Passes()):
 
         async def polled() -> bool:
             await look(client, settings)
-            return told("accounts") == 0
+            return metric_of("accounts") == 0
 
         await eventually(polled, "a worker of accounts polls")
 
@@ -100,19 +100,19 @@ async def test_an_older_version_without_workers_is_reported_with_its_lifecycles(
             await eventually(lambda: pinned(client, settings, "v1"), "the lifecycle runs on v1")
             await promote(client, settings, "v2")
             await look(client, settings)
-            assert told_of_version("accounts", "v1") is None
-            assert told("accounts") == 0
+            assert metric_of_version("accounts", "v1") is None
+            assert metric_of("accounts") == 0
 
         found = await missing_workers(client, ["accounts"], "", settings.worker_deployment, AT_ONCE)
         assert MissingWorker(area="accounts", queue="accounts", build_id="v1", open=1) in found
         await look(client, settings, AT_ONCE)
-        assert told_of_version("accounts", "v1") == 1
+        assert metric_of_version("accounts", "v1") == 1
 
         await end(client, key)
 
         async def over() -> bool:
             await look(client, settings, AT_ONCE)
-            return told_of_version("accounts", "v1") is None
+            return metric_of_version("accounts", "v1") is None
 
         await eventually(over, "nothing is left on v1, and its workers are not missing")
 

@@ -55,7 +55,7 @@ async def test_a_reader_sees_the_story_through_the_codec_server_and_nothing_with
                 await runner.setup()
                 await web.TCPSite(runner, "127.0.0.1", ports["codec"]).start()
                 try:
-                    await until_told(page, server, key)
+                    await until_recorded(page, server, key)
                 finally:
                     await runner.cleanup()
 
@@ -73,10 +73,10 @@ async def shown(page: Page, server: TemporalServer, key: Key) -> str:
     return await page.text()
 
 
-async def until_told(page: Page, server: TemporalServer, key: Key) -> None:
-    async def told() -> Any:
+async def until_recorded(page: Page, server: TemporalServer, key: Key) -> None:
+    async def decoded() -> Any:
         return WHY in await shown(page, server, key)
 
-    await eventually(told, f"{WHY!r} on the page")
+    await eventually(decoded, f"{WHY!r} on the page")
     if picture := os.environ.get("PERDURE_TEST_PICTURE"):
         await page.picture(Path(picture))

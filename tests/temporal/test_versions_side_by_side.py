@@ -136,7 +136,7 @@ async def moves(roll_out: RollOut, number: int, wakes_a_second: float) -> None:
             for key in keys:  # no wake was lost, and none is: each is followed by a look
                 await wake(client, key)
             await roll_out.looked(v2, keys)
-            assert [told for key in (*keys, busy, late) for told in await roll_out.failed_tasks(key)] == []
+            assert [failed for key in (*keys, busy, late) for failed in await roll_out.failed_tasks(key)] == []
             status = {each.build_id: each.status for each in await versions(client, roll_out.deployment)}
             assert status["v2"] is VersionStatus.CURRENT
             assert status["v1"] in (VersionStatus.DRAINING, VersionStatus.DRAINED)
@@ -161,7 +161,7 @@ async def test_five_hundred_lifecycles_move_under_load(roll_out: RollOut) -> Non
 
 
 async def test_without_versions_the_same_change_fails_the_workflows_task(roll_out: RollOut) -> None:
-    """Which shows that the change is one that counts."""
+    """Which shows that the change counts."""
     key = new_key()
     async with working(roll_out.client, roll_out.v1):
         await wake(roll_out.client, key)

@@ -65,7 +65,7 @@ class Area:
         self.env = env
         self.answers: dict[str, Answer] = {}
         self.calls: list[tuple[str, datetime, Any]] = []
-        self.told: set[Key] = {BINDER, HANDLE, POOL, claim()}
+        self.notified: set[Key] = {BINDER, HANDLE, POOL, claim()}
 
     # --- what is played ---
 
@@ -120,7 +120,7 @@ class Area:
     # --- workflows ---
 
     def handle(self, key: Key) -> WorkflowHandle[Any, Any]:
-        self.told.add(key)
+        self.notified.add(key)
         return self.env.client.get_workflow_handle(key.workflow_id)
 
     async def why(self, key: Key, true: Callable[[Why], bool]) -> Why:
@@ -143,7 +143,7 @@ class Area:
     async def rests(self, key: Key) -> None:
         """Wait until the run that is open has nothing under way.
 
-        A signal that meets a run just as it goes on in the next one makes this server's time stand still now and then.
+        A signal that meets a run just as it goes on in the next one stops this server's time now and then.
         """
         deadline = asyncio.get_running_loop().time() + PATIENCE
         while asyncio.get_running_loop().time() < deadline:
@@ -164,7 +164,7 @@ class Area:
 
     async def run_id(self, key: Key) -> str:
         """Of the run that is open (this server gives attributes that were unset in a way the SDK cannot read)."""
-        self.told.add(key)
+        self.notified.add(key)
         answer = await self.env.client.workflow_service.describe_workflow_execution(
             DescribeWorkflowExecutionRequest(
                 namespace=self.env.client.namespace, execution=WorkflowExecution(workflow_id=key.workflow_id)
@@ -186,7 +186,7 @@ async def area(env: WorkflowEnvironment) -> AsyncIterator[Area]:
         Worker(env.client, task_queue=Queue.CLAIMS.value, activities=played, interceptors=[Boundary()]),
     ):
         yield found
-        for key in found.told:
+        for key in found.notified:
             try:
                 await env.client.get_workflow_handle(key.workflow_id).terminate("the test is over")
             except RPCError:

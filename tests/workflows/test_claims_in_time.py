@@ -251,7 +251,7 @@ async def test_claims_that_have_asked_survive_the_end_of_a_run(claims: Area, mon
     assert await claims.run_id(BINDER) != first
 
 
-async def test_what_the_binder_tells_takes_the_place_of_what_was_known(claims: Area) -> None:
+async def test_the_binders_answer_replaces_the_earlier_observation(claims: Area) -> None:
     at = await claims.now()
     await open_with(claims.env.client, claim(), served(at, STALLED), signal="served")
     await claims.why(claim(), lambda why: why.phase == "Stalled")
@@ -260,7 +260,7 @@ async def test_what_the_binder_tells_takes_the_place_of_what_was_known(claims: A
     assert claims.asked(PassClaim) == []
 
 
-async def test_what_the_binder_tells_late_does_not_hide_a_newer_end(claims: Area) -> None:
+async def test_a_late_answer_of_the_binder_does_not_hide_a_newer_end(claims: Area) -> None:
     """A person has moved the end nearer after the binder looked; what it saw arrives when that is known already."""
     began = await claims.now()
     sooner, later = began + timedelta(hours=1), began + timedelta(hours=5)
@@ -297,7 +297,7 @@ async def test_an_answer_that_overtakes_the_question_counts(claims: Area) -> Non
     assert len(claims.asked(PassClaim)) == 1
 
 
-async def test_a_claim_that_a_pass_finds_gone_is_gone_whatever_the_binder_tells(claims: Area) -> None:
+async def test_a_claim_that_a_pass_finds_gone_is_gone_whatever_the_binder_answers(claims: Area) -> None:
     go_on = asyncio.Event()
 
     async def gone(look: PassClaim) -> ObjectWorld:

@@ -32,42 +32,42 @@ class Looks:
     """What each observation was given, and a decision that waits for the next wake."""
 
     def __init__(self) -> None:
-        self.told: list[dict[str, int]] = []
+        self.inputs: list[dict[str, int]] = []
         self.may_answer = asyncio.Event()
         self.may_answer.set()
 
     @activity.defn(name=LookAtGroup.activity)
     async def look_at_group(self, look: LookAtGroup) -> GroupWorld:
-        self.told.append({what: (each.time - NOW).seconds for what, each in look.memory.results.items()})
+        self.inputs.append({what: (each.time - NOW).seconds for what, each in look.memory.results.items()})
         await self.may_answer.wait()
         decision = Decision(phase="in-service", outcome=Outcome.SETTLED, why="a test")
         return GroupWorld(key=look.key, decision=decision)
 
-    async def until(self, told: dict[str, int]) -> None:
+    async def until(self, inputs: dict[str, int]) -> None:
         """Until an observation was given so much."""
-        await eventually(lambda: told in self.told, lambda: f"{told}, not {self.told}")
+        await eventually(lambda: inputs in self.inputs, lambda: f"{inputs}, not {self.inputs}")
 
 
-async def test_what_events_tell_of_launches_is_looked_at_and_remembered(env: WorkflowEnvironment) -> None:
-    looks, tell = Looks(), wake_group(env.client, "")
+async def test_events_of_launches_are_observed_and_remembered(env: WorkflowEnvironment) -> None:
+    looks, signal = Looks(), wake_group(env.client, "")
     workflows = Worker(env.client, task_queue="instances", workflows=workflows_of("instances"))
     activities = Worker(
         env.client, task_queue=Queue.INSTANCES.value, activities=[looks.look_at_group], interceptors=[Boundary()]
     )
     async with workflows, activities:
-        await tell(GROUP, ended("launch", 2))
+        await signal(GROUP, ended("launch", 2))
         await looks.until({"launch": 2})
         looks.may_answer.clear()
-        await tell(GROUP, GroupRecord())
+        await signal(GROUP, GroupRecord())
         await asyncio.sleep(0.2)
-        await tell(GROUP, ended("terminate", 1))  # while a look is under way
+        await signal(GROUP, ended("terminate", 1))  # while a look is under way
         looks.may_answer.set()
         await looks.until({"launch": 2, "terminate": 1})
-        looks.told.clear()
+        looks.inputs.clear()
         await wake(env.client, GROUP.lifecycle)  # as the watcher does
         await looks.until({"launch": 2, "terminate": 1})
-        await tell(GROUP, ended("launch", 1))  # old news
-        looks.told.clear()
-        await tell(GROUP, ended("launch", 3))
+        await signal(GROUP, ended("launch", 1))  # old news
+        looks.inputs.clear()
+        await signal(GROUP, ended("launch", 3))
         await looks.until({"launch": 3, "terminate": 1})
         await env.client.get_workflow_handle(GROUP.workflow_id).terminate()

@@ -201,15 +201,15 @@ def machine_of(played: Played) -> WorkflowHandle[Any, Any]:
     return played.env.client.get_workflow_handle(key.workflow_id)
 
 
-async def test_the_timeline_of_a_machine_tells_its_birth(played: Played) -> None:
+async def test_the_timeline_of_a_machine_shows_its_creation(played: Played) -> None:
     await played.until(1, timedelta(minutes=5))
     (name,) = played.world.objects["lbm"]
     await eventually(lambda: bool(played.world.machine(name).status.creation_timestamp), "its server runs")
-    told = []
+    events = []
     async for event in machine_of(played).fetch_history_events():
         summary = event.user_metadata.summary.data
-        told += [json.loads(summary)] if summary else []
-    lines = list(dict.fromkeys(told))
+        events += [json.loads(summary)] if summary else []
+    lines = list(dict.fromkeys(events))
     (server,) = played.world.project.servers
     assert [each for each in lines if not each.startswith("until")] == [
         "read the machine and its LoadBalancer",
@@ -232,7 +232,7 @@ async def test_what_openstack_does_not_answer_is_decided_upon_at_once(played: Pl
     played.trouble[CreatePort.activity] = type_("Neutron does not answer", delay=timedelta(seconds=20))
     await played.until(1, timedelta(minutes=5))
     (name,) = played.world.objects["lbm"]
-    await eventually(lambda: "Neutron does not answer" in played.world.told, "the outage is reported")
+    await eventually(lambda: "Neutron does not answer" in played.world.events, "the outage is reported")
     why = await machine_of(played).query("why", result_type=Why)
     assert (why.phase, why.why) == ("Waiting", "Neutron does not answer")
     (hindrance,) = why.hindrances

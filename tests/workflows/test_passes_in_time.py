@@ -75,7 +75,7 @@ async def test_a_deadline_that_stays_in_the_past_leads_to_one_look_a_second(env:
         await wake(env.client, KEY)
         await env.sleep(timedelta(seconds=10))
         await end(env)
-    # On the average: a look that begins late is followed by one that does not.
+    # On the average: a late observation is followed by a punctual one.
     gaps = len(passes.made) - 1
     assert gaps > 3
     assert (passes.made[-1] - passes.made[0]) / gaps > 0.9
@@ -88,9 +88,9 @@ async def test_the_timeline_says_what_each_look_was_made_after(env: WorkflowEnvi
         await wake(env.client, KEY)
         await env.sleep(timedelta(seconds=5))
         await passes.until(2)
-        told = await summaries(env)
+        lines = await summaries(env)
         await end(env)
-    assert told == [
+    assert lines == [
         "count its accounts, create missing ones, bind claims",
         "observe again; was Waiting: a test",
     ]

@@ -38,7 +38,7 @@ class Passes:
     """The pool's activity: each pass waits until the test allows it, and is recorded with its input."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, ...]] = []
+        self.inputs: list[tuple[str, ...]] = []
         self.bonds_seen: list[bool] = []
         self.refuses = False
         self.free = asyncio.Event()
@@ -46,7 +46,7 @@ class Passes:
 
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
-        self.told.append(look.memory.died)
+        self.inputs.append(look.memory.died)
         self.bonds_seen.append(look.memory.bonds_seen)
         if self.refuses:
             raise Denied("the claim may not be written")
@@ -54,7 +54,7 @@ class Passes:
         return PoolWorld(key=look.key, known=PoolMemory(bonds_seen=True), heard=look.memory.died, decision=DECIDED)
 
     async def until(self, true: Callable[[], bool]) -> None:
-        await eventually(true, lambda: self.told)
+        await eventually(true, lambda: self.inputs)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ async def passes(env: WorkflowEnvironment) -> AsyncIterator[Passes]:
         Worker(env.client, task_queue="accounts", workflows=WORKFLOWS),
     ):
         await wake(env.client, POOL)
-        await found.until(lambda: found.told == [()])
+        await found.until(lambda: found.inputs == [()])
         yield found
         await env.client.get_workflow_handle(POOL.workflow_id).terminate("the test is over")
 
@@ -84,9 +84,9 @@ async def give_up(env: WorkflowEnvironment, name: str, dependent: Key | None, de
 async def test_a_pool_learns_who_gave_itself_up_and_only_once(env: WorkflowEnvironment, passes: Passes) -> None:
     deleted: list[str] = []
     await give_up(env, "first", POOL, deleted)
-    await passes.until(lambda: passes.told[1:] == [("first",)])
+    await passes.until(lambda: passes.inputs[1:] == [("first",)])
     await wake(env.client, POOL)
-    await passes.until(lambda: passes.told[2:] == [()])
+    await passes.until(lambda: passes.inputs[2:] == [()])
     assert deleted == ["first"]
 
 
@@ -95,10 +95,10 @@ async def test_an_account_that_gives_up_during_a_pass_is_reported_to_the_next(
 ) -> None:
     passes.free.clear()
     await wake(env.client, POOL)
-    await passes.until(lambda: len(passes.told) == 2)
+    await passes.until(lambda: len(passes.inputs) == 2)
     await give_up(env, "second", POOL, [])
     passes.free.set()
-    await passes.until(lambda: passes.told[1:] == [(), ("second",)])
+    await passes.until(lambda: passes.inputs[1:] == [(), ("second",)])
 
 
 async def test_a_pass_after_a_refused_one_looks_at_the_bindings_again(env: WorkflowEnvironment, passes: Passes) -> None:

@@ -36,7 +36,7 @@ class Sweeps:
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self.kube = MemoryKube()
-        self.told: list[tuple[datetime, str]] = []
+        self.woken: list[tuple[datetime, str]] = []
 
         api = cast("KubeApi", self.kube)
         cache = ThreescaleCache(api, cast("Store", self.kube))
@@ -47,7 +47,7 @@ class Sweeps:
     async def sweep_tenants(self, look: SweepTenants) -> ThreescaleWorld:
         """The real one."""
         world = await self._real.sweep_tenants(look)
-        self.told.append((clock.now(), world.decision.why))
+        self.woken.append((clock.now(), world.decision.why))
         return world
 
 
@@ -72,8 +72,8 @@ async def test_tenants_are_swept_each_hour_whatever_wakes_the_sweep_between(
         await wake(env.client, THE_TENANTS)
         await env.sleep(timedelta(minutes=155))
         await env.client.get_workflow_handle(THE_TENANTS.workflow_id).terminate("the test is over")
-    assert sweeps.told[0][1] == "the first sweep comes one interval after the first object"
-    compared = [moment for moment, why in sweeps.told if why.startswith("0 tenants were compared")]
+    assert sweeps.woken[0][1] == "the first sweep comes one interval after the first object"
+    compared = [moment for moment, why in sweeps.woken if why.startswith("0 tenants were compared")]
     after = [round((moment - began) / timedelta(hours=1)) for moment in compared]
     assert after == [1, 2, 3]
-    assert len(sweeps.told) >= 5
+    assert len(sweeps.woken) >= 5

@@ -63,10 +63,10 @@ async def test_a_place_is_observed_again_until_it_is_not_used(env: WorkflowEnvir
 
 
 @pytest.mark.parametrize(
-    ("lever", "told"), [("retry", "wake it to repeat at once what was refused"), ("pause", "perdure pause --area")]
+    ("lever", "advice"), [("retry", "wake it to repeat at once what was refused"), ("pause", "perdure pause --area")]
 )
 async def test_a_person_who_pulls_a_lever_without_an_object_gets_advice(
-    env: WorkflowEnvironment, lever: str, told: str
+    env: WorkflowEnvironment, lever: str, advice: str
 ) -> None:
     looks = Looks(Outcome.FAILED)
     key = key_of(Place(account="123456789012", region="eu-west-1", queue=lever))
@@ -80,4 +80,4 @@ async def test_a_person_who_pulls_a_lever_without_an_object_gets_advice(
             await handle.execute_update(lever, "because")
         await handle.terminate()
     assert isinstance(refused.value.cause, ApplicationError)
-    assert told in refused.value.cause.message
+    assert advice in refused.value.cause.message

@@ -52,9 +52,9 @@ def bound(**fields: Any) -> Any:
 )
 def test_a_missing_or_malformed_key_is_named_by_a_condition_which_is_written_once(start: World, key: str) -> None:
     decision = decide_any(start, NOW)
-    told = next(each for each in status_of(decision)["conditions"] if each["type"] == INVALID_CONFIG_MAP)
-    assert (told["status"], told["reason"]) == ("True", "MissingOrMalformedKey")
-    assert key in told["message"]
+    reported = next(each for each in status_of(decision)["conditions"] if each["type"] == INVALID_CONFIG_MAP)
+    assert (reported["status"], reported["reason"]) == ("True", "MissingOrMalformedKey")
+    assert key in reported["message"]
     end = settle(start)
     assert decide_any(end, NOW + timedelta(minutes=1)).actions == ()
 
@@ -75,10 +75,10 @@ def test_another_missing_key_is_named_and_since_when_stays() -> None:
     waits = settle(world(creating(), config=config(ami_owner=None)))
     before = condition_of(waits.account.status.conditions, INVALID_CONFIG_MAP)
     later = decide_any(waits.model_copy(update={"config": config(support_jump_role=None)}), NOW + timedelta(minutes=3))
-    told = next(each for each in status_of(later)["conditions"] if each["type"] == INVALID_CONFIG_MAP)
+    reported = next(each for each in status_of(later)["conditions"] if each["type"] == INVALID_CONFIG_MAP)
     assert before is not None
-    assert "support-jump-role" in told["message"]
-    assert told["lastTransitionTime"] == before.last_transition_time
+    assert "support-jump-role" in reported["message"]
+    assert reported["lastTransitionTime"] == before.last_transition_time
 
 
 @pytest.mark.parametrize(

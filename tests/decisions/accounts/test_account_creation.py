@@ -61,8 +61,8 @@ def test_an_account_that_says_whose_it_is_keeps_that_in_its_first_write() -> Non
 
 
 def test_an_existing_id_stays_and_a_missing_one_uses_the_same_alphabet() -> None:
-    kept = account(meta={"finalizers": [], "labels": {"iamUserId": "zzz999"}})
-    assert decide(world(kept), NOW).actions[0].patch["metadata"]["labels"] == {"iamUserId": "zzz999"}  # type: ignore[attr-defined]
+    labelled = account(meta={"finalizers": [], "labels": {"iamUserId": "zzz999"}})
+    assert decide(world(labelled), NOW).actions[0].patch["metadata"]["labels"] == {"iamUserId": "zzz999"}  # type: ignore[attr-defined]
     named = account("my-account", meta={"labels": {}})
     label = decide(world(named), NOW).actions[0].patch["metadata"]["labels"]["iamUserId"]  # type: ignore[attr-defined]
     assert len(label) == 6

@@ -446,8 +446,8 @@ def test_a_resolved_case_makes_the_account_ready_with_the_former_message() -> No
     decision = decide(pending(case="case-1", resolved_case="case-1"), NOW)
     assert status_of(decision)["state"] == "Ready"
     assert written_condition(decision, "Ready")["message"] == "Account ready to be claimed"
-    kept = {c["type"]: c["status"] for c in status_of(decision)["conditions"]}
-    assert kept == dict.fromkeys(("Creating", "InitializingRegions", "PendingVerification", "Ready"), "True")
+    held = {c["type"]: c["status"] for c in status_of(decision)["conditions"]}
+    assert held == dict.fromkeys(("Creating", "InitializingRegions", "PendingVerification", "Ready"), "True")
 
 
 def test_another_cases_resolution_says_nothing_about_this_one() -> None:
@@ -494,8 +494,8 @@ def refuse(action: Any) -> Refusal:
 def test_development_mode_learns_of_the_payer_by_aws_refusal() -> None:
     start = world(in_state("Creating"), dev_mode=True)
     role = next(a for a in decide(start, NOW).actions if isinstance(a, EnsureSupportRole))
-    told = fold(start, role, refusal(ErrorType.DENIED, code=PROTECTED))
-    assert status_of(decide(told, NOW))["state"] == "Ready"
+    refused = fold(start, role, refusal(ErrorType.DENIED, code=PROTECTED))
+    assert status_of(decide(refused, NOW))["state"] == "Ready"
     denied = fold(start, role, refusal(ErrorType.DENIED, code="AccessDenied"))
     assert "aws.ensure_support_role" in activities(decide(denied, NOW))
 
@@ -748,12 +748,12 @@ def test_a_deletion_held_up_for_long_is_shown_failed_and_goes_on() -> None:
 
 
 def test_force_release_frees_an_uncleanable_account_unless_a_claim_holds_it() -> None:
-    """One that has left the organization, say: its role refuses for ever."""
-    told = {**DELETED, "annotations": {FORCE_RELEASE: "it has left the organization"}}
+    """An account that has left the organization, say: its role refuses for ever."""
+    released = {**DELETED, "annotations": {FORCE_RELEASE: "it has left the organization"}}
     refused = {"aws.delete_identities": lambda a: refusal(ErrorType.DENIED, "cannot assume the role")}
-    assert not settle(world(ready_account(meta=told)), answers=refused).exists
+    assert not settle(world(ready_account(meta=released)), answers=refused).exists
     link = {"claimLink": "claim", "claimLinkNamespace": "tenant"}
-    assert settle(world(ready_account(meta=told, spec=link, status={"claimed": True}), claim=claim())).exists
+    assert settle(world(ready_account(meta=released, spec=link, status={"claimed": True}), claim=claim())).exists
 
 
 def test_a_protected_account_is_released_from_deletion_untouched() -> None:

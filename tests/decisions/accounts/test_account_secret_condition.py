@@ -39,8 +39,12 @@ def test_a_refused_secret_is_shown_once_and_tried_again() -> None:
     (slot,) = [action.slot for action in decide(bound(), NOW).actions]
     decision = decide(bound(refusals={slot: REFUSED}), NOW)
     assert activities(decision) == ["kube.patch", slot]
-    (told,) = [each for each in status_of(decision)["conditions"] if each["type"] == SECRET_UNUSABLE]
-    assert (told["status"], told["reason"], told["message"]) == ("True", SECRET_NOT_OURS, "Secret tenant/aws exists")
+    (reported,) = [each for each in status_of(decision)["conditions"] if each["type"] == SECRET_UNUSABLE]
+    assert (reported["status"], reported["reason"], reported["message"]) == (
+        "True",
+        SECRET_NOT_OURS,
+        "Secret tenant/aws exists",
+    )
     assert status_of(decision)["state"] == "Pending"
     again = decide(bound(status_of(decision), refusals={slot: REFUSED}), NOW + timedelta(minutes=1))
     assert activities(again) == [slot]

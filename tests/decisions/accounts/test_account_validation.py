@@ -234,7 +234,7 @@ def test_a_status_of_other_quotas_than_the_specs_is_outdated(status: dict[str, A
     assert quotas_outdated(ready_account(NAME, spec=spec, status=status)) is outdated
 
 
-def test_a_ready_account_that_wants_quotas_and_tells_of_none_has_not_begun() -> None:
+def test_a_ready_account_that_wants_quotas_and_shows_none_has_not_begun() -> None:
     spec = {"globalServiceQuotas": {"L-2": {"value": 5, "status": ""}}}
     begun = {"globalServiceQuotas": {"L-2": {"value": 5, "status": "COMPLETED"}}}
     assert quotas_unbegun(ready_account(spec=spec))

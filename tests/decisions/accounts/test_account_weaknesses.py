@@ -1,7 +1,7 @@
 """What the aws-account-operator is known to do badly, and the traps of replacing it: where each is held to.
 
 The first part names, for every weakness (W1 to W35 of the area's reference) and every trap of its checklist (C1 to
-C24), the tests that would fail on that behaviour; one that is renamed or removed is missed here. What has no better
+C24), the tests that would fail on that behaviour; a renamed or removed test is missed here. What has no better
 place is tested below; those of quotas are in `test_account_weaknesses_quotas.py`.
 """
 
@@ -143,7 +143,7 @@ OF_CUSTOMERS = {
 }
 
 # W27: a role's finalizer goes before its accesses are cleaned, which then find no role and leak what they made; the
-# role by which a customer's account was entered is one that no account has any more. W28: a failed access never heals,
+# role by which a customer's account was entered is not any account's any more. W28: a failed access never heals,
 # policy errors are swallowed, a policy made to be judged may stay in the payer's account and stops the role for ever.
 OF_FEDERATED_ACCESS = {
     "W27": (
@@ -171,8 +171,8 @@ def defined() -> frozenset[str]:
 
 
 def test_every_weakness_and_every_trap_is_listed() -> None:
-    told = {*WEAKNESSES, *TRAPS, *OF_CUSTOMERS, *OF_FEDERATED_ACCESS}
-    assert told == {f"W{number}" for number in range(1, 36)} | {f"C{number}" for number in range(1, 25)}
+    listed = {*WEAKNESSES, *TRAPS, *OF_CUSTOMERS, *OF_FEDERATED_ACCESS}
+    assert listed == {f"W{number}" for number in range(1, 36)} | {f"C{number}" for number in range(1, 25)}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A role's accesses are stamped and deleted in batches; one that is gone blocks no other."""
+"""A role's accesses are stamped and deleted in batches; a deleted access blocks no other."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_accesses_are_written_some_at_a_time(action: StampAccesses | Delet
         key.name: {"uid": key.uid} for key in ACCESSES if key.name not in {"access-3", "access-30"}
     }
     if action is STAMP:
-        expected = {name: {**told, "annotations": {LAST_ROLE_UPDATE: "now"}} for name, told in expected.items()}
+        expected = {name: {**metadata, "annotations": {LAST_ROLE_UPDATE: "now"}} for name, metadata in expected.items()}
     assert kube.written == expected
     assert kube.most == AT_ONCE
 

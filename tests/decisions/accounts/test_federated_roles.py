@@ -38,9 +38,9 @@ def test_a_new_role_gets_a_finalizer_is_judged_and_becomes_valid() -> None:
     assert (world.role.status.state, decision.phase, decision.outcome) == ("Valid", "Valid", Outcome.SETTLED)
     said = condition(world.role, "Valid")
     assert said is not None
-    told = (said.status, said.reason, said.message, said.last_probe_time, said.last_transition_time)
+    shown = (said.status, said.reason, said.message, said.last_probe_time, said.last_transition_time)
     message = "All managed and custom policies are validated"
-    assert told == ("True", "AllPoliciesValid", message, MOMENT, MOMENT)
+    assert shown == ("True", "AllPoliciesValid", message, MOMENT, MOMENT)
 
 
 @pytest.mark.parametrize(

@@ -105,8 +105,8 @@ def test_an_open_permit_stays_the_same_and_an_expired_one_is_renewed() -> None:
     until = NOW + timedelta(seconds=30)
     accounts = wanting(1)
     name = accounts[0].metadata.name
-    kept = judged(accounts, census(), granted={name: until})
-    assert kept.permits[name].until == until
+    remaining = judged(accounts, census(), granted={name: until})
+    assert remaining.permits[name].until == until
     renewed = judged(accounts, census(), granted={name: until}, now=until)
     assert renewed.permits[name].until == until + PERMIT_LIFETIME
 

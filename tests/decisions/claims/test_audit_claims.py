@@ -55,7 +55,7 @@ def world(**changes: Any) -> Snapshot:
     return dataclasses.replace(WHOLE, **changes)
 
 
-def told(found: Snapshot) -> list[str]:
+def lines_of(found: Snapshot) -> list[str]:
     return [f"{each.subject}: {each.problem}" for each in findings(found)]
 
 
@@ -76,7 +76,7 @@ def running(*more: str) -> frozenset[str]:
     ],
 )
 def test_a_world_that_fits_has_no_findings(found: Snapshot) -> None:
-    assert told(found) == []
+    assert lines_of(found) == []
 
 
 @pytest.mark.parametrize(
@@ -133,12 +133,12 @@ def test_a_world_that_fits_has_no_findings(found: Snapshot) -> None:
     ],
 )
 def test_each_inconsistency_is_reported(found: Snapshot, expected: list[str]) -> None:
-    assert told(found) == expected
+    assert lines_of(found) == expected
 
 
 def test_workflows_of_other_clusters_are_ignored() -> None:
     prefixed = frozenset(f"blue/{id_}" for id_ in RUNNING)
-    assert told(world(cluster="blue", workflows=prefixed | {"ResourceClaim/users/theirs/theirs"})) == []
+    assert lines_of(world(cluster="blue", workflows=prefixed | {"ResourceClaim/users/theirs/theirs"})) == []
 
 
 def test_kinds_are_those_of_handles_watches_and_providers_but_no_templates() -> None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import BINDER
-from told_cache import MOMENT, a_moment, told_queue
+from unwatched_cache import MOMENT, a_moment, unwatched_queue
 
 from activities.claims import binder_queue as module
 from activities.claims.binder_queue import BinderQueue
@@ -23,7 +23,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
 
 @pytest.fixture
 def queue(woken: list[Key]) -> BinderQueue:
-    return told_queue(woken)
+    return unwatched_queue(woken)
 
 
 def edit(queue: BinderQueue, name: str, version: int, *, handle: str = "") -> None:

@@ -239,7 +239,7 @@ def test_what_a_pool_says_of_its_handles_is_handed_on() -> None:
         ({"default": "{{ d }}", "maximum": "1d", "relativeMaximum": "2d"}, None),
         ({}, {}),
     ],
-    ids=["unclaimed", "texts as they stand", "an empty one"],
+    ids=["unclaimed", "texts unchanged", "an empty one"],
 )
 def test_a_pools_own_lifespan_replaces_the_providers(lifespan: Any, after: Any) -> None:
     body = make(pool(provider={"name": "sizes"}, lifespan=lifespan), SIZES)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from claim_scenes import Parts, claim, entry, handle, provider
 from temporalio.testing import ActivityEnvironment
-from told_cache import MOMENT, a_moment, told_queue
+from unwatched_cache import MOMENT, a_moment, unwatched_queue
 
 from activities.claims.binding import Binding
 from activities.claims.evaluation import Beyond
@@ -42,7 +42,7 @@ class Binder(Parts):
 
     def __init__(self) -> None:
         self.woken: list[Key] = []
-        queue = told_queue(self.woken, self)
+        queue = unwatched_queue(self.woken, self)
         self.cache = queue.cache
         self.there: dict[str, Json] = {}
         self.written: list[str] = []
@@ -77,8 +77,8 @@ class Binder(Parts):
         if obj["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"]:
             raise Conflict(name)
         self.written.append(f"{name} {subresource}".strip())
-        kept = {"status": obj["status"]} if subresource else {**obj, "status": before.get("status", {})}
-        return self.has(kind, {**before, **kept})
+        stored = {"status": obj["status"]} if subresource else {**obj, "status": before.get("status", {})}
+        return self.has(kind, {**before, **stored})
 
     async def create(self, *_: object) -> None:
         """An Event."""

@@ -11,7 +11,7 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import Parts
 from temporalio.testing import ActivityEnvironment
-from told_cache import told_queue
+from unwatched_cache import unwatched_queue
 
 from activities.claims.binder_queue import BinderQueue
 from activities.claims.binding import Binding
@@ -132,7 +132,7 @@ def know(woken: list[Key]) -> Knower:
     """What a worker knows of a cluster, once it has read it."""
 
     def queue(cluster: Cluster) -> BinderQueue:
-        found = told_queue(woken, cluster)
+        found = unwatched_queue(woken, cluster)
         wake_duplicates(found.cache)
         cluster.mirrored.append(found.cache.handles)
         for handle in cluster.there.values():

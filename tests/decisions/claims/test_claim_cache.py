@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from memory_kube import MemoryKube
-from told_cache import MOMENT, a_moment, told_cache
+from unwatched_cache import MOMENT, a_moment, unwatched_cache
 
 from activities.claims import cache as module
 from activities.claims.cache import ClaimCache
@@ -61,7 +61,7 @@ async def test_an_object_that_the_cache_lacks_is_read_before_it_counts_as_missin
     cached: Json | None, there: Json | None, fresh: bool, found: str, requests: int
 ) -> None:
     server = Server(there)
-    cache = told_cache([], server)
+    cache = unwatched_cache([], server)
     if cached:
         cache.learn(RESOURCE_CLAIM, cached)
     claim: Any = await cache.own(RESOURCE_CLAIM, KEY, fresh=fresh)
@@ -69,7 +69,7 @@ async def test_an_object_that_the_cache_lacks_is_read_before_it_counts_as_missin
 
 
 def test_the_newest_versions_include_own_writes() -> None:
-    cache = told_cache([])
+    cache = unwatched_cache([])
     assert cache.newest() == {}
     cache.learn(RESOURCE_CLAIM, of_uid("1", "10"))
     cache.learn(RESOURCE_CLAIM, {**UNBOUND, "metadata": {**UNBOUND["metadata"], "name": "other", "uid": "2"}})
@@ -127,7 +127,7 @@ def edit_claim(cache: ClaimCache) -> None:
 async def test_a_new_lifecycle_is_woken_if_what_it_was_evaluated_from_has_changed(
     woken: list[Key], change: Any, wakes: bool
 ) -> None:
-    cache = told_cache(woken)
+    cache = unwatched_cache(woken)
     cache.learn(RESOURCE_CLAIM, UNBOUND)
     cache.learn(RESOURCE_PROVIDER, provider(1))
     cache.learn(kube.NAMESPACE, namespace(1))
@@ -139,7 +139,7 @@ async def test_a_new_lifecycle_is_woken_if_what_it_was_evaluated_from_has_change
 
 
 async def test_an_edit_while_an_object_is_evaluated_wakes_it_afterwards(woken: list[Key]) -> None:
-    cache = told_cache(woken)
+    cache = unwatched_cache(woken)
     cache.learn(RESOURCE_CLAIM, UNBOUND)
     cache.learn(RESOURCE_PROVIDER, provider(1))
     edits = cache.edits
@@ -154,7 +154,7 @@ async def test_hanging_streams_let_a_pass_read_its_own_objects_and_list_the_rest
 ) -> None:
     monkeypatch.setattr("engine.kube.informer_cache.LONGEST_BEHIND", MOMENT)
     server = MemoryKube()
-    cache = told_cache([], server)
+    cache = unwatched_cache([], server)
     for mirror in cache.mirrors.values():
         mirror.absent()
     assert await cache.reached({})

@@ -169,7 +169,7 @@ def test_a_pools_claim_with_a_role_of_its_own_keeps_the_support_role_that_it_say
     assert fulfil.support_role_arn == said
     (again,) = decide(bound_world(bound(spec={**role, "accountOU": "ou-foreign"})), NOW).actions
     assert isinstance(again, Fulfil)
-    assert not again.placed, "whoever wrote the OU"
+    assert not again.placed, "any writer of the OU"
 
 
 def test_a_claim_is_ready_only_after_its_secret_and_says_by_which_account() -> None:
@@ -353,9 +353,9 @@ def test_a_missing_key_stops_the_hand_over_only(key: str) -> None:
 
 def test_a_tenant_cannot_skip_the_cleaning_by_annotating_its_own_claim() -> None:
     annotated = {"annotations": {"perdure.dev/let-go": "I want it back"}}
-    told, untold = (decide(bound_world(bound(meta={**DELETED, **more})), NOW) for more in (annotated, {}))
-    assert told == untold
-    assert not any(isinstance(action, ReleaseAccount) for action in told.actions)
+    with_release, without = (decide(bound_world(bound(meta={**DELETED, **more})), NOW) for more in (annotated, {}))
+    assert with_release == without
+    assert not any(isinstance(action, ReleaseAccount) for action in with_release.actions)
 
 
 def test_a_person_can_release_an_account_that_cannot_be_cleaned_from_all_use() -> None:
@@ -508,8 +508,8 @@ def test_in_govcloud_a_claim_without_regions_is_cleaned_in_its_own_partition() -
 
 
 def test_rotation_can_be_switched_off() -> None:
-    kept = releasing().model_copy(update={"rotate_keys": False})
-    assert activities(decide(kept, NOW)) == ["aws.clean_region", "aws.clean_global"]
+    stored = releasing().model_copy(update={"rotate_keys": False})
+    assert activities(decide(stored, NOW)) == ["aws.clean_region", "aws.clean_global"]
 
 
 @pytest.mark.parametrize("finalizers", [[FINALIZER, "fleet-manager"], ["fleet-manager", FINALIZER]])

@@ -138,14 +138,14 @@ def test_a_template_without_schema_and_checks_is_valid() -> None:
 
 
 def test_the_schema_comes_first_in_the_validators_words() -> None:
-    told = error({"a": 1}, validation={"openAPIV3Schema": {"required": ["b"]}, **checks("false")})
-    assert told is not None
-    assert told.startswith("'b' is a required property\n\nFailed validating 'required' in schema")
+    failure = error({"a": 1}, validation={"openAPIV3Schema": {"required": ["b"]}, **checks("false")})
+    assert failure is not None
+    assert failure.startswith("'b' is a required property\n\nFailed validating 'required' in schema")
 
 
 def test_no_template_is_an_empty_one() -> None:
-    told = error(None, validation={"openAPIV3Schema": {"type": "object", "required": ["b"]}})
-    assert str(told).startswith("'b' is a required property")
+    failure = error(None, validation={"openAPIV3Schema": {"type": "object", "required": ["b"]}})
+    assert str(failure).startswith("'b' is a required property")
 
 
 @pytest.mark.parametrize(
@@ -162,8 +162,8 @@ def test_the_first_false_check_is_reported(expressions: list[str], text: str | N
 
 
 def test_a_check_that_raises_is_reported_with_its_exception() -> None:
-    told = error({"spec": {"size": "s"}}, validation=checks("spec.size + 1 > 2"))
-    assert str(told).startswith('Validation check "check 0" failed with exception: ')
+    failure = error({"spec": {"size": "s"}}, validation=checks("spec.size + 1 > 2"))
+    assert str(failure).startswith('Validation check "check 0" failed with exception: ')
 
 
 @pytest.mark.parametrize(
@@ -177,18 +177,18 @@ def test_a_check_that_raises_is_reported_with_its_exception() -> None:
     ],
 )
 def test_a_check_sees_vars_objects_and_over_all_the_template(expression: str) -> None:
-    told = error(
+    failure = error(
         {"resource_provider": "of the template"},
         validation=checks(expression),
         vars={"v": "of the provider", "w": "of the provider"},
         handle=handle(vars={"v": "of the handle"}),
     )
-    assert told is None
+    assert failure is None
 
 
 def test_a_schema_that_cannot_be_used_is_the_providers_fault() -> None:
-    told = error({}, validation={"openAPIV3Schema": {"type": "strin"}})
-    assert str(told).startswith("ResourceProvider base: openAPIV3Schema cannot be used: type: 'strin'")
+    failure = error({}, validation={"openAPIV3Schema": {"type": "strin"}})
+    assert str(failure).startswith("ResourceProvider base: openAPIV3Schema cannot be used: type: 'strin'")
 
 
 def test_each_entry_is_judged_by_its_own_provider() -> None:

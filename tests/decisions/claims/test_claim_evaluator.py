@@ -26,21 +26,21 @@ HASTY = timedelta(seconds=2)  # enough for what is quick, on a slow machine too
 
 @pytest.fixture
 async def evaluator() -> AsyncIterator[Evaluator]:
-    """One that leaves every call its time."""
+    """An evaluator with a long limit for every call."""
     async with Evaluator([render, misbehave], processes=2, time=PATIENT) as started:
         yield started
 
 
 @pytest.fixture
 async def hasty() -> AsyncIterator[Evaluator]:
-    """One that soon ends what does not end by itself."""
+    """An evaluator with a short limit for every call."""
     async with Evaluator([render, misbehave], processes=2, time=HASTY) as started:
         yield started
 
 
 async def process_of(evaluator: Evaluator) -> int:
-    told = await evaluator.call(misbehave, Deed(name="tell its process"), Rendered)
-    return int(str(told.value))
+    answer = await evaluator.call(misbehave, Deed(name="name its process"), Rendered)
+    return int(str(answer.value))
 
 
 def parent_of(pid: int) -> int:
@@ -282,7 +282,7 @@ async def test_a_call_refused_by_the_slow_lane_gets_a_reason(hasty: Evaluator) -
     (met,) = await asyncio.gather(*endless(hasty, "a/1"), return_exceptions=True)
     await given_up(list(pending))
     assert "took longer than 2 s" in str(slow[0].exception())
-    assert str(met) == str(slow[0].exception()), "what it has met it is told again"
+    assert str(met) == str(slow[0].exception()), "the same error is reported again"
 
 
 async def test_an_author_holds_all_processes_but_one() -> None:

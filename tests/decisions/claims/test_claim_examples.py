@@ -56,9 +56,9 @@ def test_the_default_lab_is_what_the_pool_keeps_and_the_large_one_is_not() -> No
     pool = named(RESOURCE_POOL.name)["labs"]
     values = value_at(pool, "spec", "provider", "parameterValues")
     assert isinstance(values, dict)
-    kept = [each["template"] for each in resource_list(scene(), "lab", values)]
-    assert template_of(CLAIMS["monday"]) == kept
-    assert template_of(CLAIMS["large"]) != kept
+    remaining = [each["template"] for each in resource_list(scene(), "lab", values)]
+    assert template_of(CLAIMS["monday"]) == remaining
+    assert template_of(CLAIMS["large"]) != remaining
 
 
 def test_a_lab_comes_after_its_network_which_has_a_host_more() -> None:

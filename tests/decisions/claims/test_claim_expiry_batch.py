@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import BINDER, NAMES
-from told_cache import MOMENT, a_moment, told_queue
+from unwatched_cache import MOMENT, a_moment, unwatched_queue
 
 from activities.claims import binder as binder_module
 from activities.claims import binder_queue as queue_module
@@ -128,18 +128,18 @@ def test_what_was_not_done_is_given_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("awaited", "comes", "told"),
+    ("awaited", "comes", "notified"),
     [(None, LATER, True), (LATEST, LATER, True), (LATER, LATEST, False), (NOW, LATER, True), (LATER, NOW, False)],
 )
 def test_the_binder_is_woken_for_an_earlier_expiry_than_it_waits_for(
-    awaited: datetime | None, comes: datetime, told: bool
+    awaited: datetime | None, comes: datetime, notified: bool
 ) -> None:
     ends = Ends()
     if awaited:
         ends.put("a", awaited)
         ends.wait()
     ends.put("b", comes)
-    assert ends.await_sooner(NOW) is told
+    assert ends.await_sooner(NOW) is notified
     assert ends.await_sooner(NOW) is False, "once"
 
 
@@ -155,7 +155,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
 
 @pytest.fixture
 def queue(woken: list[Key]) -> BinderQueue:
-    return told_queue(woken)
+    return unwatched_queue(woken)
 
 
 def far(hours: int) -> datetime:
@@ -206,7 +206,7 @@ class Area:
         self.cache = queue.cache
         self.looked: list[str] = []
         self.begun = asyncio.Event()
-        self.told: list[tuple[str, bool]] = []
+        self.notified: list[tuple[str, bool]] = []
         self.served: list[str] = []
         self.slowly: asyncio.Event | None = None
         self.answer: Callable[[str], Awaitable[None]] = self.gone
@@ -236,7 +236,7 @@ class Area:
         return ObjectWorld(key=look.key, exists=False, decision=status_conditions.GONE)
 
     async def open(self, key: Key, world: ObjectWorld) -> None:
-        self.told.append((key.name, world.exists))
+        self.notified.append((key.name, world.exists))
 
     async def wake(self, key: Key) -> None:
         self.woken.append(key)
@@ -275,7 +275,7 @@ async def test_all_that_expire_are_ended_and_their_workflows_notified(ended: Are
     ended.has(*map(a_claim, names))
     assert await ended.batch() is False
     assert sorted(ended.looked) == sorted(names)
-    assert sorted(ended.told) == sorted((name, False) for name in names)
+    assert sorted(ended.notified) == sorted((name, False) for name in names)
 
 
 async def test_what_is_not_plain_is_left_to_its_own_workflow(ended: Area) -> None:
@@ -302,7 +302,7 @@ async def test_a_claim_that_cannot_be_ended_blocks_no_other_and_checks_itself(
     ended.answer = fail
     ended.has(*map(a_claim, ("bug", "unanswered", "plain")))
     await ended.batch()
-    assert ended.told == [("plain", False)]
+    assert ended.notified == [("plain", False)]
     assert sorted(key.name for key in ended.woken if key != BINDER) == ["bug", "unanswered"]
     assert "users/unanswered was not ended by its batch, its own workflow ends it: no answer" in caplog.text
 
@@ -404,7 +404,7 @@ async def test_one_that_cannot_be_asked_in_time_looks_at_itself_and_waiting_is_n
     ended.has(a_claim("hangs"), a_claim("plain"))
     async with asyncio.timeout(5):
         await ended.batch()
-    assert (ended.told, [key.name for key in ended.woken if key != BINDER]) == ([("plain", False)], ["hangs"])
+    assert (ended.notified, [key.name for key in ended.woken if key != BINDER]) == ([("plain", False)], ["hangs"])
 
 
 async def test_an_end_comes_in_time_however_slowly_others_are_served(
@@ -511,10 +511,10 @@ async def test_ended_workflows_are_notified_by_the_next_batch_if_the_current_one
     ended.has(a_claim())
     activities = ended.activities()
     assert await Batch(activities, "").run() is True
-    assert (ended.looked, ended.told) == (["mine"], [])
+    assert (ended.looked, ended.notified) == (["mine"], [])
     monkeypatch.setattr(binder_module, "LONGEST_BATCH", 1.0)
     assert await Batch(activities, "").run() is False
-    assert ended.told == [("mine", False)]
+    assert ended.notified == [("mine", False)]
 
 
 async def test_who_is_on_its_way_out_already_goes_on_at_its_end(ended: Area) -> None:
@@ -546,7 +546,7 @@ async def test_an_expiry_that_the_binder_does_not_take_is_sent_once_more(
 
 
 @pytest.mark.parametrize(
-    ("patience", "until", "retries", "told"),
+    ("patience", "until", "retries", "text"),
     [
         (0, NOW, {}, "until 00:00:00 UTC, then: end"),
         (20, NOW + timedelta(seconds=20), {}, "until 00:00:00 UTC, then: end; observed again 20 s later"),
@@ -555,8 +555,8 @@ async def test_an_expiry_that_the_binder_does_not_take_is_sent_once_more(
         (0, LATER, {"look": LATER}, "until 01:00:00 UTC, then: try again look"),
     ],
 )
-def test_the_timeline_tells_until_when_and_what_then(
-    patience: int, until: datetime, retries: dict[str, datetime], told: str
+def test_the_timeline_says_until_when_and_what_follows(
+    patience: int, until: datetime, retries: dict[str, datetime], text: str
 ) -> None:
     decision = Decision(
         phase="Ready",
@@ -566,4 +566,4 @@ def test_the_timeline_tells_until_when_and_what_then(
         at_deadline="end",
         patience=timedelta(seconds=patience),
     )
-    assert wait_summary(decision, until, retries) == told
+    assert wait_summary(decision, until, retries) == text

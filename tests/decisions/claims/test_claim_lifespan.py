@@ -28,7 +28,7 @@ from domain.claims.lifespan import (
 from domain.claims.timestamps import base_of, end_of_detached, end_of_handle, passed, requested_end_of, start_of
 from domain.resource import timestamp
 
-NOW = datetime(2025, 1, 31, 12, 0, 0, 400_000, tzinfo=UTC)  # clocks do not stand on whole seconds
+NOW = datetime(2025, 1, 31, 12, 0, 0, 400_000, tzinfo=UTC)  # clocks do not show whole seconds
 SECOND = datetime(2025, 1, 31, 12, 0, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)

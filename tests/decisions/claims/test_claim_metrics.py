@@ -20,15 +20,15 @@ def claim(**lifespan: str) -> dict[str, Any]:
     return {"metadata": {"creationTimestamp": "2026-11-21T12:00:00Z"}, "spec": {"lifespan": lifespan}}
 
 
-def told(name: str, **labels: str) -> float:
+def value_of(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(name, labels) or 0.0
 
 
 def more(say: Callable[[], None], name: str, **labels: str) -> float:
     """By how much a series grows when this is said."""
-    before = told(name, **labels)
+    before = value_of(name, **labels)
     say()
-    return told(name, **labels) - before
+    return value_of(name, **labels) - before
 
 
 def test_a_claim_is_bound_so_long_after_its_creation() -> None:

@@ -133,7 +133,7 @@ def test_what_is_unknown_or_over_vanishes() -> None:
 KEPT = {"healthy": True, "ready": True, "resources": [{"healthy": True, "name": "first", "ready": True}]}
 
 
-def test_a_provider_that_has_gone_tells_nothing_of_what_is_there() -> None:
+def test_a_deleted_provider_says_nothing_of_existing_resources() -> None:
     held = handle(entry("base", "first"), status=KEPT)
     assert status(held, states=[UP], waits=[None]) == KEPT
     assert status(held, states=[None], waits=[None])["ready"] is False

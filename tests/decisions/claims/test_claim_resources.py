@@ -202,9 +202,9 @@ def test_only_watches_have_selectable_fields_and_old_servers_get_none() -> None:
 
 def test_every_kind_of_the_claims_area_has_a_definition() -> None:
     ours = [model.kind_of for model in custom_resources() if model.kind_of.area == "claims"]
-    kept = [kind for kind in KINDS if kind.plural]
-    assert ours == kept
-    assert {kind.name for kind in kept} == set(SPECS)
+    dumped = [kind for kind in KINDS if kind.plural]
+    assert ours == dumped
+    assert {kind.name for kind in dumped} == set(SPECS)
 
 
 def test_only_claims_handles_and_pools_carry_the_finalizer() -> None:
@@ -313,7 +313,7 @@ def test_a_malformed_object_blocks_no_other() -> None:
 # What objects say of themselves.
 
 
-def test_a_handle_tells_its_references_wherever_its_release_has_put_them() -> None:
+def test_a_handles_references_are_found_wherever_its_release_has_put_them() -> None:
     older = ResourceHandle.model_validate(OBJECTS["guid-x7k2m"])
     newer = ResourceHandle.model_validate(OBJECTS["guid-demo-base-7"])
     assert [item.name for item in older.references] == ["thing-x7k2m", "lab-x7k2m"]

@@ -147,10 +147,13 @@ class ProcessDiedError(Exception):
 
 
 async def test_a_fault_is_reported_before_a_status_shows_it() -> None:
-    server, told = Server(None, handle(entry("base")), provider(override={**gadget("thing"), "kind": "Gadgett"})), []
+    server, reported = (
+        Server(None, handle(entry("base")), provider(override={**gadget("thing"), "kind": "Gadgett"})),
+        [],
+    )
 
     async def create(kind: Kind, event: Any, namespace: str) -> Any:
-        told.append(event["reason"])
+        reported.append(event["reason"])
 
     async def dies(kind: object, before: Json, status: Json, **_: object) -> Json:
         raise ProcessDiedError
@@ -162,12 +165,12 @@ async def test_a_fault_is_reported_before_a_status_shows_it() -> None:
     server.put_status = dies  # type: ignore[method-assign]
     with pytest.raises(ProcessDiedError):
         await server.settle()
-    assert told == ["UnknownKind"]
+    assert reported == ["UnknownKind"]
     server.put_status = put_status  # type: ignore[method-assign]
     await server.settle()
-    assert told == ["UnknownKind"] * 2, "once more: the attempt that died has shown nothing"
+    assert reported == ["UnknownKind"] * 2, "once more: the attempt that died has shown nothing"
     await server.settle()
-    assert told == ["UnknownKind"] * 2
+    assert reported == ["UnknownKind"] * 2
 
 
 class Discovery:

@@ -143,9 +143,9 @@ TYPED = [
 ]
 
 
-@pytest.mark.parametrize(("template", "kept", "newer"), TYPED)
-def test_one_expression_that_ends_in_a_typing_filter_is_typed(template: str, kept: Json, newer: Json) -> None:
-    for rules, result in ((False, kept), (True, newer)):
+@pytest.mark.parametrize(("template", "same", "newer"), TYPED)
+def test_one_expression_that_ends_in_a_typing_filter_is_typed(template: str, same: Json, newer: Json) -> None:
+    for rules, result in ((False, same), (True, newer)):
         rendered = render(template, newer=rules)
         assert rendered == result
         assert type(rendered) is type(result)

@@ -115,7 +115,7 @@ async def test_an_object_that_is_deleted_each_time_it_is_made_is_made_with_rests
 
 
 @pytest.mark.parametrize("changing", [True, False], ids=["taken back each time", "never taking effect"])
-async def test_a_pass_tells_how_often_its_changes_were_taken_back(changing: bool) -> None:
+async def test_a_pass_reports_how_often_its_changes_were_reverted(changing: bool) -> None:
     api = cast(Any, Api(changing=changing))
     reconciliation = reconciling(api)
 

@@ -137,8 +137,8 @@ def test_a_failed_account_makes_the_claim_an_error_with_the_accounts_reason() ->
     assert (failed["reason"], failed["message"]) == ("CCSAccountClaimFailed", "CCS Account Failed")
     internal = written_condition(decision, "InternalError")
     assert (internal["reason"], internal["message"]) == ("RegionNotSupported", "mars-1 is not supported")
-    told = byoc(linked=True, account=customers("Failed", conditions=[why]), of={"status": status_of(decision)})
-    assert decide(told, NOW).actions == ()
+    linked = byoc(linked=True, account=customers("Failed", conditions=[why]), of={"status": status_of(decision)})
+    assert decide(linked, NOW).actions == ()
     healed = decide(byoc(linked=True, account=customers(), of={"status": status_of(decision)}), NOW)
     assert status_of(healed)["state"] == "Ready"
 
@@ -205,8 +205,11 @@ def test_a_release_waits_for_federated_accesses_that_end_with_it() -> None:
 
 
 def test_a_persons_word_lets_a_release_go_on_without_its_accesses() -> None:
-    told = {"meta": {**DELETED, "annotations": {FORCE_RELEASE: "the customer has left"}}, "status": READY}
-    going = byoc(linked=True, account=customers(), of=told, accesses=("reader",), known=REMOVED)
+    deleted_with_release = {
+        "meta": {**DELETED, "annotations": {FORCE_RELEASE: "the customer has left"}},
+        "status": READY,
+    }
+    going = byoc(linked=True, account=customers(), of=deleted_with_release, accesses=("reader",), known=REMOVED)
     assert activities(decide(going, NOW)) == ["kube.delete"]
 
 
@@ -229,8 +232,11 @@ def test_a_paused_account_is_neither_handed_over_nor_deleted_until_it_is_resumed
 
 
 def test_a_paused_account_is_let_go_by_a_persons_word() -> None:
-    told = {"meta": {**DELETED, "annotations": {FORCE_RELEASE: "the customer has left"}}, "status": READY}
-    paused = byoc(linked=True, account=customers(meta=PAUSED), of=told, known=REMOVED)
+    deleted_with_release = {
+        "meta": {**DELETED, "annotations": {FORCE_RELEASE: "the customer has left"}},
+        "status": READY,
+    }
+    paused = byoc(linked=True, account=customers(meta=PAUSED), of=deleted_with_release, known=REMOVED)
     assert activities(decide(paused, NOW)) == ["kube.delete"]
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from claim_domain import NAMES
 from temporalio.testing import ActivityEnvironment
-from told_cache import told_queue
+from unwatched_cache import unwatched_queue
 
 from activities.claims import binder as binder_module
 from activities.claims.binder import AT_ONCE, Batch, BinderActivities, places_in
@@ -34,7 +34,7 @@ class Area:
     """A worker's area in which every claim asks for the pool `theirs`, and nothing may be made for it."""
 
     def __init__(self) -> None:
-        self.queue = told_queue([])
+        self.queue = unwatched_queue([])
         self.queue.serving = 1
         self.cache = self.queue.cache
         self.settings = Settings()
@@ -42,7 +42,7 @@ class Area:
         self.by_clock = False
         self.meanwhile: Callable[[], object] | None = None  # what happens once while a claim is looked at
         self.looked: list[str] = []
-        self.told: list[str] = []
+        self.notified: list[str] = []
         self.outcome: dict[str, object] = {}  # how looks end otherwise than decided: fields of the claim's world
         self.activities = BinderActivities(
             cast(Any, self), self.queue, self.bind, cast(Any, None), self.open, self.open
@@ -53,7 +53,7 @@ class Area:
         return self.held
 
     async def open(self, key: Key, world: ObjectWorld | None = None) -> None:
-        self.told.append(key.name)
+        self.notified.append(key.name)
 
     async def bind(self, key: Key) -> tuple[Passed[Claim], ObjectWorld]:
         self.looked.append(key.name)
@@ -116,7 +116,7 @@ async def area(monkeypatch: pytest.MonkeyPatch) -> Area:
     for name in ("a", "b", "c"):
         area.claim(name)
     assert await area.batch() == ["a", "b", "c"]
-    assert sorted(area.told) == ["a", "b", "c"]
+    assert sorted(area.notified) == ["a", "b", "c"]
     return area
 
 
@@ -188,7 +188,7 @@ async def test_a_claim_that_is_on_hold_has_its_workflow_notified(area: Area) -> 
     area.held = "the area is paused"
     area.handle("guid-1", pool="others")
     await area.batch()
-    assert sorted(area.told[3:]) == ["a", "b", "c"]
+    assert sorted(area.notified[3:]) == ["a", "b", "c"]
 
 
 async def test_what_time_may_change_is_looked_at(area: Area) -> None:
@@ -215,19 +215,19 @@ async def test_what_comes_while_a_claim_is_looked_at_is_not_missed(area: Area, w
 async def test_one_that_is_always_written_by_others_stays_among_those_that_wait(area: Area) -> None:
     await area.refused(Refusal(type=ErrorType.CONFLICT, message="changed", at=NOW))
     assert area.queue.waiting
-    assert sorted(area.told) == ["a", "b", "c"]
+    assert sorted(area.notified) == ["a", "b", "c"]
 
 
 async def test_a_claim_that_cannot_be_bound_has_its_workflow_notified_and_blocks_no_other(area: Area) -> None:
-    told = await area.refused(Refusal(type=ErrorType.UNAVAILABLE, message="no answer", at=NOW))
-    assert told is not None
-    assert (told[1].decision.at_deadline, told[1].decision.why) == ("try again", "Unavailable: no answer")
+    notified = await area.refused(Refusal(type=ErrorType.UNAVAILABLE, message="no answer", at=NOW))
+    assert notified is not None
+    assert (notified[1].decision.at_deadline, notified[1].decision.why) == ("try again", "Unavailable: no answer")
     assert not area.queue.waiting
 
 
 async def test_what_a_claim_has_got_while_it_was_deleted_ends_as_well(area: Area) -> None:
     area.handle("guid-1", holder="b")
-    area.told.clear()
+    area.notified.clear()
     assert await area.refused(gone=True) is None
-    assert area.told == ["guid-1", "b"]
+    assert area.notified == ["guid-1", "b"]
     assert not area.queue.waiting

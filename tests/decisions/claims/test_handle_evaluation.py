@@ -107,8 +107,8 @@ class Live:
         if self.claim is not None:
             self.claim = {**self.claim, "status": plan.claim_status}
             if plan.requested_end:
-                wished = {**self.claim["spec"].get("lifespan", {}), "end": plan.requested_end}
-                self.claim["spec"] = {**self.claim["spec"], "lifespan": wished}
+                requested = {**self.claim["spec"].get("lifespan", {}), "end": plan.requested_end}
+                self.claim["spec"] = {**self.claim["spec"], "lifespan": requested}
         return plan
 
 
@@ -125,7 +125,7 @@ def twins(*names: str, **first: Any) -> dict[str, Any]:
 def test_two_resources_are_never_one_object() -> None:
     live = Live(None, twins("a", "b", "c"), maps())
     plan = live.look()
-    assert [index for index, _ in plan.creations] == []  # the look after the one that made it
+    assert [index for index, _ in plan.creations] == []  # the observation after its creation
     assert [state is not None for state in live.states] == [True, False, False]
     assert "reference" not in entries(plan)[1]
     shown = objects_at(plan.handle_status, "resources")
@@ -451,8 +451,8 @@ def when(field: str, expression: str) -> dict[str, Any]:
 
 
 def long(status: Any = None, end: str = "", **spec: Any) -> dict[str, Any]:
-    wished = {"lifespan": {"end": end}} if end else {}
-    return claim(status, resources=[entry("base")], **wished, **spec)
+    requested = {"lifespan": {"end": end}} if end else {}
+    return claim(status, resources=[entry("base")], **requested, **spec)
 
 
 def holding(**terms: str) -> dict[str, Any]:
@@ -681,10 +681,10 @@ def test_a_rolling_end_that_has_passed_in_an_outage_goes_on_whatever_the_claim_s
 
 def test_a_claim_that_may_not_be_written_keeps_its_handle_ending_when_it_says() -> None:
     live = Live(long(BEGUN), holding(default="1h", end=timestamp(NOW + HOUR)), maps(), states=[state(ready="yes")])
-    kept = live.claim
+    stored = live.claim
     for minutes in (5, 10, 15):
         plan = live.look(NOW + timedelta(minutes=minutes), push=False, shown=False)
-        live.claim = kept  # as it may not be written
+        live.claim = stored  # as it may not be written
         assert (plan.end, plan.requested_end) == (NOW + HOUR, "")
 
 

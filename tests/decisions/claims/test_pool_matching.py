@@ -1,4 +1,4 @@
-"""Many claims meet many accounts: each gets the one that a plain search would give it, at the cost of one search."""
+"""Many claims meet many accounts: each gets the result of a plain search, at the cost of one search."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STATES = ("Ready", "Ready", "", "Creating", "InitializingRegions", "Failed")
 
 @st.composite
 def accounts(draw: st.DrawFn, name: str) -> Account:
-    """One that can be given away, as is every second, or anything else that a pool's listing may hold."""
+    """A free account, as is every second, or anything else that a pool's listing may hold."""
     entity = {"id": draw(st.sampled_from(ENTITIES)), "name": ""}
     reused = draw(st.booleans())
     if draw(st.booleans()):

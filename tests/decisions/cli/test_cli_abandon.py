@@ -1,4 +1,4 @@
-"""`perdure abandon`: which finalizers it takes off, of which object, and what it says of one that cannot be read."""
+"""`perdure abandon`: which finalizers it takes off, of which object, and what it says of an unreadable object."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_an_account_is_not_held_by_what_held_claims(kube: MemoryKube) -> None:
     assert abandon(ACCOUNT).exit_code == 1
 
 
-def test_an_object_that_cannot_be_read_is_abandoned_without_telling_its_values(kube: MemoryKube) -> None:
+def test_an_object_that_cannot_be_read_is_abandoned_without_showing_its_values(kube: MemoryKube) -> None:
     stuck(kube, ACCOUNT, ACCOUNT.finalizer, "example.com/other", spec={"awsAccountID": ["s3cret"]})
     done = abandon(ACCOUNT)
     assert done.exit_code == 0, done.output
@@ -124,12 +124,12 @@ def test_changes_made_while_a_person_confirms_survive(kube: MemoryKube, monkeypa
 def test_another_object_of_the_name_is_left_alone(kube: MemoryKube, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck(kube, ACCOUNT, ACCOUNT.finalizer)
 
-    async def made_anew() -> None:
+    async def recreated() -> None:
         await kube.patch(ACCOUNT, "ns", "one", {"metadata": {"finalizers": []}})
         await kube.create(ACCOUNT, {"metadata": {"name": "one", "finalizers": [ACCOUNT.finalizer]}}, "ns")
         await kube.delete(ACCOUNT, "ns", "one")
 
-    while_asked(monkeypatch, made_anew)
+    while_asked(monkeypatch, recreated)
     assert abandon(ACCOUNT, "-o", "text").exit_code == 1
     left = stored(kube, ACCOUNT)
     assert left is not None

@@ -212,9 +212,9 @@ def test_a_retry_of_one_answers_with_a_document(cluster: Cluster, monkeypatch: p
     monkeypatch.setattr(lifecycle, "retry", retry)
     done = CliRunner().invoke(build(), ["retry", "account", "ns/one", "-o", "json"], env=NO_SERVER)
     assert done.exit_code == 0, done.output
-    told = bulk_retry.Retried.model_validate_json(done.stdout)
-    assert (told.kind, told.namespace, told.name, told.retried) == ("Account", "ns", "one", True)
-    assert told.said == "tried again"
+    answer = bulk_retry.Retried.model_validate_json(done.stdout)
+    assert (answer.kind, answer.namespace, answer.name, answer.retried) == ("Account", "ns", "one", True)
+    assert answer.said == "tried again"
     done = CliRunner().invoke(build(), ["retry", "account", "ns/one"], env=NO_SERVER)
     assert done.stdout == "Account ns/one: tried again\n"
 

@@ -21,8 +21,8 @@ def pending(name: str, attempt: int, failure: Failure | None = None) -> PendingA
 
 def test_a_retried_action_is_shown_with_its_last_answer() -> None:
     throttled = Failure(message="slow down", application_failure_info=ApplicationFailureInfo(type="Throttled"))
-    told = attempts([pending("aws.initialize_region", 8, throttled)])
-    assert [(t.action, t.type, t.message, t.attempts, t.retry_at) for t in told] == [
+    lines = attempts([pending("aws.initialize_region", 8, throttled)])
+    assert [(t.action, t.type, t.message, t.attempts, t.retry_at) for t in lines] == [
         ("aws.initialize_region", "Throttled", "slow down", 7, NEXT)
     ]
 

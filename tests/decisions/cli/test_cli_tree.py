@@ -39,8 +39,8 @@ ROWS = [
 ]
 
 
-def drawn(rows: list[Row], *, kept: list[Row] | None = None, kind: str = "", namespace: str = "") -> list[str]:
-    branches = branched(rows, rows if kept is None else kept, kind, namespace)
+def drawn(rows: list[Row], *, selected: list[Row] | None = None, kind: str = "", namespace: str = "") -> list[str]:
+    branches = branched(rows, rows if selected is None else selected, kind, namespace)
     return [f"{'. ' * depth}{each.kind} {each.name}" for depth, each in branches]
 
 
@@ -69,8 +69,8 @@ def test_a_namespace_limits_where_branches_begin_and_not_where_they_go() -> None
 
 
 def test_of_a_phase_the_way_to_its_objects_is_shown() -> None:
-    kept = [each for each in ROWS if each.phase == "Booting"]
-    assert drawn(ROWS, kept=kept, kind="LoadBalancer") == [
+    selected = [each for each in ROWS if each.phase == "Booting"]
+    assert drawn(ROWS, selected=selected, kind="LoadBalancer") == [
         "LoadBalancer web",
         ". LoadBalancerSet web-a",
         ". . LoadBalancerMachine web-1",

@@ -84,7 +84,7 @@ def paused(kube: Cluster) -> set[str]:
     return set(pauses_in(found))
 
 
-def untold(done: Result) -> bool:
+def warned_of_no_wake(done: Result) -> bool:
     """Whether a command succeeded, and warned that the lifecycle was not woken."""
     assert done.exit_code == 0, done.output
     return done.stderr.endswith(
@@ -108,25 +108,25 @@ def test_an_object_is_paused_and_resumed(kube: Cluster) -> None:
     account(kube)
     done = perdure("pause", "account", "ns/one")
     assert annotation(kube, PAUSED) == "true"
-    assert untold(done)
+    assert warned_of_no_wake(done)
     assert done.stdout == "Account ns/one: paused\n"
     done = perdure("resume", "account", "ns/one")
     assert annotation(kube, PAUSED) == ""
-    assert untold(done)
+    assert warned_of_no_wake(done)
 
 
 def test_an_object_is_abandoned(kube: Cluster) -> None:
     account(kube, deleted=True)
     done = perdure("abandon", "account", "ns/one", "--reason", "it is over", "--yes")
     assert '"who": "mia"' in annotation(kube, ABANDONED)
-    assert untold(done)
+    assert warned_of_no_wake(done)
 
 
 def test_an_account_is_let_go(kube: Cluster) -> None:
     account(kube, deleted=True)
     done = perdure("abandon", "--skip-cleanup", "account", "ns/one", "--reason", "closed by AWS")
     assert annotation(kube, FORCE_RELEASE) == "closed by AWS"
-    assert untold(done)
+    assert warned_of_no_wake(done)
 
 
 def test_the_account_of_a_released_claim_is_the_one_that_names_it(kube: Cluster) -> None:
@@ -146,11 +146,11 @@ def test_the_account_of_a_released_claim_is_the_one_that_names_it(kube: Cluster)
 
     asyncio.run(make())
     perdure("abandon", "--skip-cleanup", "accountclaim", "tenant/c", "--reason", "closed by AWS")
-    told = {
+    annotations = {
         name: text(asyncio.run(kube.get(ACCOUNT, OPERATOR_NAMESPACE, name)), "metadata", "annotations", FORCE_RELEASE)
         for name in ("own", "anothers")
     }
-    assert told == {"own": "closed by AWS", "anothers": ""}
+    assert annotations == {"own": "closed by AWS", "anothers": ""}
 
 
 @pytest.mark.parametrize("command", ["why", "plan", "retry", "wake"])

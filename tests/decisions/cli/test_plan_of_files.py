@@ -104,7 +104,7 @@ def test_every_kind_can_be_looked_at_outside_of_its_workflow(kind: Kind) -> None
     assert lifecycle.observation(dry_run=True).activity in actions()
 
 
-async def test_a_plan_asks_lifecycles_and_tells_them_nothing() -> None:
+async def test_a_plan_queries_lifecycles_and_signals_none() -> None:
     class Real:
         def get_workflow_handle(self, workflow_id: str) -> Real:
             return self

@@ -216,9 +216,9 @@ def test_a_network_that_does_not_exist_is_named_by_its_field(
     cloud.missing = {missing}
     with pytest.raises(Invalid) as refused:
         attempt(project, step, number)
-    told = refused.value.message
-    assert told.startswith(f"spec.infrastructure.defaultNetwork.{field} is {missing}, which cannot be used.")
-    assert "404" in told
+    message = refused.value.message
+    assert message.startswith(f"spec.infrastructure.defaultNetwork.{field} is {missing}, which cannot be used.")
+    assert "404" in message
 
 
 def test_a_security_group_that_is_gone_asks_for_another_look(cloud: SmallCloud, project: Project) -> None:

@@ -1,4 +1,4 @@
-"""In which region an account is asked for its regions: the one that its partition has for what has no region."""
+"""In which region an account is asked for its regions: its partition's region for services without one."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_a_killed_worker_is_noticed_long_before_its_action_had_to_end(action: ty
     assert action.heartbeat <= max(action.start_to_close / 2, timedelta(seconds=20))
 
 
-def test_what_an_action_says_and_what_tells_its_slots_apart_are_fields_of_it() -> None:
+def test_an_actions_summary_and_slot_are_made_of_its_fields() -> None:
     """They are named in text, which no type checker reads."""
     for action in all_actions():
         named = {name.split(".")[0] for _, name, _, _ in Formatter().parse(action.title) if name}
@@ -41,10 +41,10 @@ def test_what_an_action_says_and_what_tells_its_slots_apart_are_fields_of_it() -
 
 def test_what_is_learnt_of_an_action_is_something_that_a_memory_keeps() -> None:
     all_actions()
-    kept = {name for world in worlds(World) for name in type(world.model_fields["known"].default).model_fields}
+    remaining = {name for world in worlds(World) for name in type(world.model_fields["known"].default).model_fields}
     for action in all_actions():
         facts = action.result.model_fields if action.result and issubclass(action.result, Facts) else {}
-        assert {*action.learns, *facts} <= kept, action
+        assert {*action.learns, *facts} <= remaining, action
 
 
 def worlds(world: type[World]) -> list[type[World]]:

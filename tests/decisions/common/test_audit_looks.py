@@ -57,7 +57,7 @@ def cluster(cloud: SmallCloud, *, balancers: bool = True) -> PaperCluster:
     )
 
 
-def told(kube: PaperCluster, *, thorough: bool = False) -> list[str]:
+def lines_of(kube: PaperCluster, *, thorough: bool = False) -> list[str]:
     projects = Projects(kube, Settings(mode="observe"))
     try:
         found = observe(kube, projects, thorough)
@@ -67,7 +67,7 @@ def told(kube: PaperCluster, *, thorough: bool = False) -> list[str]:
 
 
 def test_a_project_is_five_lists_and_nothing_is_changed(cloud: SmallCloud) -> None:
-    assert told(cluster(cloud)) == ["LoadBalancer lbs/web--shop: has drifted: create security group lbs/web--shop"]
+    assert lines_of(cluster(cloud)) == ["LoadBalancer lbs/web--shop: has drifted: create security group lbs/web--shop"]
     assert sorted(cloud.calls) == [
         "GET /v2.0/floatingips",
         "GET /v2.0/ports",
@@ -80,9 +80,9 @@ def test_a_project_is_five_lists_and_nothing_is_changed(cloud: SmallCloud) -> No
 def test_a_project_that_no_object_names_any_more_is_found_by_its_secret(cloud: SmallCloud) -> None:
     cloud.put("security-groups", name="lbs/web--shop", description="perdure:gone")
     kube = cluster(cloud, balancers=False)
-    assert told(kube) == []
+    assert lines_of(kube) == []
     assert cloud.calls == []
-    (line,) = told(kube, thorough=True)
+    (line,) = lines_of(kube, thorough=True)
     assert line.endswith("(lbs/web--shop), Secret lbs/cloud: created for gone, which does not exist")
 
 
@@ -91,7 +91,7 @@ def test_a_denied_list_is_reported_and_the_rest_is_audited(
 ) -> None:
     kube = cluster(cloud)
     kube.denied = {"Role", "Secret"}
-    assert len(told(kube, thorough=True)) == 1
+    assert len(lines_of(kube, thorough=True)) == 1
     said = capsys.readouterr().err
     assert "skipped: Roles of machines in lbs" in said
     assert "only the projects of LoadBalancers are audited" in said
@@ -100,12 +100,12 @@ def test_a_denied_list_is_reported_and_the_rest_is_audited(
 def test_a_project_without_credentials_is_reported(cloud: SmallCloud) -> None:
     kube = cluster(cloud)
     kube.objects["Secret"] = []
-    (line,) = told(kube)
+    (line,) = lines_of(kube)
     assert line.startswith("Secret lbs/cloud: its project, used by 1 objects, cannot be read: Secret lbs/cloud with an")
 
 
 def test_a_silent_project_is_reported_and_its_objects_not_believed_lost(cloud: SmallCloud) -> None:
     kube = cluster(cloud)
     cloud.trouble = lambda call: "before" if "floatingips" in call else ""
-    (line,) = told(kube)
+    (line,) = lines_of(kube)
     assert "cannot be read" in line

@@ -35,7 +35,7 @@ async def stands(kube: MemoryKube) -> dict[str, AreaReport]:
     return reports_in(await kube.get(CONFIG_MAP, "perdure", CONFIG_MAP_NAME))
 
 
-def told(config_map: dict[str, object]) -> dict[tuple[str, str], float]:
+def samples(config_map: dict[str, object]) -> dict[tuple[str, str], float]:
     index = Index()
     (watched,) = watched_for(Settings())
     known = project(CONFIG_MAP.name, "", config_map, read_reports)
@@ -85,7 +85,7 @@ def test_a_long_report_is_cut_and_still_counted() -> None:
 def test_findings_are_reported_by_area_with_the_time_of_the_audit() -> None:
     report = reported(NOW, (Found(subject="port 1", problem="has no owner"),))
     data = {"loadbalancers": report.written(), "claims": AreaReport(trouble="never made").written(), "odd": "{"}
-    assert told({"metadata": {"name": CONFIG_MAP_NAME, "namespace": "perdure"}, "data": data}) == {
+    assert samples({"metadata": {"name": CONFIG_MAP_NAME, "namespace": "perdure"}, "data": data}) == {
         ("perdure_audit_findings", "loadbalancers"): 1,
         ("perdure_audit_timestamp_seconds", "loadbalancers"): NOW.timestamp(),
         ("perdure_audit_timestamp_seconds", "claims"): 0,

@@ -66,7 +66,7 @@ class Failing(ActivityInboundInterceptor):
         raise self.error
 
 
-async def told(error: Exception) -> ApplicationError:
+async def error_at_the_edge(error: Exception) -> ApplicationError:
     """What the edge of an activity makes of an error."""
     edge = Boundary().intercept_activity(Failing(error))
     with pytest.raises(ApplicationError) as caught:
@@ -79,12 +79,12 @@ async def told(error: Exception) -> ApplicationError:
 
 async def test_the_edge_never_makes_an_error_its_own_cause() -> None:
     error = ApplicationError("reported already")
-    assert await told(error) is error
+    assert await error_at_the_edge(error) is error
 
 
 async def test_a_bug_is_reported_with_its_cause() -> None:
     error = KeyError("ours")
-    assert (await told(error)).__cause__ is error
+    assert (await error_at_the_edge(error)).__cause__ is error
 
 
 async def test_an_answer_fits_into_what_the_server_keeps_of_an_attempt() -> None:
@@ -103,7 +103,7 @@ async def test_an_answer_fits_into_what_the_server_keeps_of_an_attempt() -> None
     try:
         deep(30)
     except Throttled as error:
-        found = await told(error)
+        found = await error_at_the_edge(error)
     failure = Failure()
     DefaultFailureConverter().to_failure(found, DefaultPayloadConverter(), failure)
     assert failure.message.startswith("ec2 RunInstances")

@@ -165,10 +165,10 @@ async def test_an_end_that_comes_together_with_the_first_list_is_heard(
     assert task.cancelled()
 
 
-def test_the_metric_tells_every_area() -> None:
+def test_the_metric_shows_every_area() -> None:
     set_pauses({"accounts": LEAK})
-    told = {sample.labels["area"]: sample.value for family in PAUSED_AREAS.collect() for sample in family.samples}
-    assert told == {area: float(area == "accounts") for area in all_areas()}
+    values = {sample.labels["area"]: sample.value for family in PAUSED_AREAS.collect() for sample in family.samples}
+    assert values == {area: float(area == "accounts") for area in all_areas()}
 
 
 def test_one_object_or_an_area_or_everything_is_named() -> None:

@@ -161,8 +161,8 @@ def test_nothing_starts_while_the_world_is_held_and_the_plan_says_what_would(wor
     state = settled().observed(world)
     found = step(state, Read(name="r"), A, planned=("make a Secret",))
     assert started(found) == starts, "what only reads is done all the same"
-    told = explain(KEY, found[0], found[1].decision)
-    assert (told.hold, told.planned) == (world.hold, ("do a", "make a Secret"))
+    explained = explain(KEY, found[0], found[1].decision)
+    assert (explained.hold, explained.planned) == (world.hold, ("do a", "make a Secret"))
 
 
 def test_a_read_that_the_decision_needs_is_made_while_the_world_is_held() -> None:
@@ -244,7 +244,7 @@ def test_a_refused_action_is_left_alone_for_as_long_as_the_other_side_asks() -> 
     assert step(state, A)[1].until == NOW + 30 * SECOND
 
 
-def test_a_refusal_tells_since_when_it_lasts() -> None:
+def test_a_refusal_says_since_when_it_lasts() -> None:
     state, _ = step(refused(), A, now=NOW + 5 * SECOND)
     state = state.failed("a", refusal(at=NOW + 6 * SECOND))
     assert state.world.refusals["a"].lasts_since == NOW
@@ -343,9 +343,9 @@ def test_a_bug_is_the_phase_while_it_blocks() -> None:
 
 def test_why_names_what_runs_and_what_was_refused() -> None:
     state, found = step(refused(), A, B)
-    told = explain(KEY, state, found.decision)
-    assert (told.running, told.planned) == (("do b",), ("do a", "do b"))
-    assert [(each.action, each.type, each.attempts) for each in told.hindrances] == [("a", "Invalid", 1)]
+    explained = explain(KEY, state, found.decision)
+    assert (explained.running, explained.planned) == (("do b",), ("do a", "do b"))
+    assert [(each.action, each.type, each.attempts) for each in explained.hindrances] == [("a", "Invalid", 1)]
     assert explain(KEY, settled().not_observed(refusal()), decision()).hindrances[0].action == OBSERVE
     assert explain(KEY, settled(), None).phase == "Unknown"
 
@@ -550,7 +550,7 @@ def test_a_pass_hands_back_lines_and_slots_instead_of_actions() -> None:
         ({"a": -1, "b": 5}, "", 5, False),
         ({"a": -1}, "paused", None, False),
     ],
-    ids=["came before the answer", "is to come", "of one that another holds up", "while it is held"],
+    ids=["came before the answer", "is to come", "of an object that another blocks", "while it is held"],
 )
 def test_a_pass_is_repeated_whose_moment_to_try_again_came_before_its_answer(
     retries: dict[str, int], hold: str, until: int | None, overdue: bool

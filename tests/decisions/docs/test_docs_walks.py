@@ -56,5 +56,5 @@ def test_names_in_sentences_exist_in_a_file_of_the_walks() -> None:
     for file in set(FILE.findall(PAGE)):
         known |= {part for name in names_in(file) for part in (name, name.rpartition(".")[2])}
     listed = {name for _, name in ROWS}
-    told = {name for name in NAME.findall(PAGE) if not name.endswith(".py")} - listed
-    assert sorted(told - known) == []
+    named = {name for name in NAME.findall(PAGE) if not name.endswith(".py")} - listed
+    assert sorted(named - known) == []

@@ -204,18 +204,18 @@ async def test_a_queue_that_refuses_is_asked_again_until_it_answers() -> None:
 
 
 async def test_a_missing_queue_is_reported_once_for_all_pollers() -> None:
-    queue, told = memory(), list[str]()
+    queue, reported = memory(), list[str]()
     queue.refuse = Absent("no such queue")
 
     async def missing() -> None:
-        told.append(queue.name)
+        reported.append(queue.name)
         queue.refuse = None
         raise RuntimeError("and whatever comes of it")
 
     async with consuming(queue, Workflows(), missing=missing):
         queue.put(spot_warning(instance_name(0), "e", NOW))
         await until(lambda: queue.deleted == 1)
-    assert told == [queue.name]
+    assert reported == [queue.name]
 
 
 async def test_a_deletion_that_fails_is_tried_again() -> None:
@@ -362,8 +362,8 @@ class _Undelivered(MemoryQueue):
     """A queue with copies of what EventBridge could not deliver elsewhere."""
 
     async def receive(self, most: int) -> list[Message]:
-        told = {"ERROR_CODE": "NO_PERMISSIONS", "RULE_ARN": "arn:aws:events:rule/r"}
-        return [each.model_copy(update={"attributes": told}) for each in await super().receive(most)]
+        reported = {"ERROR_CODE": "NO_PERMISSIONS", "RULE_ARN": "arn:aws:events:rule/r"}
+        return [each.model_copy(update={"attributes": reported}) for each in await super().receive(most)]
 
 
 async def test_why_eventbridge_could_not_deliver_it_before_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -54,8 +54,8 @@ class Sqs:
 
     def delete_message_batch(self, **asked: Any) -> Mapping[str, object]:
         gone = {each["ReceiptHandle"] for each in asked["Entries"]}
-        kept = [each for each in self.queues[asked["QueueUrl"]] if each["ReceiptHandle"] not in gone]
-        self.queues[asked["QueueUrl"]] = kept
+        remaining = [each for each in self.queues[asked["QueueUrl"]] if each["ReceiptHandle"] not in gone]
+        self.queues[asked["QueueUrl"]] = remaining
         return {}
 
     def change_message_visibility_batch(self, **asked: Any) -> Mapping[str, object]:
@@ -64,8 +64,8 @@ class Sqs:
     def bodies(self, queue: str) -> list[str]:
         return [each["Body"] for each in self.queues[queue]]
 
-    def bury(self, place: Place, body: str, *, told: bool = True) -> None:
-        """As the consumer does; or as one that did not say yet whose a dead letter is."""
+    def bury(self, place: Place, body: str, *, with_queue: bool = True) -> None:
+        """As the consumer does; or as an older one, which did not record the queue of a dead letter."""
         queue = SqsQueue(
             place,
             cast(Services, self),
@@ -74,8 +74,8 @@ class Sqs:
             visibility=timedelta(seconds=1),
         )
         attributes = dead_letter_attributes("not JSON", body, queue.name)
-        kept = {name: value for name, value in attributes.items() if told or name != "PERDURE_QUEUE"}
-        asyncio.run(queue.bury(body, kept))
+        remaining = {name: value for name, value in attributes.items() if with_queue or name != "PERDURE_QUEUE"}
+        asyncio.run(queue.bury(body, remaining))
 
 
 @pytest.fixture
@@ -107,9 +107,9 @@ def _settings_of_before() -> Any:
 
 
 def listed(events: Events, *arguments: str, of: tuple[str, ...] = PLACES) -> list[str]:
-    told = events("list", "-o", "json", *arguments, of=of)
-    assert (told.exit_code, told.stderr) == (0, "")
-    return [each["body"] for each in json.loads(told.stdout)]
+    answer = events("list", "-o", "json", *arguments, of=of)
+    assert (answer.exit_code, answer.stderr) == (0, "")
+    return [each["body"] for each in json.loads(answer.stdout)]
 
 
 def test_dead_letters_of_queues_without_their_own_are_found_among_the_regions(sqs: Sqs, events: Events) -> None:
@@ -138,11 +138,11 @@ def test_each_is_sent_to_the_queue_that_it_came_from_once(sqs: Sqs, events: Even
 
 def test_an_event_without_a_served_queue_goes_to_its_dead_letter_queue(sqs: Sqs, events: Events) -> None:
     sqs.queues = {name: [] for name in (OWN.queue, DEAD, FIRST.queue, "stranger")}
-    sqs.bury(FIRST, "unsaid", told=False)
+    sqs.bury(FIRST, "unsaid", with_queue=False)
     sqs.bury(place_of(f"{REGION}/stranger"), "a stranger's")
     events("redrive", "--all", of=PLACES[:2])
     assert sqs.bodies(OWN.queue) == ["unsaid", "a stranger's"]
-    sqs.bury(FIRST, "unsaid", told=False)
+    sqs.bury(FIRST, "unsaid", with_queue=False)
     events("redrive", "--all", of=PLACES[1:2])
     assert (sqs.bodies(FIRST.queue), sqs.bodies("stranger")) == (["unsaid"], [])
 
@@ -150,6 +150,6 @@ def test_an_event_without_a_served_queue_goes_to_its_dead_letter_queue(sqs: Sqs,
 def test_a_place_without_any_says_so_and_the_others_are_looked_at(sqs: Sqs, events: Events) -> None:
     sqs.queues = {name: [] for name in (FIRST.queue, FIRST.dead_letters)}
     sqs.bury(FIRST, "one")
-    told = events("list")
-    assert "not JSON" in told.stdout
-    assert "c2-queue has no dead letters: neither c2-queue-dead nor" in " ".join(told.stderr.split())
+    answer = events("list")
+    assert "not JSON" in answer.stdout
+    assert "c2-queue has no dead letters: neither c2-queue-dead nor" in " ".join(answer.stderr.split())

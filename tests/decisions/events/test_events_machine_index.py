@@ -46,8 +46,8 @@ def a_pool(*instances: str, arn: str = GROUP_ARN) -> JsonObject:
 def filled(*holders: Holder) -> Index:
     index = Index()
     for each in holders:
-        kept = index.pools if each.group else index.machines
-        kept[each.name] = each
+        remaining = index.pools if each.group else index.machines
+        remaining[each.name] = each
     return index
 
 

@@ -40,7 +40,7 @@ class Workflows:
     """Workflows that record the events they receive, and answer when they may."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, tuple[str, ...], int]] = []
+        self.delivered: list[tuple[str, tuple[str, ...], int]] = []
         self.woken: list[str] = []
         self.ended: list[dict[str, str]] = []
         self.may_answer = asyncio.Event()
@@ -49,7 +49,7 @@ class Workflows:
         self.fails: Exception | None = None
 
     async def hand_over(self, key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
-        self.told.append((key.instance_id, tuple(event.key for event in events), receives))
+        self.delivered.append((key.instance_id, tuple(event.key for event in events), receives))
         await self.may_answer.wait()
         if self.fails is not None:
             raise self.fails
@@ -89,14 +89,14 @@ def dispatcher(workflows: Workflows, *instances: str, expectant: bool = False, *
 async def test_an_event_of_a_known_instance_is_delivered(workflows: Workflows) -> None:
     said = await dispatcher(workflows, "i-1").outcome(state("i-1"), 3)
     assert said == Handled(event=state("i-1"), outcome=Outcome.APPLIED)
-    assert workflows.told == [("i-1", ("e1/i-1",), 3)]
+    assert workflows.delivered == [("i-1", ("e1/i-1",), 3)]
 
 
 @pytest.mark.parametrize("expectant", [True, False])
 async def test_no_workflow_is_started_for_a_stranger(workflows: Workflows, expectant: bool) -> None:
     said = await dispatcher(workflows, "i-1", expectant=expectant).outcome(state("i-2"))
     assert (said.outcome, said.may_appear) == (Outcome.UNKNOWN, expectant)
-    assert workflows.told == []
+    assert workflows.delivered == []
 
 
 async def test_an_unknown_instance_may_be_owned_while_the_index_may_be_incomplete(workflows: Workflows) -> None:
@@ -107,7 +107,7 @@ async def test_an_unknown_instance_may_be_owned_while_the_index_may_be_incomplet
 async def test_an_event_of_another_account_is_foreign_whatever_it_names(workflows: Workflows) -> None:
     forged = state("i-1", account="999999999999")
     assert (await dispatcher(workflows, "i-1").outcome(forged)).outcome is Outcome.FOREIGN
-    assert workflows.told == []
+    assert workflows.delivered == []
 
 
 async def test_events_of_one_instance_go_together_in_the_order_in_which_they_happened(workflows: Workflows) -> None:
@@ -116,42 +116,42 @@ async def test_events_of_one_instance_go_together_in_the_order_in_which_they_hap
         state("i-2", "other"),
         state("i-1", "early"),
     ]
-    told = dispatcher(workflows, "i-1", "i-2")
-    await asyncio.gather(*(told.outcome(each) for each in events))
-    assert sorted(workflows.told) == [("i-1", ("early/i-1", "late/i-1"), 1), ("i-2", ("other/i-2",), 1)]
+    sender = dispatcher(workflows, "i-1", "i-2")
+    await asyncio.gather(*(sender.outcome(each) for each in events))
+    assert sorted(workflows.delivered) == [("i-1", ("early/i-1", "late/i-1"), 1), ("i-2", ("other/i-2",), 1)]
 
 
 async def test_an_event_that_arrives_twice_at_once_is_delivered_once(workflows: Workflows) -> None:
-    told = dispatcher(workflows, "i-1")
-    said = await asyncio.gather(*(told.outcome(state("i-1")) for _ in range(5)))
-    assert workflows.told == [("i-1", ("e1/i-1",), 1)]
+    sender = dispatcher(workflows, "i-1")
+    said = await asyncio.gather(*(sender.outcome(state("i-1")) for _ in range(5)))
+    assert workflows.delivered == [("i-1", ("e1/i-1",), 1)]
     assert [each.outcome for each in said] == [Outcome.APPLIED] + [Outcome.DUPLICATE] * 4
 
 
 async def test_events_that_arrive_during_a_delivery_go_together_afterwards(workflows: Workflows) -> None:
-    told = dispatcher(workflows, "i-1")
+    sender = dispatcher(workflows, "i-1")
     workflows.may_answer.clear()
-    first = asyncio.create_task(told.outcome(state("i-1", "a")))
-    await until(lambda: len(workflows.told) == 1)
-    rest = [asyncio.create_task(told.outcome(state("i-1", name))) for name in "bcd"]
+    first = asyncio.create_task(sender.outcome(state("i-1", "a")))
+    await until(lambda: len(workflows.delivered) == 1)
+    rest = [asyncio.create_task(sender.outcome(state("i-1", name))) for name in "bcd"]
     await asyncio.sleep(0)
-    assert len(workflows.told) == 1
+    assert len(workflows.delivered) == 1
     workflows.may_answer.set()
     await asyncio.gather(first, *rest)
-    assert [keys for _, keys, _ in workflows.told] == [("a/i-1",), ("b/i-1", "c/i-1", "d/i-1")]
+    assert [keys for _, keys, _ in workflows.delivered] == [("a/i-1",), ("b/i-1", "c/i-1", "d/i-1")]
 
 
 async def test_a_spot_notice_goes_before_what_has_time(workflows: Workflows) -> None:
-    told = dispatcher(workflows, "i-0", "i-1", "i-2", "i-3", at_once=1)
+    sender = dispatcher(workflows, "i-0", "i-1", "i-2", "i-3", at_once=1)
     workflows.may_answer.clear()
     weeks_ahead = state("i-1", kind=EventKind.HEALTH_OTHER, state=None)
-    waiting = [asyncio.create_task(told.outcome(state("i-0")))]
-    await until(lambda: len(workflows.told) == 1)
-    waiting += [asyncio.create_task(told.outcome(each)) for each in (weeks_ahead, state("i-2"), spot("i-3"))]
+    waiting = [asyncio.create_task(sender.outcome(state("i-0")))]
+    await until(lambda: len(workflows.delivered) == 1)
+    waiting += [asyncio.create_task(sender.outcome(each)) for each in (weeks_ahead, state("i-2"), spot("i-3"))]
     await asyncio.sleep(0)
     workflows.may_answer.set()
     await asyncio.gather(*waiting)
-    assert [name for name, _, _ in workflows.told] == ["i-0", "i-3", "i-2", "i-1"]
+    assert [name for name, _, _ in workflows.delivered] == ["i-0", "i-3", "i-2", "i-1"]
 
 
 @pytest.mark.parametrize(("full", "event", "at_once"), [(True, state, 2), (True, spot, 4), (False, state, 4)])
@@ -170,9 +170,9 @@ async def test_few_routine_events_are_delivered_while_a_backlog_is_read(
         return Taken(outcomes={each.key: Outcome.APPLIED for each in events})
 
     names = [f"i-{number}" for number in range(20)]
-    told = Dispatcher(index_of(*names), {(ACCOUNT, REGION)}, hand_over, workflows.wake, at_once=4)
-    told.received("q", full=full)
-    await asyncio.gather(*(told.outcome(event(each)) for each in names))
+    sender = Dispatcher(index_of(*names), {(ACCOUNT, REGION)}, hand_over, workflows.wake, at_once=4)
+    sender.received("q", full=full)
+    await asyncio.gather(*(sender.outcome(event(each)) for each in names))
     assert len(seen) == len(names)
     # The first four begin before it is known how many wait; the last eight are few enough.
     assert max(seen[5:12]) == at_once
@@ -194,51 +194,51 @@ def test_routine_events_wait_for_ten_seconds_of_a_minute_at_most() -> None:
 
 
 async def test_an_instance_becomes_urgent_by_its_last_event(workflows: Workflows) -> None:
-    told = dispatcher(workflows, "i-0", "i-1", "i-2", at_once=1)
+    sender = dispatcher(workflows, "i-0", "i-1", "i-2", at_once=1)
     workflows.may_answer.clear()
-    waiting = [asyncio.create_task(told.outcome(state("i-0")))]
-    await until(lambda: len(workflows.told) == 1)
-    waiting += [asyncio.create_task(told.outcome(each)) for each in (state("i-1"), state("i-2"), spot("i-2"))]
+    waiting = [asyncio.create_task(sender.outcome(state("i-0")))]
+    await until(lambda: len(workflows.delivered) == 1)
+    waiting += [asyncio.create_task(sender.outcome(each)) for each in (state("i-1"), state("i-2"), spot("i-2"))]
     await asyncio.sleep(0)
     workflows.may_answer.set()
     await asyncio.gather(*waiting)
-    assert [name for name, _, _ in workflows.told] == ["i-0", "i-2", "i-1"]
+    assert [name for name, _, _ in workflows.delivered] == ["i-0", "i-2", "i-1"]
 
 
 async def test_a_workflow_that_fails_leaves_its_events_unavailable_and_the_others_alone(workflows: Workflows) -> None:
-    told = dispatcher(workflows, "i-1", "i-2")
+    sender = dispatcher(workflows, "i-1", "i-2")
     workflows.fails = RuntimeError("no")
-    assert (await told.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
-    assert not told.troubled
+    assert (await sender.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
+    assert not sender.troubled
     workflows.fails = None
-    assert (await told.outcome(state("i-2"))).outcome is Outcome.APPLIED
-    assert told.trouble == ""
+    assert (await sender.outcome(state("i-2"))).outcome is Outcome.APPLIED
+    assert sender.trouble == ""
 
 
 async def test_a_workflow_that_does_not_answer_is_not_waited_for_for_ever(workflows: Workflows) -> None:
     workflows.may_answer.clear()
-    told = dispatcher(workflows, "i-1", patience=timedelta(milliseconds=10))
-    assert (await told.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
+    sender = dispatcher(workflows, "i-1", patience=timedelta(milliseconds=10))
+    assert (await sender.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
 
 
 async def test_several_failures_in_a_row_are_trouble_until_one_succeeds(workflows: Workflows) -> None:
-    told = dispatcher(workflows, "i-1")
+    sender = dispatcher(workflows, "i-1")
     workflows.outcome = Outcome.UNAVAILABLE
     for number in range(TROUBLE_AFTER):
-        assert not told.troubled
-        await told.outcome(state("i-1", f"e{number}"))
-    assert told.troubled
+        assert not sender.troubled
+        await sender.outcome(state("i-1", f"e{number}"))
+    assert sender.troubled
     workflows.outcome = Outcome.APPLIED
-    await told.outcome(state("i-1", "well"))
-    assert not told.troubled
+    await sender.outcome(state("i-1", "well"))
+    assert not sender.troubled
 
 
 async def test_an_event_the_workflow_says_nothing_of_is_not_lost(workflows: Workflows) -> None:
     async def silent(key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
         return Taken()
 
-    told = Dispatcher(index_of("i-1"), {(ACCOUNT, REGION)}, silent, workflows.wake)
-    assert (await told.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
+    sender = Dispatcher(index_of("i-1"), {(ACCOUNT, REGION)}, silent, workflows.wake)
+    assert (await sender.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
 
 
 async def test_an_instance_that_only_the_index_knows_yet_may_appear_to_its_workflow(workflows: Workflows) -> None:
@@ -252,26 +252,26 @@ async def test_the_last_event_of_an_instance_without_a_machine_is_delivered_and_
     gone = index.machines.pop(("ns", "i-1"))
     index.changed(gone, None)
     workflows.outcome = Outcome.UNKNOWN
-    told = Dispatcher(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
-    said = await told.outcome(state("i-1", at=InstanceState.TERMINATED))
+    sender = Dispatcher(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
+    said = await sender.outcome(state("i-1", at=InstanceState.TERMINATED))
     assert said.outcome is Outcome.STALE
-    assert len(workflows.told) == 1
+    assert len(workflows.delivered) == 1
 
 
 async def test_a_group_is_woken_once_for_many_events_and_its_instances_are_notified(workflows: Workflows) -> None:
     hook = HookAction(name="drain", token="t", transition="terminating")
-    told = dispatcher(workflows)
+    sender = dispatcher(workflows)
     events = [state(f"i-{n}", kind=EventKind.TERMINATING, state=None, group="c1-mp-0", hook=hook) for n in range(20)]
-    said = await asyncio.gather(*(told.outcome(each) for each in events))
+    said = await asyncio.gather(*(sender.outcome(each) for each in events))
     assert {each.outcome for each in said} == {Outcome.APPLIED}
     assert workflows.woken == ["c1-mp-0"]
-    assert len(workflows.told) == 20
+    assert len(workflows.delivered) == 20
 
 
 async def test_a_launch_without_an_instance_wakes_its_group_only(workflows: Workflows) -> None:
     failed = state("", kind=EventKind.LAUNCH_FAILED, state=None, group="c1-mp-0")
     assert (await dispatcher(workflows).outcome(failed)).outcome is Outcome.APPLIED
-    assert (workflows.woken, workflows.told) == (["c1-mp-0"], [])
+    assert (workflows.woken, workflows.delivered) == (["c1-mp-0"], [])
     workflows.fails = RuntimeError("no")
     assert (await dispatcher(workflows).outcome(failed)).outcome is Outcome.UNAVAILABLE
 
@@ -279,7 +279,7 @@ async def test_a_launch_without_an_instance_wakes_its_group_only(workflows: Work
 async def test_the_latest_launch_and_termination_results_are_sent_with_the_wake(
     workflows: Workflows,
 ) -> None:
-    told = dispatcher(workflows)
+    sender = dispatcher(workflows)
 
     def ended(kind: EventKind, id_: str, seconds: int) -> InstanceEvent:
         at = NOW + timedelta(seconds=seconds)
@@ -287,10 +287,10 @@ async def test_the_latest_launch_and_termination_results_are_sent_with_the_wake(
 
     failed, served = ended(EventKind.LAUNCH_FAILED, "failed", 2), ended(EventKind.LAUNCH_OK, "served", 1)
     gone = ended(EventKind.TERMINATE_OK, "gone", 0)
-    await asyncio.gather(*(told.outcome(each) for each in (failed, served, gone)))
+    await asyncio.gather(*(sender.outcome(each) for each in (failed, served, gone)))
     assert workflows.ended == [{"launch": "failed/c1-mp-0", "terminate": "gone/c1-mp-0"}]
     hook = state("", "hook", kind=EventKind.TERMINATING, state=None, group="c1-mp-0")
-    await told.outcome(hook)
+    await sender.outcome(hook)
     assert workflows.ended[1:] == [{}]
 
 
@@ -306,12 +306,12 @@ async def test_an_event_of_a_host_is_delivered_to_each_instance_on_it(workflows:
         on_host = {"dedicatedHost": {"id": "h-1"}}
         holder = machine({"metadata": {"name": name}, "spec": {"instanceID": name}, "status": on_host})
         index.machines[holder.name] = holder
-    told = Dispatcher(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
+    sender = Dispatcher(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
     event = state("", kind=EventKind.HEALTH_SCHEDULED, state=None, host="h-1")
-    assert await told.outcome(event) == Handled(event=event, outcome=Outcome.APPLIED)
-    assert sorted(name for name, _, _ in workflows.told) == ["i-1", "i-2"]
-    nobodys = event.model_copy(update={"host": "h-2"})
-    assert (await told.outcome(nobodys)).outcome is Outcome.UNKNOWN
+    assert await sender.outcome(event) == Handled(event=event, outcome=Outcome.APPLIED)
+    assert sorted(name for name, _, _ in workflows.delivered) == ["i-1", "i-2"]
+    unowned = event.model_copy(update={"host": "h-2"})
+    assert (await sender.outcome(unowned)).outcome is Outcome.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -329,8 +329,8 @@ async def test_an_event_is_processed_once_its_workflow_says_so(
 ) -> None:
     workflows.outcome = outcome
     message = Message(body="", received_at=NOW, account=ACCOUNT, region=REGION)
-    told = (state("i-1", received_at=datetime.now(UTC), at=InstanceState.TERMINATED),)
-    received = EventBridgeEvent(message=message, parsed=Events(events=told))
+    sender = (state("i-1", received_at=datetime.now(UTC), at=InstanceState.TERMINATED),)
+    received = EventBridgeEvent(message=message, parsed=Events(events=sender))
     assert await is_event_processed(dispatcher(workflows, "i-1"), received) is processed
     unread = EventBridgeEvent(message=message, parsed=Invalid(reason="not JSON"))
     assert not await is_event_processed(dispatcher(workflows, "i-1"), unread)

@@ -1,4 +1,4 @@
-"""In which version a group serves a kind, where the one that an object was made in is not served any more."""
+"""In which version a group serves a kind, where the version of an object is not served any more."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def group(*versions: str, preferred: str = "") -> dict[str, Any]:
         ({"apis__things": group("v2"), "apis__things__v2": OTHERS}, None),
         ({}, None),
     ],
-    ids=["another", "the preferred", "one that is listed and not there", "others only", "no group"],
+    ids=["another", "the preferred", "a listed version that is not there", "others only", "no group"],
 )
 async def test_a_kind_is_found_in_whichever_version_its_group_serves_it(answers: Any, found: str | None) -> None:
     served = await Discovery(cast(KubeApi, Server(**answers))).in_any_version("things/v1", "Gadget")

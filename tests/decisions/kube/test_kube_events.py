@@ -22,9 +22,9 @@ SAID = Said("Warning", "Failed", "no address is left", "yawol-cloud-controller")
 
 
 def test_an_event_names_its_object_what_happened_when_and_who_says_so() -> None:
-    told: dict[str, Any] = event(SUBJECT, SAID, NOW)
-    assert told["metadata"] == {"namespace": "web", "generateName": "shop."}
-    assert told["involvedObject"] == {
+    made: dict[str, Any] = event(SUBJECT, SAID, NOW)
+    assert made["metadata"] == {"namespace": "web", "generateName": "shop."}
+    assert made["involvedObject"] == {
         "apiVersion": "v1",
         "kind": "Service",
         "namespace": "web",
@@ -32,18 +32,18 @@ def test_an_event_names_its_object_what_happened_when_and_who_says_so() -> None:
         "uid": "u-1",
         "resourceVersion": "7",
     }
-    assert (told["type"], told["reason"], told["message"]) == ("Warning", "Failed", "no address is left")
-    assert told["source"] == {"component": "yawol-cloud-controller"}
-    assert told["firstTimestamp"] == told["lastTimestamp"] == "2026-05-01T12:00:00Z"
-    assert "action" not in told
+    assert (made["type"], made["reason"], made["message"]) == ("Warning", "Failed", "no address is left")
+    assert made["source"] == {"component": "yawol-cloud-controller"}
+    assert made["firstTimestamp"] == made["lastTimestamp"] == "2026-05-01T12:00:00Z"
+    assert "action" not in made
 
 
 def test_what_is_too_long_for_the_api_server_is_cut() -> None:
     long = SUBJECT._replace(name="n" * 253)
-    told: dict[str, Any] = event(long, SAID._replace(message="m" * 5000), NOW)
-    assert len(told["message"]) == 1024
+    made: dict[str, Any] = event(long, SAID._replace(message="m" * 5000), NOW)
+    assert len(made["message"]) == 1024
     assert len(named(long, "x")) < 253
-    assert len(told["metadata"]["generateName"]) < 253
+    assert len(made["metadata"]["generateName"]) < 253
 
 
 def test_the_same_words_about_the_same_object_have_the_same_name_and_others_another() -> None:
@@ -61,18 +61,18 @@ class Api:
         self.refusal = refusal
         self.asked = 0
 
-    async def create(self, kind: Kind, told: JsonObject, namespace: str) -> JsonObject:
+    async def create(self, kind: Kind, made: JsonObject, namespace: str) -> JsonObject:
         self.asked += 1
         if self.refusal:
             raise self.refusal
-        return told
+        return made
 
 
 @pytest.mark.parametrize(
-    ("refusal", "stands"), [(None, True), (Conflict("AlreadyExists"), True), (Denied("no right"), False)]
+    ("refusal", "recorded"), [(None, True), (Conflict("AlreadyExists"), True), (Denied("no right"), False)]
 )
-async def test_an_event_that_cannot_be_written_blocks_no_lifecycle(refusal: ApiError | None, stands: bool) -> None:
-    assert await record(cast("KubeApi", Api(refusal)), event(SUBJECT, SAID, NOW)) is stands
+async def test_an_event_that_cannot_be_written_blocks_no_lifecycle(refusal: ApiError | None, recorded: bool) -> None:
+    assert await record(cast("KubeApi", Api(refusal)), event(SUBJECT, SAID, NOW)) is recorded
 
 
 async def test_a_lasting_condition_is_reported_again_when_its_event_has_expired() -> None:

@@ -1,4 +1,4 @@
-"""One reading for all who asked before it began, and never one that began before the question."""
+"""One reading for all who asked before it began, and never a reading that began before the question."""
 
 from __future__ import annotations
 

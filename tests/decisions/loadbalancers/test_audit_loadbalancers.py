@@ -54,13 +54,13 @@ def snapshot(world: World, **changes: Any) -> Snapshot:
     return dataclasses.replace(Snapshot(owners(world), owners(world), clouds), **changes)
 
 
-def told(found: Snapshot) -> list[str]:
+def lines_of(found: Snapshot) -> list[str]:
     return [f"{each.subject}: {each.problem}" for each in findings(found, NOW + timedelta(minutes=5))]
 
 
 def test_a_world_that_fits_has_no_findings(world: World) -> None:
-    assert told(snapshot(world)) == []
-    assert told(Snapshot()) == []
+    assert lines_of(snapshot(world)) == []
+    assert lines_of(Snapshot()) == []
 
 
 def add(world: World, **found: Any) -> None:
@@ -129,7 +129,7 @@ def test_an_object_without_an_owner_in_the_cloud_is_reported(
     world: World, kind: str, found: Any, expected: str
 ) -> None:
     add(world, **{kind: found})
-    assert told(snapshot(world)) == [expected]
+    assert lines_of(snapshot(world)) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_an_object_without_an_owner_in_the_cloud_is_reported(
 )
 def test_objects_that_may_belong_to_others_are_not_reported(world: World, kind: str, found: Any) -> None:
     add(world, **{kind: found})
-    assert told(snapshot(world)) == []
+    assert lines_of(snapshot(world)) == []
 
 
 def test_an_owner_that_existed_before_or_after_the_look_is_one(world: World) -> None:
@@ -155,8 +155,8 @@ def test_an_owner_that_existed_before_or_after_the_look_is_one(world: World) -> 
         {"metadata": {"namespace": "lbs", "name": "new", "uid": "new-uid", "deletionTimestamp": "2026-05-01T12:00:00Z"}}
     )
     there = dataclasses.replace(owners(world), balancers=(world.balancer(), new))
-    assert told(snapshot(world, before=there)) == []
-    assert told(snapshot(world, owners=there)) == []
+    assert lines_of(snapshot(world, before=there)) == []
+    assert lines_of(snapshot(world, owners=there)) == []
 
 
 def lose_server(world: World) -> str:
@@ -188,7 +188,7 @@ def close_rules(world: World) -> str:
 )
 def test_drift_is_reported_at_its_owner(world: World, spoil: Callable[[World], str]) -> None:
     expected = spoil(world)
-    assert told(snapshot(world))[0].startswith(expected)
+    assert lines_of(snapshot(world))[0].startswith(expected)
 
 
 def test_drift_of_a_paused_object_is_reported_with_the_way_out(world: World) -> None:
@@ -200,14 +200,14 @@ def test_drift_of_a_paused_object_is_reported_with_the_way_out(world: World) -> 
 
 def test_drift_is_nothing_where_the_project_cannot_be_looked_at(world: World) -> None:
     refused = Denied("create token: 401", code="Unauthorized")
-    (line,) = told(snapshot(world, clouds={REFERENCE: refused}))
+    (line,) = lines_of(snapshot(world, clouds={REFERENCE: refused}))
     assert line == f"{WHERE}: its project, used by 3 objects, cannot be read: create token: 401"
 
 
 def test_machines_sets_and_roles_without_their_owner_are_reported(world: World) -> None:
     name = world.machines()[0].metadata.name
     lost = dataclasses.replace(owners(world), balancers=(), rights=frozenset({("lbs", name), ("lbs", "former")}))
-    lines = told(Snapshot(lost, owners(world), {}))
+    lines = lines_of(Snapshot(lost, owners(world), {}))
     (machine_set,) = world.sets()
     gone = "belongs to LoadBalancer lbs/web--shop, which does not exist"
     assert lines == [
@@ -224,14 +224,14 @@ def test_an_unreadable_object_is_reported_and_still_owns_what_it_has(world: Worl
     (malformed,) = bad
     assert isinstance(malformed, Malformed)
     half = dataclasses.replace(owners(world), balancers=(), malformed=bad)
-    (line,) = told(snapshot(world, owners=half, before=half))
+    (line,) = lines_of(snapshot(world, owners=half, before=half))
     assert line.startswith("LoadBalancer lbs/web--shop: cannot be read: spec.replicas: ")
 
 
 def test_drift_in_a_project_that_two_secrets_lead_to_is_reported_once(world: World) -> None:
     expected = double_port(world)
     copy = ProjectReference(namespace="elsewhere", secret="copy")
-    lines = told(snapshot(world, clouds={REFERENCE: cloud(world), copy: cloud(world)}))
+    lines = lines_of(snapshot(world, clouds={REFERENCE: cloud(world), copy: cloud(world)}))
     assert [line for line in lines if line == expected] == [expected]
 
 

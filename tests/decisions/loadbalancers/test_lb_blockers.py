@@ -67,8 +67,8 @@ def test_a_blocker_that_should_have_passed_is_reported_when_it_lasts() -> None:
         overdue(GOING, NOW - timedelta(minutes=9), NOW) == overdue(GOING, None, NOW) == overdue(None, began, NOW) == ()
     )
     assert overdue(QUOTA, began, NOW) == (), "that was reported at once"
-    (told,) = overdue(GOING, began, NOW)
-    assert (told.type, told.reason, told.message) == (
+    (reported,) = overdue(GOING, began, NOW)
+    assert (reported.type, reported.reason, reported.message) == (
         "Warning",
         "Failed",
         "server s is being deleted; this has lasted for more than ten minutes",
@@ -90,14 +90,14 @@ def test_a_call_limit_is_shown_in_the_phase_without_an_event() -> None:
     busy = Blocker.of(ErrorType.THROTTLED, "16 calls are under way", code=BUSY)
     assert busy.weight < OUTAGE.weight
     shop, one = balancer(**FINALIZED), machine(**FINALIZED_MACHINE)
-    for blocker, told in ((busy, ()), (OUTAGE, ("Neutron does not answer",))):
+    for blocker, reported in ((busy, ()), (OUTAGE, ("Neutron does not answer",))):
         code = BUSY if blocker.ours else ""
         waiting = decide_balancer(balancer_world(shop, refusal=refusal(ErrorType.UNAVAILABLE, blocker.why, code)), NOW)
         decision = decide_machine(unseen(one, ErrorType.UNAVAILABLE, blocker.why, code), NOW)
         assert (waiting.phase, waiting.why) == (Phase.WAITING, blocker.why)
         assert (decision.phase, decision.why) == (MachinePhase.WAITING, blocker.why)
         for said in (decision, waiting):
-            assert tuple(notice.message for notice in said.notices) == told
+            assert tuple(notice.message for notice in said.notices) == reported
 
 
 def test_what_ends_by_itself_is_no_problem() -> None:
@@ -324,9 +324,9 @@ def test_a_server_that_takes_long_to_delete_is_reported_after_ten_minutes() -> N
     assert began is not None
     decision = decide_machine(world, NOW)
     assert (decision.deadline, decision.at_deadline) == (began + timedelta(minutes=10), "report that it takes long")
-    (told,) = decide_machine(world, began + timedelta(minutes=10)).notices
-    assert told.about is None
-    assert told.message == "delete server s; this has lasted for more than ten minutes"
+    (reported,) = decide_machine(world, began + timedelta(minutes=10)).notices
+    assert reported.about is None
+    assert reported.message == "delete server s; this has lasted for more than ten minutes"
 
 
 # --- when to look ---

@@ -241,19 +241,19 @@ def test_a_floating_ip_that_goes_is_remembered_until_it_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"networkID": "other"}, "network net and cannot be moved to network other"),
         ({"subnetID": "other"}, "subnet sub and cannot be moved to subnet other"),
     ],
 )
-def test_the_virtual_address_cannot_move_to_another_network(change: dict[str, str], told: str) -> None:
+def test_the_virtual_address_cannot_move_to_another_network(change: dict[str, str], message: str) -> None:
     """W23."""
     of, project = taken_over()
     patch = {"spec": {"infrastructure": {"defaultNetwork": change}}}
     moved = LoadBalancer.model_validate(merge(of.model_dump(mode="json"), patch))
     plan = plan_cloud(moved, project.of_balancer(), NOW)
-    assert told in plan.problem
+    assert message in plan.problem
     assert (plan.steps, plan.settled) == ((), False)
 
 
@@ -376,8 +376,8 @@ def test_a_retained_floating_ip_is_reported_and_adopted_when_it_is_named() -> No
     while not any(type(step).__name__ == "CreateFloatingIp" for step in plan.steps):
         project.carry_out(plan.steps)
         plan = plan_cloud(of, project.of_balancer(), NOW)
-    told = f"floating IP 203.0.113.99 is described as {NAME} without this LoadBalancer's mark: it is not used"
-    assert [notice.message for notice in plan.notices] == [told]
+    message = f"floating IP 203.0.113.99 is described as {NAME} without this LoadBalancer's mark: it is not used"
+    assert [notice.message for notice in plan.notices] == [message]
     of, _ = settle(fresh(existingFloatingIP="203.0.113.99"), project)
     assert (of.status.floating_id, list(project.floating)) == ("kept", ["kept"])
 

@@ -15,16 +15,16 @@ DNS = {"protocol": "UDP", "port": 53, "nodePort": 30053}
 ALL_OF_IT = {"any": True}
 
 
-def told(**spec: Any) -> EnvoyConfiguration:
+def documents_for(**spec: Any) -> EnvoyConfiguration:
     return envoy_configuration(balancer(spec=spec), listen_address="10.1.0.5", cpus=2)
 
 
 def cluster(name: str = "TCP-80", **spec: Any) -> Json:
-    return told(**spec).clusters[name]
+    return documents_for(**spec).clusters[name]
 
 
 def listener(name: str = "TCP-80", **spec: Any) -> Json:
-    return told(**spec).listeners[name]
+    return documents_for(**spec).listeners[name]
 
 
 def filters(**spec: Any) -> list[Json]:
@@ -40,7 +40,7 @@ def messages(found: EnvoyConfiguration) -> list[str]:
 
 
 def test_each_port_has_a_cluster_and_a_listener_of_its_name_in_the_ports_order() -> None:
-    found = told(ports=[HTTP, DNS, {**HTTP, "port": 443}])
+    found = documents_for(ports=[HTTP, DNS, {**HTTP, "port": 443}])
     assert list(found.clusters) == list(found.listeners) == ["TCP-80", "UDP-53", "TCP-443"]
     assert all(document["name"] == name for name, document in {**found.clusters, **found.listeners}.items())
     assert found.notices == ()
@@ -85,18 +85,18 @@ def test_only_tcp_is_checked_for_health() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "telling"),
+    ("chosen", "sending"),
     [([], {"TCP-80", "TCP-443"}), ([443], {"TCP-443"}), ([53], set())],
 )
-def test_backends_learn_the_client_on_the_chosen_tcp_ports(chosen: list[int], telling: set[str]) -> None:
+def test_backends_learn_the_client_on_the_chosen_tcp_ports(chosen: list[int], sending: set[str]) -> None:
     options = {"tcpProxyProtocol": True, "tcpProxyProtocolPortFilter": chosen}
-    found = told(ports=[HTTP, {**HTTP, "port": 443}, DNS], options=options)
+    found = documents_for(ports=[HTTP, {**HTTP, "port": 443}, DNS], options=options)
     sockets = {
         name: document["transport_socket"]
         for name, document in found.clusters.items()
         if "transport_socket" in document
     }
-    assert set(sockets) == telling
+    assert set(sockets) == sending
     for socket in sockets.values():
         assert socket["name"] == "envoy.transport_sockets.upstream_proxy_protocol"  # type: ignore[index]
         assert socket["typed_config"]["config"] == {"version": "V2"}  # type: ignore[index]
@@ -172,14 +172,14 @@ def test_source_ranges_are_asked_before_tcp_is_passed_on() -> None:
     ],
 )
 def test_one_bad_port_is_left_out_and_the_others_are_served(port: Json, fault: str) -> None:
-    found = told(ports=[{**HTTP, "port": 443}, DNS, port])
+    found = documents_for(ports=[{**HTTP, "port": 443}, DNS, port])
     assert list(found.listeners) == list(found.clusters) == ["TCP-443", "UDP-53"]
     assert messages(found) == [fault]
 
 
 @pytest.mark.parametrize("endpoint", [{"name": "bad"}, {"name": "bad", "addresses": ["node.example.com"]}])
 def test_one_bad_endpoint_is_left_out_and_the_others_are_served(endpoint: Json) -> None:
-    found = told(endpoints=[{"name": "a", "addresses": ["10.0.0.1"]}, endpoint])
+    found = documents_for(endpoints=[{"name": "a", "addresses": ["10.0.0.1"]}, endpoint])
     assert len(found.clusters["TCP-80"]["load_assignment"]["endpoints"]) == 1  # type: ignore[index]
     (message,) = messages(found)
     assert message.startswith("Endpoint bad")
@@ -192,13 +192,13 @@ def test_a_name_among_addresses_is_left_out_alone() -> None:
 
 
 def test_without_any_endpoint_the_port_is_still_listened_to() -> None:
-    found = told(endpoints=[])
+    found = documents_for(endpoints=[])
     assert list(found.listeners) == ["TCP-80"]
     assert found.clusters["TCP-80"]["load_assignment"]["endpoints"] == []  # type: ignore[index]
 
 
 def test_a_bad_source_range_is_left_out_and_only_bad_ones_admit_no_client() -> None:
-    some = told(options={"loadBalancerSourceRanges": ["all", "10.0.0.0/8"]})
+    some = documents_for(options={"loadBalancerSourceRanges": ["all", "10.0.0.0/8"]})
     assert len(messages(some)) == 1
     access, _ = filters(options={"loadBalancerSourceRanges": ["all"]})
     # An access rule that admits no client, and none without principals, which Envoy refuses.
@@ -207,11 +207,11 @@ def test_a_bad_source_range_is_left_out_and_only_bad_ones_admit_no_client() -> N
 
 @pytest.mark.parametrize("text", ["300", "soon", "-1s"])
 def test_a_bad_timeout_is_left_out_and_reported(text: str) -> None:
-    found = told(options={"tcpIdleTimeout": text})
+    found = documents_for(options={"tcpIdleTimeout": text})
     assert len(messages(found)) == 1
     (proxy,) = filters(options={"tcpIdleTimeout": text})
     assert "idle_timeout" not in proxy["typed_config"]
 
 
 def test_the_same_load_balancer_yields_the_same_documents() -> None:
-    assert told() == told()
+    assert documents_for() == documents_for()

@@ -60,7 +60,7 @@ def test_an_internal_service_has_no_floating_ip_and_is_served_by_class() -> None
     assert SERVICES["internal"]["spec"]["loadBalancerClass"] == DEFAULT_CLASS
 
 
-def test_a_restricted_service_lets_two_ranges_in_and_tells_the_client_on_one_port() -> None:
+def test_a_restricted_service_admits_two_ranges_and_shows_the_client_on_one_port() -> None:
     options = asked("restricted").spec.options
     assert options.load_balancer_source_ranges == ("203.0.113.0/24", "2001:db8::/32")
     assert (options.tcp_proxy_protocol, options.tcp_proxy_protocol_port_filter) == (True, (443,))
@@ -101,5 +101,5 @@ def test_the_credentials_are_complete() -> None:
 
 @pytest.mark.parametrize("directory", ["loadbalancers-services", "loadbalancers-objects"])
 def test_every_manifest_is_mentioned(directory: str) -> None:
-    told = (EXAMPLES / directory / "README.md").read_text()
-    assert [file.name for file in (EXAMPLES / directory).glob("*.yaml") if f"`{file.name}`" not in told] == []
+    page = (EXAMPLES / directory / "README.md").read_text()
+    assert [file.name for file in (EXAMPLES / directory).glob("*.yaml") if f"`{file.name}`" not in page] == []

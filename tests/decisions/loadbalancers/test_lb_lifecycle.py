@@ -122,9 +122,9 @@ def test_a_blanked_timestamp_requests_an_observation_and_is_written_again() -> N
             del body["status"]["lastOpenstackReconcile"]
     assert look_of_balancer(world.balancer()) != looked
     world.settle()
-    told: list[LoadBalancer | LoadBalancerMachine] = [world.balancer(), *world.machines()]
-    assert [each.status.last_openstack_reconcile for each in told] == [timestamp(world.now)] * 3
-    assert all(to_be_compared(each) for each in told)
+    objects: list[LoadBalancer | LoadBalancerMachine] = [world.balancer(), *world.machines()]
+    assert [each.status.last_openstack_reconcile for each in objects] == [timestamp(world.now)] * 3
+    assert all(to_be_compared(each) for each in objects)
     assert len(world.project.calls) == calls
 
 
@@ -378,8 +378,8 @@ def of(actions: Iterable[Action], kind: type[A]) -> list[A]:
 def test_a_machine_whose_server_is_lost_is_given_up() -> None:
     lost = decide_machine(machine_world(machine(metadata=OURS), balancer(), MachineCloud()), NOW)
     assert lost.phase == MachinePhase.GIVEN_UP
-    (told,) = lost.notices
-    assert told.message == lost.why == "its server does not exist any more"
+    (notice,) = lost.notices
+    assert notice.message == lost.why == "its server does not exist any more"
 
 
 def test_a_machine_gets_its_rights_beside_its_port_and_names_them_afterwards() -> None:
@@ -433,10 +433,10 @@ def test_a_machine_that_cannot_get_its_server_is_reported() -> None:
     fresh = machine(metadata=OURS, status={"serverID": None})
     world = machine_world(fresh, balancer(), MachineCloud())
     decision = decide_machine(world, NOW)
-    (told,) = decision.notices
-    assert (told.type, told.message, told.each_time) == ("Warning", decision.why, False)
-    assert told.about is not None
-    assert told.about.kind == "LoadBalancer"
+    (notice,) = decision.notices
+    assert (notice.type, notice.message, notice.each_time) == ("Warning", decision.why, False)
+    assert notice.about is not None
+    assert notice.about.kind == "LoadBalancer"
     assert "port-1 with the virtual address does not exist" in decision.why
     assert decision.deadline == NOW + timedelta(seconds=15)
 

@@ -171,7 +171,7 @@ def test_promtail_sends_the_log_with_our_labels_over_the_users() -> None:
 
 
 def blocks(text: str) -> dict[str, list[str]]:
-    """The lines of keepalived's file by the blocks that they stand in."""
+    """The lines of keepalived's file by their blocks."""
     found: dict[str, list[str]] = {}
     path: list[str] = []
     for line in (each.strip() for each in text.splitlines()):

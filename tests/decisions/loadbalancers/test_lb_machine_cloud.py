@@ -184,14 +184,14 @@ def test_the_spelling_and_order_of_addresses_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "addresses", "told"),
+    ("group", "addresses", "message"),
     [
         ("", ("10.1.0.5",), "no security group yet"),
         ("sg-1", ("fd00::4",), "has no IPv4 address"),
         ("sg-1", None, "does not exist"),
     ],
 )
-def test_the_blocker_of_a_machine_is_reported(group: str, addresses: tuple[str, ...] | None, told: str) -> None:
+def test_the_blocker_of_a_machine_is_reported(group: str, addresses: tuple[str, ...] | None, message: str) -> None:
     """W29: machines hand over an IPv4 address only; a machine without one reports that and is not made in vain."""
     where = project()
     if addresses is None:
@@ -201,7 +201,7 @@ def test_the_blocker_of_a_machine_is_reported(group: str, addresses: tuple[str, 
         where.ports["port-1"] = where.ports["port-1"].model_copy(update={"fixed_ips": fixed})
     cloud = where.of_machine(PORT_NAME, "port-1")
     found = plan_machine(fresh(), cloud, security_group_id=group, debug=DebugSettings())
-    assert told in found.problem
+    assert message in found.problem
     assert found.steps == ()
 
 

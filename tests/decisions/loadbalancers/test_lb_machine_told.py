@@ -105,20 +105,20 @@ class Installation:
         """When it is observed again if nothing happens."""
         return (await self.passed()).deadline
 
-    async def told(self) -> list[tuple[str, str, str]]:
+    async def events(self) -> list[tuple[str, str, str]]:
         events = (await self.kube.list(EVENT, "lbs")).items
         return [(each["involvedObject"]["kind"], each["reason"], each["message"]) for each in events]
 
 
 @pytest.mark.parametrize("server", ["server-1", None])
-async def test_a_machine_that_cannot_be_deleted_tells_why_once(server: str | None) -> None:
+async def test_a_machine_that_cannot_be_deleted_reports_why_once(server: str | None) -> None:
     on = Installation()
     await on.begun(status={"serverID": server})
     await on.kube.delete(LOAD_BALANCER_MACHINE, "lbs", NAME)
     await on.passed()
     decision = await on.passed()
     assert (decision.gone, decision.why) == (False, NO_SECRET)
-    assert await on.told() == [("LoadBalancerMachine", "Failed", NO_SECRET)]
+    assert await on.events() == [("LoadBalancerMachine", "Failed", NO_SECRET)]
 
 
 # --- a machine that no set looks after ---

@@ -64,8 +64,8 @@ def named(series: Series, name: str) -> list[dict[str, str]]:
 
 def test_the_state_of_a_load_balancer_is_a_metric_with_labels() -> None:
     options = {"tcpIdleTimeout": "90s", "logForward": {"enabled": True, "lokiUrl": "http://loki"}}
-    told = scrape(balancer(spec={"options": {"internalLB": True, **options}}))
-    assert named(told, "loadbalancer_info") == [
+    scraped = scrape(balancer(spec={"options": {"internalLB": True, **options}}))
+    assert named(scraped, "loadbalancer_info") == [
         {
             **LB,
             "isInternal": "true",
@@ -79,43 +79,43 @@ def test_the_state_of_a_load_balancer_is_a_metric_with_labels() -> None:
 
 
 def test_cloud_resources_of_a_load_balancer_are_counted_and_nil_where_it_has_none() -> None:
-    told = scrape(balancer(status={"floatingID": None, "securityGroupID": None, "security_group_id": "former"}))
+    scraped = scrape(balancer(status={"floatingID": None, "securityGroupID": None, "security_group_id": "former"}))
     expected = {"portID": "port-1", "floatingID": "nil", "securityGroupID": "former", "flavorID": "small"}
-    assert named(told, "loadbalancer_openstack_info") == [{**LB, **expected}]
+    assert named(scraped, "loadbalancer_openstack_info") == [{**LB, **expected}]
 
 
 def test_counts_are_absent_until_they_are_known() -> None:
-    told = scrape(balancer(spec={"replicas": 3}))
-    assert value(told, "loadbalancer_replicas", **LB) == 3
-    assert named(told, "loadbalancer_replicas_current") == named(told, "loadbalancer_replicas_ready") == []
-    told = scrape(balancer(status={"replicas": 3, "readyReplicas": 0}))
-    assert value(told, "loadbalancer_replicas_current", **LB) == 3
-    assert value(told, "loadbalancer_replicas_ready", **LB) == 0
+    scraped = scrape(balancer(spec={"replicas": 3}))
+    assert value(scraped, "loadbalancer_replicas", **LB) == 3
+    assert named(scraped, "loadbalancer_replicas_current") == named(scraped, "loadbalancer_replicas_ready") == []
+    scraped = scrape(balancer(status={"replicas": 3, "readyReplicas": 0}))
+    assert value(scraped, "loadbalancer_replicas_current", **LB) == 3
+    assert value(scraped, "loadbalancer_replicas_ready", **LB) == 0
 
 
-def test_what_is_being_deleted_wants_no_machine_and_tells_since_when() -> None:
+def test_an_object_being_deleted_wants_no_machine_and_shows_since_when() -> None:
     """W17."""
     since = (NOW.timestamp() // 60 - 1) * 60
-    told = scrape(balancer(**DELETED), machine_set(**DELETED), machine(**DELETED))
-    assert value(told, "loadbalancer_replicas", **LB) == value(told, "loadbalancerset_replicas", **LBS) == 0
-    assert value(told, "loadbalancer_deletion_timestamp", **LB) == since
-    assert value(told, "loadbalancerset_deletion_timestamp", **LBS) == since
-    assert value(told, "loadbalancermachine_deletion_timestamp", **LBM) == since
-    told = scrape(balancer(), machine_set(), machine())
-    assert not [name for name, _ in told if name.endswith("_deletion_timestamp")]
+    scraped = scrape(balancer(**DELETED), machine_set(**DELETED), machine(**DELETED))
+    assert value(scraped, "loadbalancer_replicas", **LB) == value(scraped, "loadbalancerset_replicas", **LBS) == 0
+    assert value(scraped, "loadbalancer_deletion_timestamp", **LB) == since
+    assert value(scraped, "loadbalancerset_deletion_timestamp", **LBS) == since
+    assert value(scraped, "loadbalancermachine_deletion_timestamp", **LBM) == since
+    scraped = scrape(balancer(), machine_set(), machine())
+    assert not [name for name, _ in scraped if name.endswith("_deletion_timestamp")]
 
 
 def test_a_set_has_a_metric_with_the_load_balancer_it_serves() -> None:
-    told = scrape(machine_set(spec={"replicas": 2}, status={"replicas": 2, "readyReplicas": 1}))
-    assert value(told, "loadbalancerset_replicas", **LBS) == 2
-    assert value(told, "loadbalancerset_replicas_current", **LBS) == 2
-    assert value(told, "loadbalancerset_replicas_ready", **LBS) == 1
-    assert value(told, "perdure_loadbalancerset_boot_failures", **LBS) == 0
+    scraped = scrape(machine_set(spec={"replicas": 2}, status={"replicas": 2, "readyReplicas": 1}))
+    assert value(scraped, "loadbalancerset_replicas", **LBS) == 2
+    assert value(scraped, "loadbalancerset_replicas_current", **LBS) == 2
+    assert value(scraped, "loadbalancerset_replicas_ready", **LBS) == 1
+    assert value(scraped, "perdure_loadbalancerset_boot_failures", **LBS) == 0
 
 
 def test_machines_that_did_not_boot_are_counted() -> None:
-    told = scrape(machine_set(metadata={"annotations": {"perdure.dev/boot-failures": "uid-1,uid-2,uid-3"}}))
-    assert value(told, "perdure_loadbalancerset_boot_failures", **LBS) == 3
+    scraped = scrape(machine_set(metadata={"annotations": {"perdure.dev/boot-failures": "uid-1,uid-2,uid-3"}}))
+    assert value(scraped, "perdure_loadbalancerset_boot_failures", **LBS) == 3
 
 
 def test_a_report_that_wakes_no_lifecycle_changes_the_metrics_all_the_same() -> None:
@@ -130,9 +130,9 @@ def test_a_report_that_wakes_no_lifecycle_changes_the_metrics_all_the_same() -> 
         for each in (before, after)
     ]
     assert seen[0].fingerprint == seen[1].fingerprint, "it is no news to any workflow"
-    told = [scrape(each) for each in (before, after)]
-    assert [value(each, "loadbalancermachine", type="load1", **LBM) for each in told] == [0.1, 0.9]
-    beats = [value(each, "perdure_loadbalancermachine_report_timestamp_seconds", **LBM) for each in told]
+    scraped = [scrape(each) for each in (before, after)]
+    assert [value(each, "loadbalancermachine", type="load1", **LBM) for each in scraped] == [0.1, 0.9]
+    beats = [value(each, "perdure_loadbalancermachine_report_timestamp_seconds", **LBM) for each in scraped]
     assert beats == [NOW.timestamp() - 40, NOW.timestamp() - 10]
 
 
@@ -148,27 +148,27 @@ def test_an_agents_measurements_are_metrics_where_they_are_numbers() -> None:
         measurement("load5", "inf"),
         measurement("load1", "0.50"),
     ]
-    told = scrape(machine(conditions=healthy(), status={"metrics": metrics}))
-    assert {each["type"] for each in named(told, "loadbalancermachine")} == {"load1", "TCP-80-upstream_cx_active"}
-    assert value(told, "loadbalancermachine", type="TCP-80-upstream_cx_active", **LBM) == 7
-    assert value(told, "loadbalancermachine", type="load1", **LBM) == 0.5
+    scraped = scrape(machine(conditions=healthy(), status={"metrics": metrics}))
+    assert {each["type"] for each in named(scraped, "loadbalancermachine")} == {"load1", "TCP-80-upstream_cx_active"}
+    assert value(scraped, "loadbalancermachine", type="TCP-80-upstream_cx_active", **LBM) == 7
+    assert value(scraped, "loadbalancermachine", type="load1", **LBM) == 0.5
 
 
 def test_an_agents_findings_are_counted_once_by_condition() -> None:
-    """W28: conditions are no map list, so a condition may stand there twice."""
+    """W28: conditions are no map list, so a condition may occur twice."""
     twice = [condition("EnvoyReady", "False"), condition("EnvoyReady", "True", beat=ago(seconds=40))]
-    told = scrape(machine(conditions=twice))
+    scraped = scrape(machine(conditions=twice))
     expected = {**LBM, "condition": "EnvoyReady", "reason": "R", "status": "True"}
-    assert named(told, "loadbalancermachine_condition") == [expected]
-    reported = value(told, "perdure_loadbalancermachine_report_timestamp_seconds", **LBM)
+    assert named(scraped, "loadbalancermachine_condition") == [expected]
+    reported = value(scraped, "perdure_loadbalancermachine_report_timestamp_seconds", **LBM)
     assert reported == NOW.timestamp() - 40
 
 
 def test_a_machine_that_never_reported_has_no_moment_of_a_report() -> None:
-    told = scrape(machine())
-    assert named(told, "perdure_loadbalancermachine_report_timestamp_seconds") == []
+    scraped = scrape(machine())
+    assert named(scraped, "perdure_loadbalancermachine_report_timestamp_seconds") == []
     expected = {"portID": "nil", "serverID": "server-1", "flavorID": "small", "imageID": "nil"}
-    assert named(told, "loadbalancermachine_openstack_info") == [{**LBM, **expected}]
+    assert named(scraped, "loadbalancermachine_openstack_info") == [{**LBM, **expected}]
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ def test_a_machine_that_never_reported_has_no_moment_of_a_report() -> None:
     ],
 )
 def test_lifecycles_are_counted_by_the_phase_that_they_show(obj: CustomResource, kind: str, phase: str) -> None:
-    told = scrape(obj)
-    assert [each for each in named(told, "perdure_lifecycles") if each["kind"] == kind] == [
+    scraped = scrape(obj)
+    assert [each for each in named(scraped, "perdure_lifecycles") if each["kind"] == kind] == [
         {"kind": kind, "phase": phase}
     ]
 

@@ -53,9 +53,9 @@ def of(leases: Leases, kind: Kind) -> Predecessor:
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 async def test_a_kind_is_left_alone_while_its_own_controller_leads(leases: Leases, kind: Kind) -> None:
     leases.hold(kind)
-    told = await of(leases, kind).leads()
-    assert "yawol still leads (yawol-1)" in told
-    assert f"kube-system/{LEASES[kind.name]}" in told
+    leader = await of(leases, kind).leads()
+    assert "yawol still leads (yawol-1)" in leader
+    assert f"kube-system/{LEASES[kind.name]}" in leader
     others = [await of(leases, other).leads() for other in KINDS if other is not kind]
     assert others == ["", "", ""]
 

@@ -65,11 +65,11 @@ def test_a_machine_that_was_deleted_or_replaced_counts_no_more(read: list[str]) 
     reports, machines = Reports(), [document("a", 1, hours=1), document("b", 2, hours=2)]
     assert fleet(reports, machines).reported == 2
     assert fleet(reports, machines[:1]).reported == 1
-    anew = document("b", 5)
-    anew["metadata"]["uid"] = "another"
+    again = document("b", 5)
+    again["metadata"]["uid"] = "another"
     leaving = document("a", 6, hours=1)
     leaving["metadata"]["deletionTimestamp"] = ago(seconds=1)
-    assert fleet(reports, [leaving, anew]) == Fleet()
+    assert fleet(reports, [leaving, again]) == Fleet()
     assert read == ["a", "b", "a", "b"]
     assert fleet(reports, machines).reported == 2
     assert read == ["a", "b", "a", "b", "a", "b"], "what is gone is not remembered"

@@ -298,14 +298,14 @@ def test_a_load_balancer_without_labels_has_only_the_sets_that_it_owns() -> None
     """W7."""
     bare = balancer(spec={"selector": {"matchLabels": None}})
     theirs = a_set("theirs", metadata={"ownerReferences": [{"kind": "LoadBalancer", "name": "x", "uid": "other"}]})
-    nobodys = a_set("nobodys", metadata={"ownerReferences": []})
-    assert [each.metadata.name for each in sets_of(bare, [a_set("mine"), theirs, nobodys])] == ["web--shop-mine"]
+    unowned = a_set("nobodys", metadata={"ownerReferences": []})
+    assert [each.metadata.name for each in sets_of(bare, [a_set("mine"), theirs, unowned])] == ["web--shop-mine"]
 
 
 def test_an_unowned_set_with_its_labels_is_the_load_balancers() -> None:
-    nobodys = a_set("nobodys", metadata={"ownerReferences": []})
+    unowned = a_set("nobodys", metadata={"ownerReferences": []})
     elsewhere = a_set("elsewhere", metadata={"ownerReferences": [], "namespace": "other"})
-    assert [each.metadata.name for each in sets_of(balancer(), [nobodys, elsewhere])] == ["web--shop-nobodys"]
+    assert [each.metadata.name for each in sets_of(balancer(), [unowned, elsewhere])] == ["web--shop-nobodys"]
 
 
 def test_a_set_of_another_load_balancer_is_not_taken_for_its_labels() -> None:

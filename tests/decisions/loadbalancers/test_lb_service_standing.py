@@ -58,8 +58,8 @@ def test_a_service_with_nothing_wrong_has_no_condition_of_ours() -> None:
 
 def test_ignored_annotations_are_reported_and_appear_in_the_status() -> None:
     bad = service({"replicas": "three", "tcpIdleTimeout": "soon"})
-    told = standing(bad)
-    assert [notice.type for notice in told.notices] == ["Warning", "Warning"]
+    shown_now = standing(bad)
+    assert [notice.type for notice in shown_now.notices] == ["Warning", "Warning"]
     reason, message = condition(shown(bad)) or ("", "")
     assert reason == "PartlyIgnored"
     assert "replicas: 'three'" in message

@@ -86,10 +86,10 @@ class Installed:
         look = PassService(key=key, memory=self._memory, recorded=self._recorded)
         world = await environment.run(self._services.pass_service, look)
         self._memory, self._recorded = world.known, world.recorded
-        told = (await self.served.list(EVENT, "web")).items
-        return Counter((str(each["reason"]), str(each["message"])) for each in told)
+        events = (await self.served.list(EVENT, "web")).items
+        return Counter((str(each["reason"]), str(each["message"])) for each in events)
 
-    async def balancer_told(self, notice: Notice) -> None:
+    async def record_on_balancer(self, notice: Notice) -> None:
         """As the LoadBalancer's pass records it."""
         (balancer,) = (await self.kube.list(LOAD_BALANCER, "lbs")).items
         subject = Subject.of(LOAD_BALANCER, cast(Any, balancer))
@@ -98,8 +98,8 @@ class Installed:
         await record(cast(KubeApi, self.kube), event(subject, said, datetime.now(UTC), name=name))
 
 
-def errors(told: Counter[tuple[str, str]]) -> int:
-    return sum(number for (reason, _), number in told.items() if reason == "Error")
+def errors(events: Counter[tuple[str, str]]) -> int:
+    return sum(number for (reason, _), number in events.items() if reason == "Error")
 
 
 async def test_problems_of_a_service_and_of_its_load_balancer_are_reported_once() -> None:
@@ -107,11 +107,11 @@ async def test_problems_of_a_service_and_of_its_load_balancer_are_reported_once(
     for bad in ("10.0.0.0/99", "x" * 2000):
         on = Installed()
         await on.create(**{RANGES: bad})
-        await on.balancer_told(bad_source_range(bad))
-        told = await on.passed()
-        assert errors(told) == 1
+        await on.record_on_balancer(bad_source_range(bad))
+        events = await on.passed()
+        assert errors(events) == 1
         on.restart()
-        assert await on.passed() == told
+        assert await on.passed() == events
         await on.served.patch(SERVICE, "web", "shop", {"metadata": {"annotations": {RANGES: None}}})
         assert errors(await on.passed()) == 1  # what is mended is no news
 
@@ -120,13 +120,13 @@ async def test_notices_of_only_its_load_balancer_reach_the_service_once() -> Non
     on = Installed()
     await on.create(**{RANGES: "10.0.0.0/99"})
     for notice in (warning("Failed", "Quota exceeded"), normal("Adopted", "a port"), bad_source_range("10.0.0.0/98")):
-        await on.balancer_told(notice)
-    told = await on.passed()
+        await on.record_on_balancer(notice)
+    events = await on.passed()
     wanted = {("Failed", "Quota exceeded"), ("Adopted", "a port")}
     wanted |= {("Error", bad_source_range(f"10.0.0.0/{bits}").message) for bits in (98, 99)}
-    assert {what: told[what] for what in wanted} == dict.fromkeys(wanted, 1)
+    assert {what: events[what] for what in wanted} == dict.fromkeys(wanted, 1)
     on.restart()
-    assert await on.passed() == told
+    assert await on.passed() == events
 
 
 CREATED = ("creation", "LoadBalancer is in creation")
@@ -140,9 +140,9 @@ async def test_a_success_is_reported_although_the_worker_died_before_its_event()
     with pytest.raises(WorkerDied):
         await on.passed()
     on.restart()
-    told = await on.passed(attempt=2)
-    assert (told[CREATED], told[PORTS_SYNCED]) == (1, 1)
-    assert await on.passed() == told
+    events = await on.passed(attempt=2)
+    assert (events[CREATED], events[PORTS_SYNCED]) == (1, 1)
+    assert await on.passed() == events
 
     port = {"name": "http", "protocol": "TCP", "port": 81, "targetPort": 8080, "nodePort": 30080}
     await on.served.patch(SERVICE, "web", "shop", {"spec": {"ports": [port]}})
@@ -150,14 +150,14 @@ async def test_a_success_is_reported_although_the_worker_died_before_its_event()
     with pytest.raises(WorkerDied):
         await on.passed()
     on.restart()
-    told = await on.passed(attempt=2)
-    assert (told[CREATED], told[PORTS_SYNCED]) == (1, 2)
-    assert await on.passed() == told
+    events = await on.passed(attempt=2)
+    assert (events[CREATED], events[PORTS_SYNCED]) == (1, 2)
+    assert await on.passed() == events
 
 
 async def test_a_lost_attempt_that_changed_nothing_reports_no_success() -> None:
     on = Installed()
     await on.create()
-    told = await on.passed()
+    events = await on.passed()
     on.restart()
-    assert await on.passed(attempt=2) == told
+    assert await on.passed(attempt=2) == events

@@ -320,7 +320,7 @@ def test_the_services_own_source_ranges_count_more_than_the_annotation() -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("internalLB", " true", "yawol.stackit.cloud/internalLB: ' true' is not true or false"),
         ("tcpProxyProtocol", "true\n", "yawol.stackit.cloud/tcpProxyProtocol: 'true\\n' is not true or false"),
@@ -339,10 +339,10 @@ def test_the_services_own_source_ranges_count_more_than_the_annotation() -> None
         ("logging.yawol.stackit.cloud/team", "", "Annotation logging.yawol.stackit.cloud/team does not have a value."),
     ],
 )
-def test_a_bad_annotation_is_named_to_its_service_and_changes_nothing(name: str, text: str, told: str) -> None:
+def test_a_bad_annotation_is_named_to_its_service_and_changes_nothing(name: str, text: str, message: str) -> None:
     done = work(service({name: text}), balancer())
     assert done.patch == {}
-    assert told in messages(done)
+    assert message in messages(done)
     assert messages(done).startswith("Warning/update")
 
 
@@ -376,7 +376,7 @@ def test_a_bad_existing_address_makes_no_load_balancer_with_another_one() -> Non
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({"allocateLoadBalancerNodePorts": False}, "unsupported service option is used"),
         ({"ports": [{"protocol": "SCTP", "port": 1, "nodePort": 30000}]}, "unsupported protocol used"),
@@ -386,10 +386,10 @@ def test_a_bad_existing_address_makes_no_load_balancer_with_another_one() -> Non
 )
 @pytest.mark.parametrize("existing", [None, balancer()], ids=["new", "there"])
 def test_a_service_that_cannot_be_served_gets_an_event_and_nothing_is_changed(
-    spec: Json, told: str, existing: LoadBalancer | None
+    spec: Json, message: str, existing: LoadBalancer | None
 ) -> None:
     done = work(service(spec=spec), existing)
-    assert done.problem.startswith(f"validation failed: {told}")
+    assert done.problem.startswith(f"validation failed: {message}")
     assert messages(done) == f"Warning/Failed {done.problem}"
     assert (done.create, done.patch, done.add_finalizer) == ({}, {}, False)
 

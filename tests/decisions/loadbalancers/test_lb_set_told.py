@@ -28,7 +28,7 @@ from engine.kube.informer_cache import Followed, Store
 from engine.settings import Settings
 
 SET = "web--shop-aaaa"
-Told = list[tuple[str, ...]]
+Recorded = list[tuple[str, ...]]
 
 
 class ProcessDiedError(Exception):
@@ -48,7 +48,7 @@ class Installation:
         self.mirror = self.kube.follow(Followed(LOAD_BALANCER_MACHINE))
         self.mirror.reflector.listed = True
 
-    async def passed(self) -> Told:
+    async def passed(self) -> Recorded:
         """The Events after one more pass."""
         uid = (await self.kube.get(LOAD_BALANCER_SET, "lbs", SET))["metadata"]["uid"]
         key = Key(kind=LOAD_BALANCER_SET.name, namespace="lbs", name=SET, uid=uid)
@@ -66,19 +66,19 @@ class Installation:
         return [each["metadata"]["name"] for each in (await self.kube.list(LOAD_BALANCER_MACHINE, "lbs")).items]
 
 
-def _read(told: Any) -> tuple[str, ...]:
-    of = told["involvedObject"]
-    return (of["kind"], of["name"], told["type"], told["reason"], told["message"], told["source"]["component"])
+def _read(events: Any) -> tuple[str, ...]:
+    of = events["involvedObject"]
+    return (of["kind"], of["name"], events["type"], events["reason"], events["message"], events["source"]["component"])
 
 
 async def test_machines_that_a_set_creates_and_deletes_are_reported_once() -> None:
     on = Installation()
     await on.kube.create(LOAD_BALANCER_SET, machine_set(SET).model_dump(mode="json", exclude_none=True), "lbs")
-    told = await on.passed()
+    events = await on.passed()
     (machine,) = (await on.kube.list(LOAD_BALANCER_MACHINE, "lbs")).items
     name = machine["metadata"]["name"]
     born = ("LoadBalancerMachine", name, "Normal", "Created", f"Created loadBalancerMachine {name}", "LoadBalancerSet")
-    assert told == [born]
+    assert events == [born]
     assert await on.passed() == [born]
 
     await on.kube.patch(LOAD_BALANCER_SET, "lbs", SET, {"spec": {"replicas": 0}})
@@ -141,7 +141,7 @@ async def test_a_machine_that_was_made_a_moment_ago_is_found_by_its_name_and_not
 
 
 async def test_a_mark_is_not_written_over_a_report_that_has_come_meanwhile() -> None:
-    """W15: the mark and the reports stand in one list, which is written as a whole."""
+    """W15: the mark and the reports share one list, which is written as a whole."""
     on = Installation()
     await on.begun()
     (name,) = await on.machines()

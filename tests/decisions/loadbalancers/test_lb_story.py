@@ -13,7 +13,7 @@ from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.set_lifecycle import decide_set
 
 
-def told(world: World) -> list[str]:
+def lines_of(world: World) -> list[str]:
     """Of the LoadBalancer, its sets and its machines, in this order."""
     machines = world.machines()
     found: list[Decision] = []
@@ -37,17 +37,17 @@ def test_the_events_of_a_load_balancer_show_its_first_server_to_its_first_report
     world = started()
     (set_name,) = (each.metadata.name for each in world.sets())
     lacking = f"ready machines of {set_name}: 0 of 1"
-    assert told(world) == [
+    assert lines_of(world) == [
         f"Starting: {lacking} <- {lacking}",
         "Scaling: ready machines: 0 of 1 <- ready machines: 0 of 1",
         "Provisioning: Nova builds its server <- Nova builds its server",
     ]
     world.nova()
-    assert told(world)[2] == (
+    assert lines_of(world)[2] == (
         "Booting: its server runs, and its agent has not reported yet <- its agent's first report"
     )
     world.run(2 * MINUTE)
-    assert told(world) == [
+    assert lines_of(world) == [
         "Ready: everything is up to date",
         "Ready: its machines are ready",
         "Ready: it serves traffic",

@@ -140,11 +140,11 @@ def test_silence_is_reported_once_when_it_begins_and_once_when_it_ends() -> None
 
     silence = MissedHeartbeats(WATCHED, index, clock=lambda: clock[0])
     reported(0)
-    told: list[set[Key]] = []
+    news: list[set[Key]] = []
     for later in (0, 180, 181, 240):
         clock[0] = (NOW + timedelta(seconds=later)).timestamp()
-        told.append(silence.news())
-    assert told == [set(), set(), {seen(owner).key}, set()]
+        news.append(silence.news())
+    assert news == [set(), set(), {seen(owner).key}, set()]
     reported(-240)
     assert (silence.news(), silence.news()) == ({seen(owner).key}, set())
 

@@ -67,9 +67,9 @@ def test_other_shells_get_the_settings_that_up_was_given(
     for name, value in given.items():
         monkeypatch.setenv(name, value)
 
-    told = services.public_environment(PLAN, state, PORTS)
+    environment = services.public_environment(PLAN, state, PORTS)
 
-    named = {name: value for name, value in told.items() if name.startswith(("PERDURE_", "OPERATOR_"))}
+    named = {name: value for name, value in environment.items() if name.startswith(("PERDURE_", "OPERATOR_"))}
     assert named == {**given, "PERDURE_STATE": str(state.root)}
 
 

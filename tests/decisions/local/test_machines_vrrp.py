@@ -46,5 +46,5 @@ def test_the_agent_reads_the_statistics_as_they_were_counted() -> None:
 
 def test_ports_are_those_of_the_listeners_that_envoy_has_accepted() -> None:
     listeners = '{"TCP-80": {}, "UDP-53": {}}'
-    kept = f'{{"load_balancer": "web", "snapshot": {{"version": 2, "clusters": {{}}, "listeners": {listeners}}}}}'
-    assert [str(port) for port in accepted_ports(kept)] == ["TCP-80", "UDP-53"]
+    remaining = f'{{"load_balancer": "web", "snapshot": {{"version": 2, "clusters": {{}}, "listeners": {listeners}}}}}'
+    assert [str(port) for port in accepted_ports(remaining)] == ["TCP-80", "UDP-53"]

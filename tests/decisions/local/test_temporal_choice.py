@@ -94,7 +94,7 @@ def test_a_url_names_server_user_databases_and_attributes() -> None:
 
 
 @pytest.mark.parametrize("made", [None, production(), production(URL)])
-def test_a_plan_tells_the_choice_that_it_was_made_from(made: ProductionTemporal | None) -> None:
+def test_a_plan_names_the_choice_that_it_was_made_from(made: ProductionTemporal | None) -> None:
     assert choice.chosen(choice.of(made)) == choice.of(made)
     assert ("postgres" in choice.of(made), URL in choice.of(made)) == (made is not None, bool(made and made.url))
 
@@ -230,7 +230,7 @@ def test_workers_start_once_the_namespace_is_made_on_a_server_with_a_schema(
 
 
 @pytest.mark.parametrize("temporal", [production(), production(URL)], ids=["own", "given"])
-def test_no_command_line_tells_the_databases_password(temporal: ProductionTemporal, state: StateDirectory) -> None:
+def test_no_command_line_shows_the_databases_password(temporal: ProductionTemporal, state: StateDirectory) -> None:
     rows = table(plan(temporal), state)
     password = control_plane.database(temporal, state, {"postgres": 1}).password
     assert rows[services.TEMPORAL_SCHEMA].environment["SQL_PASSWORD"] == password
@@ -241,8 +241,8 @@ def test_no_command_line_tells_the_databases_password(temporal: ProductionTempor
 def test_processes_come_with_a_certificate_and_encrypt_what_they_write(state: StateDirectory) -> None:
     rows = table(plan(production()), state)
     proofs = control_plane.certificates(state)
-    told = services.public_environment(plan(production()), state, {"temporal": 7000})
-    for variables in (told, rows[services.WORKER].environment):
+    environment = services.public_environment(plan(production()), state, {"temporal": 7000})
+    for variables in (environment, rows[services.WORKER].environment):
         assert variables["TEMPORAL_TLS_CLIENT_CERT_PATH"] == str(proofs.client[0])
         assert variables["PERDURE_TEMPORAL_KEYS"] == str(proofs.payload_keys)
     plain = services.public_environment(
@@ -255,8 +255,8 @@ def test_payload_keys_of_the_user_go_before_those_of_the_deployment(
     state: StateDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PERDURE_TEMPORAL_KEYS", "/mine")
-    told = services.public_environment(plan(production()), state, {"temporal": 7000})
-    assert told["PERDURE_TEMPORAL_KEYS"] == "/mine"
+    environment = services.public_environment(plan(production()), state, {"temporal": 7000})
+    assert environment["PERDURE_TEMPORAL_KEYS"] == "/mine"
 
 
 def test_a_pid_file_whose_pid_another_program_has_is_removed(tmp_path: Path) -> None:

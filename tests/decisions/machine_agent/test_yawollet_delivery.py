@@ -165,9 +165,9 @@ def test_an_answer_to_an_older_version_changes_nothing() -> None:
 
 
 def test_versions_go_on_from_the_saved_snapshot() -> None:
-    kept = Snapshot(version=7, clusters=wanted(TCP_80=1).clusters, listeners=wanted(TCP_80=1).listeners)
-    delivery = Delivery(kept)
-    assert delivery.served == kept
+    saved = Snapshot(version=7, clusters=wanted(TCP_80=1).clusters, listeners=wanted(TCP_80=1).listeners)
+    delivery = Delivery(saved)
+    assert delivery.served == saved
     assert delivery.want(wanted(TCP_80=1), NOW) is None
     snapshot = delivery.want(wanted(TCP_80=2), NOW)
     assert snapshot is not None

@@ -17,7 +17,7 @@ DNS = {"name": "dns", "protocol": "UDP", "port": 53, "nodePort": 30053}
 NODE = {"name": "node-a", "addresses": ["10.0.0.1"]}
 
 
-def told(*ports: Json, endpoints: list[Json] | None = None, **options: Any) -> EnvoyConfiguration:
+def documents_for(*ports: Json, endpoints: list[Json] | None = None, **options: Any) -> EnvoyConfiguration:
     balancer = LoadBalancer.model_validate(
         {"spec": {"ports": ports, "endpoints": [NODE] if endpoints is None else endpoints, "options": options}}
     )
@@ -42,13 +42,13 @@ def messages(configuration: EnvoyConfiguration) -> list[str]:
 
 
 def test_a_port_becomes_a_cluster_and_a_listener_of_its_name() -> None:
-    found = told(HTTP, DNS)
+    found = documents_for(HTTP, DNS)
     assert list(found.clusters) == list(found.listeners) == ["TCP-80", "UDP-53"]
     assert found.notices == ()
 
 
 def test_a_listener_listens_at_the_virtual_address_whether_it_is_there_or_not() -> None:
-    listener = told(HTTP).listeners["TCP-80"]
+    listener = documents_for(HTTP).listeners["TCP-80"]
     assert at(listener, "address", "socket_address") == {"protocol": "TCP", "address": "203.0.113.7", "port_value": 80}
     assert listener["freebind"] is True
     assert listener["enable_reuse_port"] is True
@@ -57,20 +57,20 @@ def test_a_listener_listens_at_the_virtual_address_whether_it_is_there_or_not() 
 
 def test_a_node_is_a_locality_with_an_endpoint_for_each_address_at_the_node_port() -> None:
     nodes = [{"name": "a", "addresses": ["10.0.0.1", "fd00::1"]}, {"name": "b", "addresses": ["10.0.0.2"]}]
-    cluster = told(HTTP, endpoints=nodes).clusters["TCP-80"]
+    cluster = documents_for(HTTP, endpoints=nodes).clusters["TCP-80"]
     assert addresses(cluster) == [["10.0.0.1", "fd00::1"], ["10.0.0.2"]]
     first = at(cluster, "load_assignment", "endpoints", 0, "lb_endpoints", 0)
     assert at(first, "endpoint", "address", "socket_address", "port_value") == 30080
 
 
 def test_limits_grow_with_the_machines_processors() -> None:
-    (limits,) = at(told(HTTP).clusters["TCP-80"], "circuit_breakers", "thresholds")
+    (limits,) = at(documents_for(HTTP).clusters["TCP-80"], "circuit_breakers", "thresholds")
     found = (limits["max_connections"], limits["max_requests"], limits["max_pending_requests"])
     assert found == (20000, 16000, 4000)
 
 
 def test_tcp_backends_are_asked_for_their_health_and_udp_backends_are_not() -> None:
-    found = told(HTTP, DNS).clusters
+    found = documents_for(HTTP, DNS).clusters
     (check,) = at(found["TCP-80"], "health_checks")
     assert (check["timeout"], check["interval"]) == ("5s", "5s")
     assert (check["unhealthy_threshold"], check["healthy_threshold"]) == (3, 2)
@@ -79,30 +79,30 @@ def test_tcp_backends_are_asked_for_their_health_and_udp_backends_are_not() -> N
 
 @pytest.mark.parametrize(("chosen", "proxied"), [([], True), ([80], True), ([81], False)])
 def test_the_proxy_protocol_is_for_the_chosen_ports_or_for_all(chosen: list[int], proxied: bool) -> None:
-    found = told(HTTP, DNS, tcpProxyProtocol=True, tcpProxyProtocolPortFilter=chosen).clusters
+    found = documents_for(HTTP, DNS, tcpProxyProtocol=True, tcpProxyProtocolPortFilter=chosen).clusters
     assert ("transport_socket" in found["TCP-80"]) is proxied
     assert "transport_socket" not in found["UDP-53"]
 
 
 def test_a_filter_alone_turns_no_proxy_protocol_on() -> None:
-    assert "transport_socket" not in told(HTTP, tcpProxyProtocolPortFilter=[80]).clusters["TCP-80"]
+    assert "transport_socket" not in documents_for(HTTP, tcpProxyProtocolPortFilter=[80]).clusters["TCP-80"]
 
 
 def test_idle_timeouts_are_sent_per_protocol_and_only_where_they_are_set() -> None:
-    found = told(HTTP, DNS, tcpIdleTimeout="5m30s").listeners
+    found = documents_for(HTTP, DNS, tcpIdleTimeout="5m30s").listeners
     assert at(found["TCP-80"], "filter_chains", 0, "filters", -1, "typed_config", "idle_timeout") == "330.000000s"
     assert "idle_timeout" not in at(found["UDP-53"], "listener_filters", 0, "typed_config")
 
 
 def test_no_timeout_is_nought_for_tcp_and_a_year_for_udp() -> None:
-    found = told(HTTP, DNS, tcpIdleTimeout="0s", udpIdleTimeout="0s").listeners
+    found = documents_for(HTTP, DNS, tcpIdleTimeout="0s", udpIdleTimeout="0s").listeners
     assert at(found["TCP-80"], "filter_chains", 0, "filters", 0, "typed_config", "idle_timeout") == "0.000000s"
     assert at(found["UDP-53"], "listener_filters", 0, "typed_config", "idle_timeout") == "31536000.000000s"
 
 
 @pytest.mark.parametrize("text", ["300", "-5s", "soon"])
 def test_a_malformed_timeout_is_reported_and_left_out(text: str) -> None:
-    found = told(HTTP, tcpIdleTimeout=text)
+    found = documents_for(HTTP, tcpIdleTimeout=text)
     assert "idle_timeout" not in at(found.listeners["TCP-80"], "filter_chains", 0, "filters", 0, "typed_config")
     assert messages(found) == [f"Idle timeout {text!r} of TCP is not a duration, it is left out"]
 
@@ -114,7 +114,7 @@ def access(configuration: EnvoyConfiguration) -> Any:
 
 
 def test_source_ranges_admit_only_their_networks() -> None:
-    rules = access(told(HTTP, loadBalancerSourceRanges=["10.0.0.0/8", "2001:db8::/32"]))
+    rules = access(documents_for(HTTP, loadBalancerSourceRanges=["10.0.0.0/8", "2001:db8::/32"]))
     assert rules["action"] == "ALLOW"
     policy = at(rules, "policies", "load-balancer-source-ranges")
     assert policy["permissions"] == [{"any": True}]
@@ -125,28 +125,28 @@ def test_source_ranges_admit_only_their_networks() -> None:
 
 
 def test_a_malformed_source_range_is_reported_and_the_others_apply() -> None:
-    found = told(HTTP, loadBalancerSourceRanges=["10.0.0.0/33", "10.0.0.0/8"])
+    found = documents_for(HTTP, loadBalancerSourceRanges=["10.0.0.0/33", "10.0.0.0/8"])
     assert len(at(access(found), "policies", "load-balancer-source-ranges", "principals")) == 1
     assert messages(found) == ["Source range '10.0.0.0/33' is not a network, it is left out"]
 
 
 def test_with_no_valid_source_range_no_client_is_admitted() -> None:
-    assert access(told(HTTP, loadBalancerSourceRanges=["everybody"])) == {"action": "ALLOW", "policies": {}}
+    assert access(documents_for(HTTP, loadBalancerSourceRanges=["everybody"])) == {"action": "ALLOW", "policies": {}}
 
 
 def test_without_source_ranges_everybody_is_let_in() -> None:
-    (only,) = at(told(HTTP).listeners["TCP-80"], "filter_chains", 0, "filters")
+    (only,) = at(documents_for(HTTP).listeners["TCP-80"], "filter_chains", 0, "filters")
     assert only["name"] == "envoy.filters.network.tcp_proxy"
 
 
 def test_an_endpoint_without_addresses_is_reported_and_the_others_serve() -> None:
-    found = told(HTTP, endpoints=[{"name": "v6"}, NODE])
+    found = documents_for(HTTP, endpoints=[{"name": "v6"}, NODE])
     assert addresses(found.clusters["TCP-80"]) == [["10.0.0.1"]]
     assert messages(found) == ["Endpoint v6 has no addresses, it is left out"]
 
 
 def test_a_name_among_addresses_is_reported_and_the_others_serve() -> None:
-    found = told(HTTP, endpoints=[{"name": "a", "addresses": ["node.example", "10.0.0.1"]}])
+    found = documents_for(HTTP, endpoints=[{"name": "a", "addresses": ["node.example", "10.0.0.1"]}])
     assert addresses(found.clusters["TCP-80"]) == [["10.0.0.1"]]
     assert messages(found) == ["Endpoint a: 'node.example' is not an IP address, it is left out"]
 
@@ -163,7 +163,7 @@ def test_a_name_among_addresses_is_reported_and_the_others_serve() -> None:
     ],
 )
 def test_a_port_that_cannot_be_served_is_reported_and_the_others_are_served(changes: Json, fault: str) -> None:
-    found = told(DNS, {**HTTP, **changes})
+    found = documents_for(DNS, {**HTTP, **changes})
     assert list(found.clusters) == ["UDP-53"]
     (said,) = messages(found)
     assert said.endswith(f"is not served: {fault}")
@@ -176,7 +176,7 @@ def test_every_document_is_what_envoys_messages_can_say() -> None:
         "tcpIdleTimeout": "1h",
         "udpIdleTimeout": "10s",
     }
-    found = told(HTTP, DNS, **options)
+    found = documents_for(HTTP, DNS, **options)
     for type_url, documents in ((CLUSTER_TYPE, found.clusters), (LISTENER_TYPE, found.listeners)):
         read = read_response(response(type_url, "7", "n", documents.values()))
         assert (read["version_info"], read["nonce"]) == ("7", "n")

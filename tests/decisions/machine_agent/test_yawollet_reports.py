@@ -277,8 +277,8 @@ async def test_the_key_is_written_and_sshd_started_as_the_image_allows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = sudo(tmp_path, monkeypatch)
-    told = await fulfil(Wish(key="ssh-rsa AAAA"))
-    assert (told.type, told.reason) == ("Warning", "AdHocDebuggingEnabled")
+    reported = await fulfil(Wish(key="ssh-rsa AAAA"))
+    assert (reported.type, reported.reason) == ("Warning", "AdHocDebuggingEnabled")
     assert log.read_text().splitlines() == [
         "tee /home/yawoldebug/.ssh/authorized_keys",
         "ssh-rsa AAAA",
@@ -291,17 +291,17 @@ async def test_a_machine_that_does_not_let_a_key_in_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
     sudo(tmp_path, monkeypatch, refused)
-    told = await fulfil(Wish(key="ssh-rsa AAAA"))
-    assert (told.type, told.reason) == ("Warning", "AdHocDebuggingNotEnabled")
-    assert told.message.startswith(f"Ad-hoc debugging is not enabled: sudo {refused}")
-    assert told.message.endswith("exit code 1: denied")
+    reported = await fulfil(Wish(key="ssh-rsa AAAA"))
+    assert (reported.type, reported.reason) == ("Warning", "AdHocDebuggingNotEnabled")
+    assert reported.message.startswith(f"Ad-hoc debugging is not enabled: sudo {refused}")
+    assert reported.message.endswith("exit code 1: denied")
 
 
 async def test_a_refused_wish_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = sudo(tmp_path, monkeypatch)
-    told = await fulfil(Wish(refusal="no key"))
-    assert (told.reason, log.exists()) == ("AdHocDebuggingNotEnabled", False)
-    assert told.message.endswith("no key")
+    reported = await fulfil(Wish(refusal="no key"))
+    assert (reported.reason, log.exists()) == ("AdHocDebuggingNotEnabled", False)
+    assert reported.message.endswith("no key")
 
 
 # Flags.

@@ -301,11 +301,11 @@ def test_gauges_count_as_the_replaced_operator_counts(name: str, labels: dict[st
     assert gauges(*WORLD).value(f"aws_account_operator_{name}", **NAME, **labels) == value
 
 
-def test_a_pool_without_a_status_tells_its_size_and_zeros() -> None:
-    told = gauges(pool("pool", 5))
+def test_a_pool_without_a_status_shows_its_size_and_zeros() -> None:
+    shown = gauges(pool("pool", 5))
 
-    assert told.value("aws_account_operator_account_pool_size", **NAME, **POOL) == 5
-    assert told.value("aws_account_operator_aws_limit_delta", **NAME, **POOL) == 0
+    assert shown.value("aws_account_operator_account_pool_size", **NAME, **POOL) == 5
+    assert shown.value("aws_account_operator_aws_limit_delta", **NAME, **POOL) == 0
 
 
 def test_numbers_of_the_wrong_type_count_as_none() -> None:
@@ -320,19 +320,19 @@ def stalled(reason: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("reason", "budget", "limit"), [("CreateBudget", 1, 0), ("AccountLimit", 0, 1)])
 def test_the_reason_that_a_pool_has_stopped_is_a_metric(reason: str, budget: float, limit: float) -> None:
-    told = gauges(pool("pool", 5, **stalled(reason)))
+    shown = gauges(pool("pool", 5, **stalled(reason)))
 
-    assert told.value("perdure_create_budget_reached", **POOL) == budget
-    assert told.value("perdure_account_limit_reached", **POOL) == limit
-    assert told.value("perdure_account_pool_stalled", **POOL, reason=reason) == 1
+    assert shown.value("perdure_create_budget_reached", **POOL) == budget
+    assert shown.value("perdure_account_limit_reached", **POOL) == limit
+    assert shown.value("perdure_account_pool_stalled", **POOL, reason=reason) == 1
 
 
-def test_a_pool_that_nothing_stops_tells_so() -> None:
-    told = gauges(pool("pool", 5))
+def test_a_pool_that_has_not_stopped_shows_so() -> None:
+    shown = gauges(pool("pool", 5))
 
-    assert told.value("perdure_create_budget_reached", **POOL) == 0
-    assert told.value("perdure_account_limit_reached", **POOL) == 0
-    assert told.families["perdure_account_pool_stalled"].samples == []
+    assert shown.value("perdure_create_budget_reached", **POOL) == 0
+    assert shown.value("perdure_account_limit_reached", **POOL) == 0
+    assert shown.families["perdure_account_pool_stalled"].samples == []
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def test_an_account_that_becomes_ready_counts_the_time_since_its_creation() -> N
 
 
 @pytest.mark.parametrize(
-    "told",
+    "written",
     [
         pytest.param(write(ACCOUNT, {"status": {"state": "Ready"}}, ready(), version="1"), id="nothing changed"),
         pytest.param(write(ACCOUNT, {"status": {"claimed": True}}, ready()), id="ready before"),
@@ -420,10 +420,10 @@ def test_an_account_that_becomes_ready_counts_the_time_since_its_creation() -> N
         pytest.param(write(ACCOUNT_CLAIM, {"status": {"state": "Ready"}}, ready()), id="another kind"),
     ],
 )
-def test_an_account_that_does_not_become_ready_counts_nothing(told: Write) -> None:
+def test_an_account_that_does_not_become_ready_counts_nothing(written: Write) -> None:
     grown = Growth("account_ready_duration_seconds")
 
-    as_activity(lambda: LISTENER.on_write(told))
+    as_activity(lambda: LISTENER.on_write(written))
 
     assert grown.times == 0
 
@@ -493,9 +493,9 @@ LINKED = {"spec": {"accountLink": "a"}}
 def test_a_released_claim_counts_the_time_since_its_deletion(finalizers: list[str], claim: Obj, times: float) -> None:
     grown = Growth("account_reuse_cleanup_duration_seconds")
     # The answer to the write that removes the last finalizer has the version of before.
-    told = write(ACCOUNT_CLAIM, {"metadata": {"finalizers": finalizers}}, claim, subresource="", version="1")
+    written = write(ACCOUNT_CLAIM, {"metadata": {"finalizers": finalizers}}, claim, subresource="", version="1")
 
-    as_activity(lambda: LISTENER.on_write(told), "AccountClaim")
+    as_activity(lambda: LISTENER.on_write(written), "AccountClaim")
 
     assert (grown.times, grown.seconds) == (times, 12 * times)
 

@@ -59,7 +59,7 @@ def expressions() -> Iterator[tuple[str, str]]:
                 yield panel["title"], target["expr"]
 
 
-def told() -> set[str]:
+def published() -> set[str]:
     """The series that some process publishes."""
     activities.accounts.metrics.LISTENER  # noqa: B018 - the module is what counts
     families = {family.name for gauges in GAUGES for family in gauges(Index())}
@@ -72,20 +72,20 @@ def told() -> set[str]:
 def test_expressions_use_only_metrics_that_exist(where: str, expression: str) -> None:
     named = set(NAME.findall(expression))
 
-    assert named <= told(), where
+    assert named <= published(), where
     assert named or "temporal_" in expression
 
 
 def test_the_documented_metrics_exist() -> None:
     text = (ROOT / "docs" / "metrics.md").read_text()
 
-    assert set(NAME.findall(text)) - {"aws_account_operator_"} <= told()
+    assert set(NAME.findall(text)) - {"aws_account_operator_"} <= published()
 
 
 def test_every_gauge_is_documented() -> None:
     text = (ROOT / "docs" / "metrics.md").read_text()
-    told = [family for gauges in GAUGES for family in gauges(Index())]
-    families = (family.name.removeprefix("aws_account_operator_") for family in told)
+    published = [family for gauges in GAUGES for family in gauges(Index())]
+    families = (family.name.removeprefix("aws_account_operator_") for family in published)
 
     assert [name for name in families if f"`{name}`" not in text] == []
 

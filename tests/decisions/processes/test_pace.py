@@ -84,7 +84,7 @@ async def test_with_a_limit_of_one_neither_queue_of_workflow_tasks_keeps_the_oth
     assert slots.try_reserve_slot(ORDINARY) is not None
 
 
-async def test_a_task_tells_how_long_it_took_and_how_late_the_loop_was() -> None:
+async def test_a_task_reports_how_long_it_took_and_how_late_the_loop_was() -> None:
     clock = Clock()
     slots = PacedSlots(Limit(12), clock)
     permit = await slots.reserve_slot(ORDINARY)

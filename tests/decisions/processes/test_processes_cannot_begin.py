@@ -38,7 +38,7 @@ def test_what_keeps_a_process_from_beginning_is_one_line(command: str, variable:
     [
         *(
             (command, "PERDURE_MODE", "acts", "error: PERDURE_MODE='acts': Input should be 'act' or 'observe'")
-            # A process of lifecycles, another one, commands, and one that starts others.
+            # A process of lifecycles, another one, commands, and a program that starts others.
             for command in ("run", "run codec", "list", "install iam", "up")
         ),
         ("list", "MANAGE_CLAIMS_INTERVAL", "5x", "error: MANAGE_CLAIMS_INTERVAL='5x': expected a duration such as 90"),
@@ -97,12 +97,12 @@ def test_an_unknown_variable_is_named_once_with_the_nearest_setting(command: str
             PERDURE_TEST_SOMETHING="of the tests",
             KUBECONFIG=str(file),
         )
-    told = [line for line in begun.stderr.splitlines() if "is no setting" in line]
-    assert ["PERDURE_STATE_OF_AFFAIRS" in line for line in told] == [False, True]
-    assert "PERDURE_ACCOUNT_POLL is no setting and has no effect; is PERDURE_ACCOUNTS_POLL meant?" in told[0]
+    lines = [line for line in begun.stderr.splitlines() if "is no setting" in line]
+    assert ["PERDURE_STATE_OF_AFFAIRS" in line for line in lines] == [False, True]
+    assert "PERDURE_ACCOUNT_POLL is no setting and has no effect; is PERDURE_ACCOUNTS_POLL meant?" in lines[0]
     assert "is no setting" not in begun.stdout
     if command in ("run", "watch", "run codec"):
-        assert all(json.loads(line)["process"] == command.rsplit(maxsplit=1)[-1] for line in told), "its log is JSON"
+        assert all(json.loads(line)["process"] == command.rsplit(maxsplit=1)[-1] for line in lines), "its log is JSON"
 
 
 def test_completion_says_nothing_of_variables() -> None:

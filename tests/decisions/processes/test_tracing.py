@@ -25,10 +25,10 @@ KEY = Key(kind="Account", namespace="ns", name="one", uid="42", cluster="east")
 
 @pytest.fixture
 def spans() -> Iterator[InMemorySpanExporter]:
-    kept, provider = InMemorySpanExporter(), TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(kept))
+    stored, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(stored))
     tracing.begin_tracing(provider.get_tracer("test"))
-    yield kept
+    yield stored
     tracing.end_tracing()
 
 
@@ -63,16 +63,16 @@ def test_a_call_is_a_span_that_says_what_was_called(spans: InMemorySpanExporter)
     }
 
 
-def test_a_failed_call_tells_its_kind_and_nothing_that_may_be_secret(spans: InMemorySpanExporter) -> None:
+def test_a_failed_call_names_its_kind_and_nothing_that_may_be_secret(spans: InMemorySpanExporter) -> None:
     with (
         pytest.raises(Unavailable),
         metrics.requesting("GET", "core/namespaces/{NAMESPACE}/secrets/{NAME}"),
     ):
         raise Unavailable("the password is hunter2")
-    told = only(spans).to_json()
-    assert "Unavailable" in told
-    assert "kubernetes GET" in told
-    assert "hunter2" not in told
+    recorded = only(spans).to_json()
+    assert "Unavailable" in recorded
+    assert "kubernetes GET" in recorded
+    assert "hunter2" not in recorded
 
 
 def test_without_a_collector_nothing_is_made() -> None:
@@ -111,10 +111,10 @@ async def test_all_lifecycles_that_a_change_wakes_belong_to_its_trace(spans: InM
 
 def test_a_line_about_an_object_names_its_lifecycle(lines: io.StringIO) -> None:
     logging.getLogger("here").warning("%s: %s", KEY, "changed")
-    told = json.loads(lines.getvalue())
-    assert told["object"] == "Account/ns/one"
-    assert told["workflow_id"] == "east/Account/ns/one/42"
-    assert "trace_id" not in told
+    recorded = json.loads(lines.getvalue())
+    assert recorded["object"] == "Account/ns/one"
+    assert recorded["workflow_id"] == "east/Account/ns/one/42"
+    assert "trace_id" not in recorded
 
 
 async def test_a_line_in_an_activity_names_lifecycle_run_and_trace(
@@ -130,11 +130,11 @@ async def test_a_line_in_an_activity_names_lifecycle_run_and_trace(
             logging.getLogger("here").warning("it takes long")
 
     await environment.run(act)
-    told = json.loads(lines.getvalue())
-    assert (told["object"], told["run_id"], told["attempt"]) == ("Account/ns/one", "run-1", 1)
-    assert told["workflow_id"] == KEY.workflow_id
+    recorded = json.loads(lines.getvalue())
+    assert (recorded["object"], recorded["run_id"], recorded["attempt"]) == ("Account/ns/one", "run-1", 1)
+    assert recorded["workflow_id"] == KEY.workflow_id
     context = only(spans).context
-    assert (int(told["trace_id"], 16), int(told["span_id"], 16)) == (context.trace_id, context.span_id)
+    assert (int(recorded["trace_id"], 16), int(recorded["span_id"], 16)) == (context.trace_id, context.span_id)
 
 
 @pytest.mark.parametrize(

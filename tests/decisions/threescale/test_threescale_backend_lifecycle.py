@@ -101,16 +101,18 @@ def test_products_deploy_when_only_that_frees_a_counted_metric() -> None:
     there = made().model_copy(update={"metrics": (*(made().metrics or ()), metric), "rules": (rule,)})
     text = "Metric is used by the latest gateway configuration and cannot be deleted"
     counted = {"DELETE backend_apis/7/metrics/2 old": refusal(ErrorType.DENIED, text)}
-    kept = {"DELETE backend_apis/7/mapping_rules/3": refusal(ErrorType.DENIED, "Forbidden")}
-    both = decided(backend(), found=there, refusals={**counted, **kept})
+    remaining = {"DELETE backend_apis/7/mapping_rules/3": refusal(ErrorType.DENIED, "Forbidden")}
+    both = decided(backend(), found=there, refusals={**counted, **remaining})
     assert (both.phase, "digests" in both.status) == (Phase.FAILED, False)
 
     stuck = decided(backend(), found=there.model_copy(update={"rules": ()}), refusals=counted)
-    told = after(backend(), stuck.patch, stuck.status)
-    assert gateway_of(told) != gateway_of(backend())
-    assert decided(told, found=there.model_copy(update={"rules": ()}), refusals=counted).idle, "they are reported once"
-    done = decided(told, found=made())
-    assert gateway_of(after(told, done.patch, done.status)) not in (gateway_of(told), gateway_of(backend()))
+    patched = after(backend(), stuck.patch, stuck.status)
+    assert gateway_of(patched) != gateway_of(backend())
+    assert decided(patched, found=there.model_copy(update={"rules": ()}), refusals=counted).idle, (
+        "they are reported once"
+    )
+    done = decided(patched, found=made())
+    assert gateway_of(after(patched, done.patch, done.status)) not in (gateway_of(patched), gateway_of(backend()))
 
 
 def test_a_backend_in_use_waits_for_its_products_without_a_call() -> None:

@@ -230,7 +230,7 @@ def test_a_user_notes_its_account_and_looks_for_itself_there() -> None:
 
 
 def test_a_user_without_its_password_fails_and_looks_again() -> None:
-    """Clients take one that waits for one that is made."""
+    """Clients take an account that waits for a created one."""
     found = on_user(user(), found=One[FoundUser](looked=True), secrets=())
     later = on_user(after(user(), {}, found.status), found=One[FoundUser](looked=True), secrets=())
 
@@ -317,7 +317,7 @@ def test_the_last_admin_stays_until_its_account_goes() -> None:
     assert on_user(going, account=None).drops_finalizer
 
 
-@pytest.mark.parametrize("other", [None, ready_account({"uid": "another"})], ids=["gone", "made anew"])
+@pytest.mark.parametrize("other", [None, ready_account({"uid": "another"})], ids=["gone", "recreated"])
 def test_users_and_applications_go_when_their_account_is_gone(other: DeveloperAccount | None) -> None:
     assert on_user(user(), account=other).deletes
     assert on_application(application(), account=other).deletes
@@ -455,7 +455,7 @@ def test_who_is_restored_with_its_account_and_goes_is_deleted_in_that() -> None:
 
     waits = on_application(app, account=account())
     assert (waits.writes, waits.drops_finalizer, waits.waits_for) == ((), False, ("DeveloperAccount/shop/acme",))
-    assert on_application(app, account=account({"uid": "made anew"})).drops_finalizer
+    assert on_application(app, account=account({"uid": "recreated"})).drops_finalizer
 
 
 FINALIZER_REMOVED = {**GOING, "finalizers": ["foregroundDeletion"]}
@@ -472,11 +472,11 @@ def test_an_account_that_waits_for_its_own_in_the_cluster_blocks_no_other(meta: 
 
 
 def test_who_is_deleted_does_not_wait_for_an_account_that_3scale_keeps() -> None:
-    kept = after(ready_account(GOING), {}, {"conditions": [{"type": "Failed", "status": "True"}]})
+    remaining = after(ready_account(GOING), {}, {"conditions": [{"type": "Failed", "status": "True"}]})
     app, ann = application(GOING, {"applicationID": 21}), user(GOING, {"developerUserID": 4, "accoundID": 11})
 
-    assert [each.path for each in on_application(app, account=kept).writes] == ["accounts/11/applications/21"]
-    assert [each.path for each in on_user(ann, account=kept).writes] == ["accounts/11/users/4"]
+    assert [each.path for each in on_application(app, account=remaining).writes] == ["accounts/11/applications/21"]
+    assert [each.path for each in on_user(ann, account=remaining).writes] == ["accounts/11/users/4"]
 
 
 TAKES_ALONG = {"annotations": {"perdure.dev/cascade": "true"}}

@@ -114,9 +114,9 @@ def test_a_marked_item_without_an_object_is_reported() -> None:
         {"id": 91, "system_name": "anybodys", "annotations": {}},
         {"id": 92, "system_name": "shop", "annotations": OURS},  # the name of an object that is about to adopt it
     ]
-    told = without_owner(OBJECTS, lists(services=[ANSWERS["services"], *entries]))
+    reported = without_owner(OBJECTS, lists(services=[ANSWERS["services"], *entries]))
 
-    assert told == ("3scale product 90 (lost)",)
+    assert reported == ("3scale product 90 (lost)",)
 
 
 def test_the_audit_says_what_a_person_can_do() -> None:

@@ -14,7 +14,7 @@ PAGE = "<html><body>Bad Gateway</body></html>"
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "type_", "told"),
+    ("status", "body", "type_", "message"),
     [
         (
             422,
@@ -36,11 +36,11 @@ PAGE = "<html><body>Bad Gateway</body></html>"
         (302, "", "Unavailable", "no message"),
     ],
 )
-def test_an_answer_means_this_and_is_reported_so(status: int, body: str, type_: str, told: str) -> None:
+def test_an_answer_means_this_and_is_reported_so(status: int, body: str, type_: str, message: str) -> None:
     error = refusal(CALL, status, body, {})
 
     assert error.type is ErrorType(type_)
-    assert told in error.message
+    assert message in error.message
     assert error.message.startswith(f"3scale DELETE services/5 at https://x.example.com: {status}")
 
 

@@ -189,10 +189,10 @@ def test_what_is_known_of_one_tenant_is_not_taken_for_another() -> None:
     synced = remembers(product(product_id=5), synced="digest")
     found = FoundProduct(looked=True, service=FoundService(id=5))
 
-    kept = ResponseCache()
+    remaining = ResponseCache()
     recalled = []
     for provider in (THERE, ACCOUNT):
-        kept.keep(observed(synced, found=found))
-        recalled.append(kept.recall(observed(synced, provider=provider)))
+        remaining.keep(observed(synced, found=found))
+        recalled.append(remaining.recall(observed(synced, provider=provider)))
     assert recalled[0] is None
     assert recalled[1] is not None

@@ -102,10 +102,10 @@ def test_chains_are_the_same_in_the_same_order(wanted: list[Policy], found: list
 
 @given(st.from_regex(r"\A(https?|wss?)://[a-z]{1,8}(:[1-9][0-9]{0,3})?(/[a-z/]{0,8})?\Z"))
 def test_an_address_is_the_same_as_what_the_simulator_keeps_of_it(address: str) -> None:
-    kept = addresses.with_port(address)
+    remaining = addresses.with_port(address)
 
-    assert normalize.same_address(address, kept)
-    assert normalize.with_port(kept) == kept
+    assert normalize.same_address(address, remaining)
+    assert normalize.with_port(remaining) == remaining
 
 
 @given(st.text(alphabet="ab/", max_size=8))

@@ -33,7 +33,7 @@ LATER = datetime(2026, 11, 22, tzinfo=UTC)
 KEY = Key(kind="Application", namespace="shop", name="app", uid="1")
 
 
-def told(kind: Kind, phase: Phase, why: str, *actions: Action, **more: Any) -> list[tuple[str, str, str, str]]:
+def notices_of(kind: Kind, phase: Phase, why: str, *actions: Action, **more: Any) -> list[tuple[str, str, str, str]]:
     decision = acts(phase, why, *actions, **more)
     return [(each.type, each.reason, each.message, kind.reporter or kind.name) for each in notices(kind, decision)]
 
@@ -52,7 +52,7 @@ def told(kind: Kind, phase: Phase, why: str, *actions: Action, **more: Any) -> l
     ],
 )
 def test_a_spec_at_fault_is_warned_of(kind: Kind, reason: str) -> None:
-    assert told(kind, Phase.INVALID, "it is so") == [("Warning", reason, "it is so", kind.name)]
+    assert notices_of(kind, Phase.INVALID, "it is so") == [("Warning", reason, "it is so", kind.name)]
 
 
 @pytest.mark.parametrize(
@@ -66,15 +66,15 @@ def test_a_spec_at_fault_is_warned_of(kind: Kind, reason: str) -> None:
     ],
 )
 def test_a_deletion_that_3scale_refuses_is_warned_of(kind: Kind, reason: str) -> None:
-    assert told(kind, Phase.DELETING, "403", deadline=LATER) == [("Warning", reason, "403", kind.name)]
-    assert not told(kind, Phase.DELETING, "403", deadline=LATER, waits_for=("Product/shop/goods",))
+    assert notices_of(kind, Phase.DELETING, "403", deadline=LATER) == [("Warning", reason, "403", kind.name)]
+    assert not notices_of(kind, Phase.DELETING, "403", deadline=LATER, waits_for=("Product/shop/goods",))
 
 
 def test_what_fails_is_a_reconcile_error_and_what_waits_is_none() -> None:
-    assert told(PRODUCT, Phase.FAILED, "500") == [("Warning", "ReconcileError", "500", "Product")]
-    assert told(APPLICATION_AUTH, Phase.FAILED, "500")[0][3] == "Application"
+    assert notices_of(PRODUCT, Phase.FAILED, "500") == [("Warning", "ReconcileError", "500", "Product")]
+    assert notices_of(APPLICATION_AUTH, Phase.FAILED, "500")[0][3] == "Application"
     for phase in (Phase.NEW, Phase.SYNCING, Phase.SYNCED, Phase.ORPHAN, Phase.DELETING, Phase.GONE):
-        assert not told(PRODUCT, phase, "so")
+        assert not notices_of(PRODUCT, phase, "so")
 
 
 def test_what_is_left_aside_of_a_document_is_its_own_reason() -> None:
@@ -86,19 +86,19 @@ def test_what_is_left_aside_of_a_document_is_its_own_reason() -> None:
 def test_a_deletion_along_with_another_object_is_announced() -> None:
     why, deletion = "its account does not exist any more", DeleteObject(key=KEY)
 
-    assert told(APPLICATION, Phase.DELETING, why, deletion) == [("Normal", "GoesAlong", why, "Application")]
-    assert told(APPLICATION, Phase.SYNCED, "done", deletion) == []
+    assert notices_of(APPLICATION, Phase.DELETING, why, deletion) == [("Normal", "GoesAlong", why, "Application")]
+    assert notices_of(APPLICATION, Phase.SYNCED, "done", deletion) == []
 
 
 def test_replacing_an_application_is_announced() -> None:
     write = Write(resource=Resource.APPLICATION, method="DELETE", path="accounts/1/applications/2", id=2)
-    (found,) = told(APPLICATION, Phase.SYNCING, "", write)
+    (found,) = notices_of(APPLICATION, Phase.SYNCING, "", write)
 
     assert found[:2] == ("Normal", "MadeAnew")
-    assert told(APPLICATION, Phase.DELETING, "", write) == []
+    assert notices_of(APPLICATION, Phase.DELETING, "", write) == []
 
 
 def test_a_tenant_warns_of_a_missing_secret_and_others_wait_in_silence() -> None:
     why, waits_for = "Secret master not found", ("Secret/shop/master",)
-    assert told(TENANT, Phase.ORPHAN, why, waits_for=waits_for) == [("Warning", "ReconcileError", why, "Tenant")]
-    assert told(PRODUCT, Phase.ORPHAN, why, waits_for=waits_for) == []
+    assert notices_of(TENANT, Phase.ORPHAN, why, waits_for=waits_for) == [("Warning", "ReconcileError", why, "Tenant")]
+    assert notices_of(PRODUCT, Phase.ORPHAN, why, waits_for=waits_for) == []

@@ -175,15 +175,15 @@ def test_a_document_stays_while_its_successor_is_refused_and_goes_when_that_is_t
     found = One[FoundDocument](looked=True, former=8)
     (creation,) = on_document(renamed, found=found).writes
     refused = {creation.slot: refusal(ErrorType.INVALID, "system_name is too short")}
-    told = on_document(renamed, found=found, refusals=refused)
-    assert (states(told.status), told.writes) == ("Failed Invalid", ())
+    decision = on_document(renamed, found=found, refusals=refused)
+    assert (states(decision.status), decision.writes) == ("Failed Invalid", ())
 
     there = FoundDocument(id=9, name="Doc", system_name="x", body='{"a": 1}')
     found = found.model_copy(update={"item": there})
     (deletion,) = on_document(renamed, found=found).writes
     refused = {deletion.slot: refusal(ErrorType.DENIED, "no")}
-    told = on_document(renamed, found=found, refusals=refused)
-    assert "activeDocId" not in told.status
+    decision = on_document(renamed, found=found, refusals=refused)
+    assert "activeDocId" not in decision.status
 
 
 @pytest.mark.parametrize(
@@ -441,9 +441,9 @@ def test_a_secret_that_cannot_be_written_is_reported_and_retried() -> None:
     fixed = {"Secret": refusal(ErrorType.INVALID, "Secret keys: field is immutable when `immutable` is set")}
     for filled, written in (((), ()), (("UserKey",), (slot,))):
         more: dict[str, Any] = {"found": there, "done": written}
-        told = on_auth(auth(generateSecret=True), *filled, refusals=fixed, **more)
-        assert (told.effects, "Failed" in states(told.status)) == ((), True)
-        assert (told.why, told.deadline) == (fixed["Secret"].message, fixed["Secret"].retry_at)
+        decision = on_auth(auth(generateSecret=True), *filled, refusals=fixed, **more)
+        assert (decision.effects, "Failed" in states(decision.status)) == ((), True)
+        assert (decision.why, decision.deadline) == (fixed["Secret"].message, fixed["Secret"].retry_at)
         later = {"Secret": fixed["Secret"].model_copy(update={"at": LONG_AGO})}
         again = on_auth(auth(generateSecret=True), *filled, refusals=later, **more)
         assert again.effects

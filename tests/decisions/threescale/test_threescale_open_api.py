@@ -476,8 +476,8 @@ def test_a_deleted_object_takes_its_product_and_then_its_backend_along() -> None
     assert (second.kind, second.delete) == ("Backend", True)
     assert on(going).drops_finalizer
 
-    kept = on(open_api({**GOING, "finalizers": [OPEN_API.finalizer, "orphan"]}), **there)
-    assert (kept.effects, kept.drops_finalizer) == ((), True)
+    remaining = on(open_api({**GOING, "finalizers": [OPEN_API.finalizer, "orphan"]}), **there)
+    assert (remaining.effects, remaining.drops_finalizer) == ((), True)
 
 
 def test_what_is_retained_is_retained_by_what_was_made_too() -> None:

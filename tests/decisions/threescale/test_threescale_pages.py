@@ -86,11 +86,11 @@ async def test_a_malformed_document_is_reported(
 
 
 async def test_the_delay_that_a_page_asks_for_is_reported(page: str, http: httpx.AsyncClient) -> None:
-    with pytest.raises(Throttled) as told:
+    with pytest.raises(Throttled) as caught:
         await fetch(http, f"{page}/throttled")
 
-    assert told.value.delay is not None
-    assert told.value.delay.total_seconds() == 7
+    assert caught.value.delay is not None
+    assert caught.value.delay.total_seconds() == 7
 
 
 async def test_a_page_outside_does_not_lead_into_the_network(
@@ -114,14 +114,14 @@ async def test_a_page_that_does_not_answer_times_out(page: str, http: httpx.Asyn
 
 
 async def test_messages_leave_signatures_and_passwords_out(page: str, http: httpx.AsyncClient) -> None:
-    with pytest.raises(Absent) as told:
+    with pytest.raises(Absent) as caught:
         await fetch(http, f"{page.replace('http://', 'http://jane:s3cret@')}/404?sig=s3cret")
 
-    assert "s3cret" not in told.value.message
+    assert "s3cret" not in caught.value.message
 
 
 async def test_a_malformed_address_is_reported(http: httpx.AsyncClient) -> None:
-    with pytest.raises(Denied, match=r"^\[broken: not an http or https address") as told:
+    with pytest.raises(Denied, match=r"^\[broken: not an http or https address") as caught:
         await fetch(http, "http://jane:s3cret@[broken?sig=s3cret")
 
-    assert "s3cret" not in told.value.message
+    assert "s3cret" not in caught.value.message

@@ -163,8 +163,8 @@ def test_a_promotion_that_3scale_refuses_is_reported() -> None:
     there = remembers(in_step(), production=None)
     gateway = digests_of(there).gateway
     refused = {ONWARD: refusal(ErrorType.DENIED, "no promotions today")}
-    told = synced(there, found(deployed=gateway, configs={"sandbox": 4, "production": 3}), refusals=refused)
+    decision = synced(there, found(deployed=gateway, configs={"sandbox": 4, "production": 3}), refusals=refused)
 
-    assert states(told.status) == "Failed"
-    assert message(told.status, "Failed") == "no promotions today"
-    assert told.deadline is not None
+    assert states(decision.status) == "Failed"
+    assert message(decision.status, "Failed") == "no promotions today"
+    assert decision.deadline is not None

@@ -75,15 +75,15 @@ async def test_what_an_attempt_before_has_made_is_found(write: Write, found: obj
     assert '"id": 21' in json.dumps(await tried_again(write, found))
 
 
-@pytest.mark.parametrize("kept", ["secret123", "another"])
-async def test_a_key_that_was_made_is_not_one_too_many(kept: str) -> None:
+@pytest.mark.parametrize("stored", ["secret123", "another"])
+async def test_a_key_that_was_made_is_not_one_too_many(stored: str) -> None:
     """3scale counts an application's keys before it looks whether it has the new one."""
     key = SecretKey(namespace="shop", name="keys", key="ApplicationKey")
     write = Write(
         resource=Resource.KEY, method="POST", path="accounts/1/applications/21/keys", secrets={"key": key}, about="key"
     )
-    found = {"keys": [{"key": {"value": "one"}}, {"key": {"value": kept}}]}
-    if kept == "secret123":
+    found = {"keys": [{"key": {"value": "one"}}, {"key": {"value": stored}}]}
+    if stored == "secret123":
         assert await tried_again(write, found) is None
         return
     with pytest.raises(Invalid, match="has already been taken"):

@@ -91,7 +91,7 @@ def test_a_tenant_is_looked_for_among_the_masters_accounts_and_then_made() -> No
 
 
 @pytest.mark.parametrize(
-    ("more", "waits_for", "told"),
+    ("more", "waits_for", "condition_type"),
     [
         ({"provider": NoAccount(why="no", waits_for="Secret/shop/master")}, ("Secret/shop/master",), "Orphan"),
         ({"found": NOTHING, "secrets": ()}, ("Secret/shop/password",), "Orphan"),
@@ -100,13 +100,13 @@ def test_a_tenant_is_looked_for_among_the_masters_accounts_and_then_made() -> No
     ids=["no master", "no password", "an older one has it"],
 )
 def test_a_tenant_that_cannot_be_made_waits_without_a_call_and_says_so_without_ids(
-    more: dict[str, Any], waits_for: tuple[str, ...], told: str
+    more: dict[str, Any], waits_for: tuple[str, ...], condition_type: str
 ) -> None:
     found = on(tenant(), **more)
 
     assert (found.reads, found.writes) == ((), ())
-    assert states(found.status) == f"Failed {told}"
-    assert message(found.status, told) == found.why
+    assert states(found.status) == f"Failed {condition_type}"
+    assert message(found.status, condition_type) == found.why
     assert found.status.keys() == {"conditions"}
     assert found.waits_for == waits_for
     if waits_for:
@@ -173,8 +173,14 @@ def test_a_person_who_puts_a_token_into_the_secret_need_not_know_the_address() -
     assert not found.idle
 
     fixed = {"Secret": refusal(ErrorType.INVALID, "Secret acme-acme: field is immutable when `immutable` is set")}
-    told = on(tenant(NOTED), found=known(), secret=SecretView(name="acme-acme", keys=("token",)), refusals=fixed)
-    assert (told.effects, told.why, told.deadline) == ((), fixed["Secret"].message, fixed["Secret"].retry_at)
+    condition_type = on(
+        tenant(NOTED), found=known(), secret=SecretView(name="acme-acme", keys=("token",)), refusals=fixed
+    )
+    assert (condition_type.effects, condition_type.why, condition_type.deadline) == (
+        (),
+        fixed["Secret"].message,
+        fixed["Secret"].retry_at,
+    )
 
 
 def test_what_differs_is_written_and_what_is_not_said_stays() -> None:

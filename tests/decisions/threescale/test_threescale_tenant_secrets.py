@@ -22,7 +22,7 @@ CREATION = Write(resource=Resource.TENANT, method="POST", path="providers")
 
 
 class Trials:
-    """An API server that is asked whether a Secret could be written, and for the one that is there."""
+    """An API server that is asked whether a Secret could be written, and for the existing one."""
 
     def __init__(self, present: dict[str, Any] | None = None) -> None:
         self.asked: list[Any] = []

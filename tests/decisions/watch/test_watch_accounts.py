@@ -347,7 +347,7 @@ def test_an_account_without_an_id_asks_the_organization_once(world: World) -> No
     assert "Organization/aws" in world.wakes("Account", new, edited(new, "spec.awsAccountID", "1"))
 
 
-def test_an_account_that_waits_for_room_tells_its_pool(world: World) -> None:
+def test_an_account_that_waits_for_room_wakes_its_pool(world: World) -> None:
     new = edited(account(), "spec.awsAccountID", "")
     assert world.wakes("Account", new, edited(new, "status.conditions", [{"type": "Pending"}])) == {"AccountPool/pool"}
 

@@ -206,7 +206,7 @@ def test_a_handle_whose_claim_does_not_look_after_it_carries_itself(holder: Obj)
     assert Scene(holder).changed(bound(), after) == {"ResourceHandle/guid-b7k2q"}
 
 
-async def test_a_handle_that_is_ignored_carries_itself_and_tells_its_claim() -> None:
+async def test_an_ignored_handle_delegates_to_no_claim_and_wakes_its_claim() -> None:
     assert Scene(served()).changed(bound(), labelled(bound())) == {"ResourceHandle/guid-b7k2q", "ResourceClaim/mine"}
 
 
@@ -626,8 +626,8 @@ def test_a_pools_numbers_are_counted_from_its_free_handles() -> None:
         named(deleting(handle(status=READY, **POOLED)), "d"),
         named(handle(status=READY), "e"),
     )
-    told = {name: numbers(f"perdure_pool_{name}", *known)["poolboy", "spare"] for name in NUMBERS}
-    assert told == {"min_available": 3, "available": 2, "ready": 1, "unready": 1}
+    shown = {name: numbers(f"perdure_pool_{name}", *known)["poolboy", "spare"] for name in NUMBERS}
+    assert shown == {"min_available": 3, "available": 2, "ready": 1, "unready": 1}
 
 
 def test_lifecycles_are_counted_by_the_phase_that_they_show() -> None:

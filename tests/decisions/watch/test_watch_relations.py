@@ -91,7 +91,7 @@ def test_what_matters_of_a_referent_wakes_those_who_refer_to_it() -> None:
     assert world.woken(None, before) == world.woken(before, None) == {"on it"}
 
 
-def test_what_a_referrer_tells_wakes_its_referents_old_and_new() -> None:
+def test_news_of_a_referrer_wakes_its_referents_old_and_new() -> None:
     world = World(stands_on(news=News(lambda book: book.torn)))
     for name in ("s", "t"):
         world.put(SHELF, name)

@@ -218,7 +218,7 @@ CARRIER = Key(kind="Carrier", namespace="n", name="delegate", uid="c")
 
 
 def carried_while_told(known: Projection, index: Index) -> Key:
-    """Carried while its fact `carried` holds; by another thing if it names one that exists."""
+    """Carried while its fact `carried` holds; by another thing if it names an existing one."""
     other = index.get("Thing", "n", known.fact("by"))
     return (other.key if other else CARRIER) if known.fact("carried") else known.key
 

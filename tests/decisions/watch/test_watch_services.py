@@ -178,8 +178,8 @@ def test_what_its_service_writes_wakes_a_load_balancer_though_perdure_wrote_it()
 
 
 def test_an_event_about_a_load_balancer_wakes_its_service() -> None:
-    told = {"metadata": {"namespace": "lbs", "name": "told.1"}, "involvedObject": {"name": "web--shop"}}
-    found = ENTRIES[EVENTS].project("", told)
+    recorded = {"metadata": {"namespace": "lbs", "name": "event.1"}, "involvedObject": {"name": "web--shop"}}
+    found = ENTRIES[EVENTS].project("", recorded)
     assert ENTRIES[EVENTS].relatives(None, found, index(seen(), balancers=(seen_balancer(),))) == {OURS}
     assert ENTRIES[EVENTS].relatives(found, None, index(seen(), balancers=(seen_balancer(),))) == set()
     assert ENTRIES[EVENTS].relatives(None, found, index(seen())) == set()
@@ -232,8 +232,8 @@ def test_an_event_before_the_list_of_load_balancers_still_reaches_its_service() 
 
     subject = Watcher(cast("KubeApi", None), wake, READING.watched())
     watched = {each.name: each for each in READING.watched()}
-    told = {"metadata": {"namespace": "lbs", "name": "told.1"}, "involvedObject": {"name": "web--shop"}}
-    subject.changed(watched[EVENTS], None, ENTRIES[EVENTS].project("", told), seen_live=True)
+    recorded = {"metadata": {"namespace": "lbs", "name": "event.1"}, "involvedObject": {"name": "web--shop"}}
+    subject.changed(watched[EVENTS], None, ENTRIES[EVENTS].project("", recorded), seen_live=True)
     assert set(subject.queue.outstanding()) == set()
     for each in (seen(), seen_balancer()):
         subject.index.of(each.key.kind)[each.name] = each

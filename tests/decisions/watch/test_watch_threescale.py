@@ -72,12 +72,12 @@ class World:
         """Who is woken when an object is changed so, or goes."""
         before = seen(self.bodies[name])
         after = seen(merge(self.bodies[name], change)) if change is not None else None  # type: ignore[arg-type]
-        return self._told(before, after)
+        return self._woken(before, after)
 
     def arriving(self, body: Json) -> set[str]:
-        return self._told(None, seen(body))
+        return self._woken(None, seen(body))
 
-    def _told(self, before: Projection | None, after: Projection | None) -> set[str]:
+    def _woken(self, before: Projection | None, after: Projection | None) -> set[str]:
         known = after or before
         assert known is not None
         if after is not None:
@@ -251,15 +251,15 @@ def test_an_application_that_goes_wakes_product_and_account_and_theirs_wake_it()
 
 def test_a_deleting_object_is_woken_by_a_product_that_removed_it_in_3scale() -> None:
     leaving = {"deletionTimestamp": "2026-11-21T00:00:00Z", "finalizers": ["x"]}
-    kept: Json = {"finalizers": [PRODUCT.finalizer]}
-    edited = product(status={**SYNCED, "observedGeneration": 0}, **kept)
+    remaining: Json = {"finalizers": [PRODUCT.finalizer]}
+    edited = product(status={**SYNCED, "observedGeneration": 0}, **remaining)
     edited["spec"]["backendUsages"] = {}
     policy = obj(CUSTOM_POLICY_DEFINITION.name, "mine", {"name": "mine", "version": "1"}, **leaving)
     elsewhere = backend("elsewhere", **leaving, namespace="other")
     world = World(edited, backend(**leaving), policy, elsewhere, backend("staying"))
     assert world.woken("goods", {"status": {"observedGeneration": 1}}) == {"store", "mine"}
 
-    looked = product(annotations={"perdure.dev/retry": "1"}, status=SYNCED, **kept)
+    looked = product(annotations={"perdure.dev/retry": "1"}, status=SYNCED, **remaining)
     world = World(looked, backend("other", **leaving))
     done = {"metadata": {"annotations": {"perdure.dev/retried": "1"}}}
     assert world.woken("goods", done) == {"other"}, "also where a look has mended it"

@@ -162,13 +162,13 @@ def test_only_the_zones_own_records_stay_for_its_deletion() -> None:
 def test_a_refusal_stops_no_other_deletion_and_is_reported(lab: Lab) -> None:
     account_id, _ = lab.account()
     ec2 = lab.sessions.member(account_id).ec2(REGION)
-    kept = ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)["VolumeId"]
+    remaining = ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)["VolumeId"]
     gone = ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)["VolumeId"]
-    lab.emulator.fault("ec2", "DeleteVolume", kind="denied", containing=kept)
+    lab.emulator.fault("ec2", "DeleteVolume", kind="denied", containing=remaining)
     with pytest.raises(Conflict) as refused:
         lab.run(lab.activities.clean_region, region(account_id))
     assert refused.value.code == "NotClean"
-    assert kept in str(refused.value)
+    assert remaining in str(refused.value)
     assert gone not in str(refused.value)
     assert left(lab, account_id) == {"volumes": 1}
     lab.emulator.clear()

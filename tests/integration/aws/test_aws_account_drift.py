@@ -1,4 +1,4 @@
-"""Where accounts stand and how they are tagged, against AWS: few calls, and only what differs is changed."""
+"""The OUs and tags of accounts, against AWS: few calls, and only what differs is changed."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ def test_a_policy_that_iam_refuses_is_reported(customer: Customer) -> None:
         customer.policy("no colon")
 
 
-def test_keys_tell_whose_account_they_open(customer: Customer) -> None:
+def test_keys_show_whose_account_they_open(customer: Customer) -> None:
     action = IdentifyCustomer(secret=customer.secret)
     assert customer.lab.run(customer.effects.identify_customer, action).account_id == customer.account_id
 

@@ -154,7 +154,7 @@ def test_vcpus_are_asked_for_with_a_regions_initialisation_which_waits_for_nothi
     assert requests(lab, account_id) == [(REGION, VCPUS)] * asked
 
 
-def test_a_look_tells_whether_the_vcpus_of_a_region_are_still_asked_for(lab: Lab) -> None:
+def test_an_observation_says_whether_the_vcpus_of_a_region_are_still_requested(lab: Lab) -> None:
     account_id, name = lab.account()
     lab.emulator.config(quota_pending_seconds=DAY)
     action = region_init(account_id, name).model_copy(update={"vcpu_quota": 200})

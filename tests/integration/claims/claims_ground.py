@@ -20,7 +20,7 @@ from uuid import uuid4
 import pytest
 import yaml
 
-from claims.claims_objects import NAMES, Json, deleting, link, look, told, version, without_noise
+from claims.claims_objects import NAMES, Json, deleting, described, link, look, version, without_noise
 from domain.claims import (
     RESOURCE_CLAIM,
     RESOURCE_HANDLE,
@@ -255,9 +255,9 @@ class Ground:
 
     async def says(self, name: str, *words: str, seconds: float = PROMPT) -> None:
         """Wait until the claim, its handle or an Event about one of them names all of these words."""
-        await self.tells([(RESOURCE_CLAIM, name)], *words, seconds=seconds)
+        await self.objects_say([(RESOURCE_CLAIM, name)], *words, seconds=seconds)
 
-    async def tells(self, objects: list[tuple[Kind, str]], *words: str, seconds: float = PROMPT) -> None:
+    async def objects_say(self, objects: list[tuple[Kind, str]], *words: str, seconds: float = PROMPT) -> None:
         """The same of any objects; a claim brings its handle along."""
         said = ""
         try:
@@ -273,7 +273,7 @@ class Ground:
         parts = []
         for kind, name in [*objects, *handles]:
             if name:
-                parts += [json.dumps(told(self.one(kind, name))), await self.events(kind, name)]
+                parts += [json.dumps(described(self.one(kind, name))), await self.events(kind, name)]
         return "\n".join(parts)
 
     async def others_go_on(self) -> None:

@@ -1,4 +1,4 @@
-"""Resource claims end to end: a deployment with the product at work, for tests that each stand on their own ground.
+"""Resource claims end to end: a deployment with the product at work, for tests that each have their own ground.
 
 The product runs under a role of the tests' own: it may do everything but touch the kinds of one group, which shows what
 becomes of claims on kinds that an installation has not granted.

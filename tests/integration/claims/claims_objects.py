@@ -60,7 +60,7 @@ def link(kind: str, namespace: str, name: str) -> Json:
     return {"apiVersion": NAMES.api_version, "kind": kind, "namespace": namespace, "name": name}
 
 
-def told(obj: Json) -> Json:
+def described(obj: Json) -> Json:
     """What an object says of itself: its status without the live objects in it."""
     status = dict(look(obj, "status") or {})
     status["resources"] = [
@@ -71,7 +71,7 @@ def told(obj: Json) -> Json:
 
 def without_noise(obj: Json) -> Json:
     metadata = {name: value for name, value in (look(obj, "metadata") or {}).items() if name != "managedFields"}
-    return {**obj, "metadata": metadata, "status": told(obj)}
+    return {**obj, "metadata": metadata, "status": described(obj)}
 
 
 def now() -> datetime:

@@ -230,7 +230,7 @@ async def test_a_template_waits_for_the_one_provider_that_serves_it(ground: Grou
 
 async def test_a_pool_waits_for_a_provider_that_comes_later(ground: Ground) -> None:
     name = await ground.pool(minAvailable=1, provider={"name": ground.named("lab")})
-    await ground.tells([(RESOURCE_POOL, name), *handles(ground)], ground.named("lab"), "not found")
+    await ground.objects_say([(RESOURCE_POOL, name), *handles(ground)], ground.named("lab"), "not found")
     await ground.provider()
     await ground.until("it has a resource", lambda: len(ground.gadgets()) == 1, 2 * PROMPT)
     assert len(ground.free_handles()) == 1

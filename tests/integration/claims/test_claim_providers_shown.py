@@ -47,10 +47,10 @@ async def test_a_provider_with_templates_in_its_vars_says_so_until_they_are_gone
     (condition,) = await conditions(ground)
     assert "spec.vars.url" in condition["message"]
 
-    async def told() -> bool:
+    async def reported() -> bool:
         return condition["message"] in await ground.events(RESOURCE_PROVIDER, ground.named("lab"))
 
-    await eventually(told, "the Event with the condition's message")
+    await eventually(reported, "the Event with the condition's message")
     await ground.edit_provider("lab", vars={"url": "https://plain.example.com"})
     await eventually(gone, "the condition goes with the template")
 
@@ -70,9 +70,9 @@ async def without_status(ground: Ground) -> AsyncIterator[None]:
 async def test_an_event_says_it_where_the_definition_drops_the_status(ground: Ground) -> None:
     await claimed(ground, "https://{{ host }}.example.com")
 
-    async def told() -> bool:
+    async def reported() -> bool:
         return "spec.vars.url" in await ground.events(RESOURCE_PROVIDER, ground.named("lab"))
 
-    await eventually(told, "the Event")
+    await eventually(reported, "the Event")
     assert await conditions(ground) == []
     await ground.others_go_on()

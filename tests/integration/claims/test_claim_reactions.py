@@ -218,7 +218,7 @@ async def test_an_edit_of_a_linked_provider_reaches_the_claims_above_it(ground: 
     await ground.until("the resource follows", lambda: look(ground.resource(), "spec.level") == 2, PROMPT)
 
 
-async def test_an_override_that_tells_the_time_is_rendered_again_by_itself(ground: Ground) -> None:
+async def test_an_override_that_reads_the_clock_is_rendered_again_by_itself(ground: Ground) -> None:
     await ground.provider(
         "lab",
         override=ground.gadget(spec={"at": "{{ timestamp }}"}),

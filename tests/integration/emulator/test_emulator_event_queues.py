@@ -63,8 +63,8 @@ class Ground:
 
     def send(self, body: str, **attributes: str) -> None:
         url = self.theirs.get_queue_url(QueueName=self.place.queue)["QueueUrl"]
-        told = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
-        self.theirs.send_message(QueueUrl=url, MessageBody=body, MessageAttributes=told)
+        written = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
+        self.theirs.send_message(QueueUrl=url, MessageBody=body, MessageAttributes=written)
 
     def left(self) -> int:
         url = self.theirs.get_queue_url(QueueName=self.place.queue)["QueueUrl"]
@@ -74,7 +74,7 @@ class Ground:
             found = self.theirs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
             return sum(int(number) for number in found.values())
 
-        # One that becomes visible between the two numbers is in neither of them, but not twice.
+        # A message that becomes visible between the two numbers is in neither of them, but not twice.
         return max(counted(), counted())
 
     @asynccontextmanager
@@ -136,7 +136,7 @@ async def test_a_dead_letter_is_sent_again_as_it_was(ground: Ground) -> None:
     for body in (warning(0, "one"), warning(1, "two")):
         await ground.queue.bury(body, attributes)
     first, second = await dead_letters(ground.dead, most=10)
-    assert [first.told, second.told] == [f"ec2.spot {instance_name(number)}" for number in range(2)]
+    assert [first.written, second.written] == [f"ec2.spot {instance_name(number)}" for number in range(2)]
     assert await redrive(ground.dead, lambda _: ground.queue, [second.message_id], most=10) == [second]
     assert [each.message_id for each in await dead_letters(ground.dead, most=10)] == [first.message_id]
     (again,) = await ground.queue.receive(10)

@@ -114,7 +114,7 @@ def place(payer: Cloud) -> Place:
     return Place(payer.in_account(account), account, topology(account, REGION)).set_up()
 
 
-def test_an_instance_tells_every_state_it_enters(place: Place) -> None:
+def test_an_instance_announces_every_state_it_enters(place: Place) -> None:
     instance = place.launch()
     ec2 = place.client("ec2")
     ec2.stop_instances(InstanceIds=[instance])
@@ -293,10 +293,10 @@ def test_a_scheduled_event_is_announced_and_listed_moved_and_cancelled(place: Pl
 
     assert listed() == []
     start = 1_900_000_000.0
-    told = emulator.announce("health", place.account, REGION, instance, start=start)
+    announced = emulator.announce("health", place.account, REGION, instance, start=start)
     (event,) = listed()
     assert (event["Code"], event["NotBefore"].timestamp()) == ("instance-retirement", start)
-    moved = {"event": told.event, "start": start + 3600}
+    moved = {"event": announced.event, "start": start + 3600}
     emulator.announce("health", place.account, REGION, instance, **moved)
     assert [each["NotBefore"].timestamp() for each in listed()] == [start + 3600]
     emulator.announce("health", place.account, REGION, instance, status="closed", entity_status="RESOLVED", **moved)

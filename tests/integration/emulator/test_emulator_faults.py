@@ -119,7 +119,7 @@ def test_a_fault_is_aimed_at_an_account_and_a_region(payer: Cloud, emulator: Emu
     assert error_of(member.client("ec2", "eu-west-1").describe_instances) == "UnauthorizedOperation"
 
 
-def test_a_fault_can_spare_the_first_calls_and_tells_its_hits(payer: Cloud, emulator: Emulator) -> None:
+def test_a_fault_can_spare_the_first_calls_and_counts_its_hits(payer: Cloud, emulator: Emulator) -> None:
     fault = emulator.fault("sts", "GetCallerIdentity", kind="throttle", skip=2, count=1)
     sts = payer.client("sts")
     sts.get_caller_identity()

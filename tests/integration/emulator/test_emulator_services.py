@@ -184,7 +184,7 @@ def test_at_most_six_regions_are_under_way(member: Cloud, emulator: Emulator) ->
     assert len(under_way) == 6
 
 
-def test_describe_regions_tells_enabled_ones_unless_asked_for_all(member: Cloud, emulator: Emulator) -> None:
+def test_describe_regions_lists_enabled_ones_unless_asked_for_all(member: Cloud, emulator: Emulator) -> None:
     ec2 = member.client("ec2")
     assert {r["RegionName"] for r in ec2.describe_regions()["Regions"]} == set(DEFAULT_REGIONS)
     every = ec2.describe_regions(AllRegions=True)["Regions"]
@@ -234,7 +234,7 @@ def test_an_instance_is_pending_for_the_chosen_time(member: Cloud, emulator: Emu
     assert instance not in [i.id for i in emulator.world().instances]
 
 
-def test_a_hundred_instances_at_most_tell_their_status_at_once(member: Cloud) -> None:
+def test_a_hundred_instances_at_most_report_their_status_at_once(member: Cloud) -> None:
     ec2, ids = member.client("ec2"), [f"i-{number:017x}" for number in range(101)]
     assert error_of(lambda: ec2.describe_instance_status(InstanceIds=ids)) == "InvalidParameterValue"
 

@@ -79,7 +79,7 @@ async def test_another_machine_takes_over_when_the_master_dies(lab: Lab) -> None
         assert await lab.answered(lab.floating_address) == "heard hello"
         await lab.seen(master, is_down, "it is down")
 
-        # Without Envoy a machine loses the address to one that has it.
+        # Without Envoy a machine loses the address to a machine with Envoy.
         lab.control.fare(Fare(server=f"^{other}$", envoy=False))
         await lab.seen(master, lambda machine: machine.master and serving(machine), "it is back, and master")
         assert await lab.answered(lab.floating_address) == "heard hello"

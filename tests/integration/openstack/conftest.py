@@ -22,7 +22,7 @@ from localcloud import services
 from localcloud.deployment import Deployment
 from localcloud.openstack.control import OpenStackControl
 from localcloud.state import Cloud
-from tests.running.kept import end
+from tests.running.failed_servers import end
 
 _PASSES: dict[Lab, Passes] = {}
 

@@ -277,5 +277,5 @@ def patched(resource: C, patch: JsonPatch) -> C:
 
 
 def deleted(resource: C) -> C:
-    """The resource, as one that is being deleted."""
+    """The resource, while it is being deleted."""
     return patched(resource, {"metadata": {"deletionTimestamp": timestamp(datetime.now(UTC))}})

@@ -223,8 +223,8 @@ class Passes:
         """Round after round until something holds."""
         deadline = time.monotonic() + seconds
         while not holds():
-            told = [f"{key}: {world.decision.phase}, {world.decision.why}" for key, world in self.worlds.items()]
-            assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}; {told}"
+            phases = [f"{key}: {world.decision.phase}, {world.decision.why}" for key, world in self.worlds.items()]
+            assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}; {phases}"
             self.round(name)
             time.sleep(0.2)
 

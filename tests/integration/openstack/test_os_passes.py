@@ -307,10 +307,10 @@ def test_a_load_balancer_without_credentials_waits_for_them(lab: Lab, passes: Pa
     name = passes.create(infrastructure=infrastructure)
     for _ in range(3):
         passes.round(name)
-    told = [world.decision for world in passes.worlds.values() if world.key.name == name]
-    assert [each.phase for each in told] == [Phase.WAITING]
-    assert "Keystone" in told[0].why
-    assert told[0].deadline is not None
+    decisions = [world.decision for world in passes.worlds.values() if world.key.name == name]
+    assert [each.phase for each in decisions] == [Phase.WAITING]
+    assert "Keystone" in decisions[0].why
+    assert decisions[0].deadline is not None
     lab.put_secret("other")
     passes.ready(name, 1)
     passes.delete(name)
@@ -356,10 +356,10 @@ def test_a_network_that_does_not_exist_is_named_at_once_and_waits_for_an_edit(
     wrong = {**right, "defaultNetwork": {**right["defaultNetwork"], field: missing}}
     name = passes.create(infrastructure=wrong)
     passes.round(name)
-    (told,) = [world.decision for world in passes.worlds.values() if world.key.name == name]
-    assert told.phase == Phase.WAITING
-    assert f"spec.infrastructure.defaultNetwork.{field}" in told.why
-    assert missing in told.why
+    (decisions,) = [world.decision for world in passes.worlds.values() if world.key.name == name]
+    assert decisions.phase == Phase.WAITING
+    assert f"spec.infrastructure.defaultNetwork.{field}" in decisions.why
+    assert missing in decisions.why
     (condition,) = passes.balancer(name).status.conditions
     assert (condition.type, condition.reason) == ("Stalled", "Refused")
     assert f"spec.infrastructure.defaultNetwork.{field}" in str(condition.message)

@@ -94,15 +94,15 @@ class Life:
         Raises:
             AssertionError: it never is.
         """
-        told: list[str] = []
+        phases: list[str] = []
         for _ in range(2 * MOST_ROUNDS):
             self._passes.ahead += timedelta(days=1)
             await self._open_branch()
             worlds = [await self._look(key) for key in await self._passes.keys(self._shop)]
-            told = [each for each in worlds if each]
-            if not told:
+            phases = [each for each in worlds if each]
+            if not phases:
                 return
-        raise AssertionError(f"not settled: {told}; not called: {self.missed()}")
+        raise AssertionError(f"not settled: {phases}; not called: {self.missed()}")
 
     async def _look(self, key: Key) -> str:
         """One pass, whose caller dies when a call hangs; what it waits for, empty where all is well."""

@@ -219,7 +219,7 @@ def test_what_happens_behind_a_clients_back_is_neither_counted_nor_disturbed(
     assert control.ledger().calls() == 0
 
 
-def test_the_world_tells_what_a_tenant_holds(tenant: Client, control: ThreescaleControl) -> None:
+def test_the_world_shows_what_a_tenant_holds(tenant: Client, control: ThreescaleControl) -> None:
     name = next(each.name for each in control.tenants() if each.url == tenant.url)
     service = tenant.used_service()
     tenant.post(f"accounts/{tenant.account()['id']}/applications", plan_id=tenant.plan(service)["id"], name="App")

@@ -47,8 +47,8 @@ class Terminal:
 
     async def __call__(self, command: str, kind: Kind, name: str, *more: str) -> str:
         """What a command about one object says."""
-        _, told = await self.ask(command, kind.name, f"{self._namespace}/{name}", *more)
-        return told
+        _, output = await self.ask(command, kind.name, f"{self._namespace}/{name}", *more)
+        return output
 
     async def ask(self, *arguments: str) -> tuple[int, str]:
         """How it ends, and what it says."""
@@ -57,8 +57,8 @@ class Terminal:
 
     async def rows(self, kind: Kind) -> list[Any]:
         """The lifecycles of a kind in the namespace."""
-        _, told = await self.ask("list", kind.name, "-n", self._namespace, "-o", "json")
-        found: list[Any] = json.loads(told)
+        _, output = await self.ask("list", kind.name, "-n", self._namespace, "-o", "json")
+        found: list[Any] = json.loads(output)
         return found
 
 
@@ -103,16 +103,16 @@ async def test_what_3scale_refuses_is_tried_again_when_a_person_says_so(
     await shop.synced(BACKEND, "stock")
 
 
-async def test_the_audit_tells_of_drift_which_the_sweep_mends(shop: Shop, tenant: Client, terminal: Terminal) -> None:
+async def test_the_audit_reports_drift_which_the_sweep_corrects(shop: Shop, tenant: Client, terminal: Terminal) -> None:
     await shop.backend()
     made = await shop.synced(BACKEND, "stock")
     path = f"backend_apis/{made['status']['backendId']}"
     await terminal("pause", BACKEND, "stock")
     tenant.put(path, description="changed by hand")
     tenant.put(path, name="Somebody's")
-    code, told = await terminal.ask("audit", "threescale")
+    code, output = await terminal.ask("audit", "threescale")
     assert code == 1
-    assert f"Backend {shop.namespace}/stock" in told
+    assert f"Backend {shop.namespace}/stock" in output
 
     await terminal("resume", BACKEND, "stock")
     await eventually(
@@ -129,8 +129,8 @@ async def test_a_stuck_deletion_is_abandoned(
     control.fault("DELETE", "/backend_apis", status=403, tenant=control.tenants()[-1].name)
     await shop.delete(BACKEND, "stock")
     await eventually(lambda: _refused(shop), "the refusal is reported", SLOW_MACHINE)
-    told = await terminal("abandon", BACKEND, "stock", "--reason", "never mind", "--yes")
-    assert "3scale" in told
+    output = await terminal("abandon", BACKEND, "stock", "--reason", "never mind", "--yes")
+    assert "3scale" in output
     await shop.gone(BACKEND, "stock")
     assert [each["system_name"] for each in tenant.list("backend_apis")] == ["stock"]
 

@@ -516,8 +516,8 @@ async def test_a_tenant_is_made_once_and_its_token_is_in_its_secret(
     assert len(made) == 1, "the answer was lost, the tenant was not"
     await passes.round(bare_shop)
     assert len([each for each in control.tenants() if each.id not in before]) == 1
-    told = passes.worlds[(await passes.keys(bare_shop))[0]].decision
-    assert "create an access token" in told.why
+    decision = passes.worlds[(await passes.keys(bare_shop))[0]].decision
+    assert "create an access token" in decision.why
 
     secret = f"{TENANT_TOKEN}-{organisation}"
     await bare_shop.secret(secret, token=made[0].token)
@@ -615,9 +615,9 @@ async def test_a_token_that_is_revoked_is_reported_and_the_next_one_is_used(
     await bare_shop.backend()
     await passes.round(bare_shop)
     await passes.round(bare_shop)
-    told = await bare_shop.message(BACKEND, "stock", "Failed")
-    assert "Check the token in the tenant's Secret" in told
-    assert bare_shop.tenant.token not in told
+    message = await bare_shop.message(BACKEND, "stock", "Failed")
+    assert "Check the token in the tenant's Secret" in message
+    assert bare_shop.tenant.token not in message
 
     await bare_shop.change_secret("threescale-provider-account", token=control.add_token(name).value)
     await passes.settled(bare_shop)
@@ -668,8 +668,8 @@ async def test_a_page_is_fetched_again_and_waited_for_where_it_is_not_there(
     for title in ("One", "Two"):
         page.body = json.dumps({**DOCUMENT, "info": {"title": title, "version": "1"}})
         await passes.settled(bare_shop)
-        (told,) = (passes.worlds[key].decision for key in await passes.keys(bare_shop))
-        assert told.deadline is not None
+        (decision,) = (passes.worlds[key].decision for key in await passes.keys(bare_shop))
+        assert decision.deadline is not None
         (document,) = tenant.list("active_docs")
         assert json.loads(document["body"])["info"]["title"] == title
 
@@ -702,9 +702,9 @@ async def test_the_last_admin_stays_until_its_account_goes_and_says_so(bare_shop
     for _ in range(2):
         await passes.round(bare_shop)
     (key,) = [each for each in await passes.keys(bare_shop) if each.name == "ann"]
-    told = passes.worlds[key].decision
-    assert (told.phase, told.outcome) == ("Deleting", Outcome.WAITING)
-    assert told.deadline is not None
+    decision = passes.worlds[key].decision
+    assert (decision.phase, decision.outcome) == ("Deleting", Outcome.WAITING)
+    assert decision.deadline is not None
     events = await passes.kube.list(EVENT, bare_shop.namespace)
     assert "Failed to delete developer user" in {each["reason"] for each in events.items}
     await bare_shop.delete(DEVELOPER_ACCOUNT, "acme")

@@ -118,10 +118,10 @@ def test_an_empty_api_backend_makes_nothing(nothing: str | None, tenant: Client)
 def test_a_self_managed_gateway_has_no_address_until_it_is_set(client: Client) -> None:
     own = f"services/{client.service(deployment_option='self_managed')['id']}/proxy"
     assert client.get(own)["proxy"]["endpoint"] is None
-    told = client.put(own, endpoint="https://gw.example.com", sandbox_endpoint="http://gw.example.com/path")
+    answer = client.put(own, endpoint="https://gw.example.com", sandbox_endpoint="http://gw.example.com/path")
 
-    assert told["endpoint"] == "https://gw.example.com:443"
-    assert told["sandbox_endpoint"] == "http://gw.example.com:80/path"
+    assert answer["endpoint"] == "https://gw.example.com:443"
+    assert answer["sandbox_endpoint"] == "http://gw.example.com:80/path"
 
 
 def test_a_changed_deployment_option_changes_the_addresses(client: Client) -> None:

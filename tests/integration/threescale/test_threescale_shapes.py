@@ -117,8 +117,8 @@ def with_policy(client: Client) -> str:
     return "registry/policies"
 
 
-def names(*told: str) -> set[str]:
-    return {name for each in told for name in each.split()}
+def names(*texts: str) -> set[str]:
+    return {name for each in texts for name in each.split()}
 
 
 TIMES = "created_at updated_at"

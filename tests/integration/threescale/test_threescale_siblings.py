@@ -85,8 +85,8 @@ async def test_an_account_is_one_objects_until_that_goes(bare_shop: Shop, passes
     made = (await bare_shop.get(DEVELOPER_ACCOUNT, "acme") or {})["status"]["accountID"]
     second = await other.get(DEVELOPER_ACCOUNT, "acme") or {}
     assert "accountID" not in second["status"]
-    told = await other.message(DEVELOPER_ACCOUNT, "acme", "Invalid")
-    assert told == f"DeveloperAccount {bare_shop.namespace}/acme has account {made} with this admin already"
+    message = await other.message(DEVELOPER_ACCOUNT, "acme", "Invalid")
+    assert message == f"DeveloperAccount {bare_shop.namespace}/acme has account {made} with this admin already"
 
     await bare_shop.delete(DEVELOPER_ACCOUNT, "acme")
     for _ in range(3):

@@ -264,7 +264,7 @@ async def test_a_tenant_that_refuses_is_reported_and_the_others_are_observed(
     assert "403" in world.decision.why
 
 
-async def test_the_audit_tells_what_has_drifted_and_what_has_no_object(
+async def test_the_audit_reports_drift_and_items_without_an_object(
     made: Shop, passes: Passes, control: ThreescaleControl, tenant: Client
 ) -> None:
     one = int((await made.get(PRODUCT, "one") or {})["status"]["productId"])
@@ -291,7 +291,7 @@ async def test_the_audit_tells_what_has_drifted_and_what_has_no_object(
     }
 
 
-async def test_the_audit_tells_of_a_tenant_whose_answers_have_another_shape(
+async def test_the_audit_reports_a_tenant_whose_answers_have_another_shape(
     made: Shop, passes: Passes, control: ThreescaleControl, tenant: Client
 ) -> None:
     control.fault("GET", "/services", kind="refuse", status=200, body='{"services": [{"service": {"name": "x"}}]}')

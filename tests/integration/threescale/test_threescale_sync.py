@@ -102,7 +102,7 @@ def test_the_example_is_made_with_few_calls_and_then_asks_for_nothing(
     assert calls <= 42, control.ledger().by_route()
     assert found.service is not None
     control.reset_ledger()
-    # As one that knows nothing but the id sees it, but which configuration the sandbox has.
+    # As a pass that knows only the id sees it, except which configuration the sandbox has.
     again = bring_product(client, wanted, FoundProduct(deployed=found.deployed), found.service.id)
     assert control.ledger().mutating() == 0
     assert again.plans == found.plans
@@ -209,9 +209,9 @@ def test_what_is_gone_by_its_id_is_found_by_its_name_or_made_again(client: Clien
     assert again is not None
     assert again.id == made.id
     client.delete(f"backend_apis/{made.id}")
-    anew = bring_backend(client, spec, FoundBackend(), made.id).backend
-    assert anew is not None
-    assert anew.id != made.id
+    remade = bring_backend(client, spec, FoundBackend(), made.id).backend
+    assert remade is not None
+    assert remade.id != made.id
 
 
 def test_plans_take_other_terms_in_place_and_go(client: Client, control: ThreescaleControl) -> None:

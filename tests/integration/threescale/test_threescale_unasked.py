@@ -135,23 +135,23 @@ async def test_a_sync_that_lasts_says_so_until_it_is_over(
 async def test_a_long_row_of_calls_says_so_once_and_a_quick_one_never(
     bare_shop: Shop, passes: Passes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[set[str]] = []
+    reported: list[set[str]] = []
     patch = passes.kube.patch
 
     async def watched(*args: Any, **more: Any) -> Json:
         answer = await patch(*args, **more)
-        told.append(true_conditions(answer) if more.get("subresource") else set())
+        reported.append(true_conditions(answer) if more.get("subresource") else set())
         return answer
 
     monkeypatch.setattr(passes.kube, "patch", watched)
     await bare_shop.backend("quick")
     await passes.settled(bare_shop)
-    assert not [each for each in told if "InSync" in each]
+    assert not [each for each in reported if "InSync" in each]
 
     monkeypatch.setattr(reconciliation, "LASTING", timedelta(0))
     await bare_shop.backend("slow")
     await passes.settled(bare_shop)
-    assert [each for each in told if "InSync" in each] == [{"InSync"}]
+    assert [each for each in reported if "InSync" in each] == [{"InSync"}]
     assert true_conditions(await bare_shop.get(BACKEND, "slow") or {}) == {"Synced"}
 
 

@@ -84,9 +84,9 @@ async def test_every_kind_says_that_its_tenant_is_not_known(passes: Passes, cont
     await rounds(passes, shop)
     for kind in CUSTOM_KINDS:
         for each in (await passes.kube.list(kind, shop.namespace)).items:
-            told = [c["message"] for c in sequence(each, "status", "conditions") if c.get("message")]  # type: ignore[attr-defined]
-            assert told, f"{kind.name} says nothing"
-            assert true_conditions(each) & {"Orphan", "Waiting"}, f"{kind.name} says {told}"
+            messages = [c["message"] for c in sequence(each, "status", "conditions") if c.get("message")]  # type: ignore[attr-defined]
+            assert messages, f"{kind.name} says nothing"
+            assert true_conditions(each) & {"Orphan", "Waiting"}, f"{kind.name} says {messages}"
 
 
 async def test_another_system_name_makes_no_second_product(bare_shop: Shop, passes: Passes, tenant: Client) -> None:

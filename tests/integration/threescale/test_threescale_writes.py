@@ -161,10 +161,10 @@ class Changes:
     async def until(self, version: str) -> list[Json]:
         """All of them, once the one of this resourceVersion is among them."""
 
-        def told() -> bool:
+        def reported() -> bool:
             return any(each["metadata"]["resourceVersion"] == version for each in self._found)
 
-        await eventually(told, f"the watch has reported {version}", SLOW_MACHINE)
+        await eventually(reported, f"the watch has reported {version}", SLOW_MACHINE)
         return self._found
 
 

@@ -110,8 +110,8 @@ class Passes:
             worlds = await self.round(shop, order)
             if all(each.decision.outcome in (Outcome.SETTLED, Outcome.GONE) for each in worlds):
                 return
-        told = [f"{world.key}: {world.decision.phase}, {world.decision.why}" for world in worlds]
-        raise AssertionError(f"not settled after {MOST_ROUNDS} rounds: {told}")
+        phases = [f"{world.key}: {world.decision.phase}, {world.decision.why}" for world in worlds]
+        raise AssertionError(f"not settled after {MOST_ROUNDS} rounds: {phases}")
 
 
 @asynccontextmanager

@@ -266,8 +266,10 @@ async def test_a_spec_that_cannot_be_served_is_reported_and_costs_no_machine(age
     agent.start()
     assert await answered(number) == "backend: hello"
     await cluster.ready()
-    told = {message for type_, reason, message in await cluster.events() if (type_, reason) == ("Warning", "Failed")}
-    assert told == {
+    reported = {
+        message for type_, reason, message in await cluster.events() if (type_, reason) == ("Warning", "Failed")
+    }
+    assert reported == {
         "Port SCTP-1 is not served: protocol 'SCTP' is neither TCP nor UDP",
         "Endpoint v6-only has no addresses, it is left out",
         "Endpoint dns: 'node.example' is not an IP address, it is left out",
@@ -295,10 +297,10 @@ async def test_envoys_refusal_appears_word_for_word_in_the_condition_and_in_an_e
         lambda found: found["EnvoyReady"].status == found["EnvoyUpToDate"].status == "True", "Envoy is up to date"
     )
 
-    async def told() -> bool:
+    async def reported() -> bool:
         return any(reason == "Failed" and message.strip() == said for _, reason, message in await cluster.events())
 
-    await eventually(told, "an Event reports the refusal")
+    await eventually(reported, "an Event reports the refusal")
     blocker.close()
     await cluster.change(options={"tcpIdleTimeout": "1h"})
     await cluster.ready()

@@ -102,17 +102,17 @@ async def test_an_idle_connection_is_closed_after_its_timeout_and_counted(vm: Ma
 
 
 async def test_a_backend_learns_the_client_by_proxy_protocol_where_it_is_requested(vm: Machine) -> None:
-    async with conversation(vm) as talk, tcp_backend() as told, tcp_backend() as untold:
+    async with conversation(vm) as talk, tcp_backend() as with_protocol, tcp_backend() as without_protocol:
         await connected(talk)
         one, other = free_port(), free_port()
-        ports = (port(one, told.port), port(other, untold.port))
+        ports = (port(one, with_protocol.port), port(other, without_protocol.port))
         await serve(talk, balancer(*ports, tcpProxyProtocol=True, tcpProxyProtocolPortFilter=[one]))
         assert await answered(one)
         assert await answered(other) == "backend: hello"
         # Health checks carry a header, too; the client's says PROXY (0x21), theirs LOCAL (0x20).
         signature = b"\r\n\r\n\x00\r\nQUIT\n\x21\x11"
-        assert any(first.startswith(signature) for first in told.first)
-        assert not any(first.startswith(b"\r\n\r\n\x00") for first in untold.first)
+        assert any(first.startswith(signature) for first in with_protocol.first)
+        assert not any(first.startswith(b"\r\n\r\n\x00") for first in without_protocol.first)
 
 
 @pytest.mark.parametrize("timeout", [None, "0s", "10s"])

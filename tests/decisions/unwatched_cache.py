@@ -26,7 +26,7 @@ class Mirrors:
         return mirror
 
 
-def told_cache(woken: list[Key], api: object = None) -> ClaimCache:
+def unwatched_cache(woken: list[Key], api: object = None) -> ClaimCache:
     """A worker's cache, of an API server if one is given; keys of woken lifecycles are added to the list."""
 
     async def wake(key: Key) -> None:
@@ -35,9 +35,9 @@ def told_cache(woken: list[Key], api: object = None) -> ClaimCache:
     return ClaimCache(cast(KubeApi, api), cast(Store, Mirrors()), Settings(), wake)
 
 
-def told_queue(woken: list[Key], api: object = None) -> BinderQueue:
+def unwatched_queue(woken: list[Key], api: object = None) -> BinderQueue:
     """The binder's work over such a cache."""
-    return BinderQueue(told_cache(woken, api))
+    return BinderQueue(unwatched_cache(woken, api))
 
 
 async def a_moment() -> None:
