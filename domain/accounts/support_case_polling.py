@@ -14,8 +14,8 @@ from domain.resource import condition_of, parse_timestamp
 OLD_CASE = timedelta(hours=1)
 OLD_CASE_POLL = timedelta(minutes=10)
 # The first query of a new case, and the pause between queries as a fraction of the youngest case's age.
-FIRST_CASE_LOOK = timedelta(seconds=10)
-CASE_PAUSE_BY_AGE = 0.6
+FIRST_CASE_LOOK = timedelta(seconds=5)
+CASE_PAUSE_BY_AGE = 0.4
 
 
 def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Account], dict[str, Account]]:

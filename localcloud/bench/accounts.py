@@ -27,8 +27,8 @@ from engine.errors import Absent
 from engine.kube.json import JsonObject, text
 from localcloud.bench import accounts_left, accounts_quotas
 from localcloud.bench.figures import Figure, Found, percentile
-from localcloud.bench.laboratory import PATIENCE_SECONDS, History, Laboratory, laboratory, writes
-from localcloud.services import AWS
+from localcloud.bench.laboratory import PATIENCE_SECONDS, History, Laboratory, laboratory, memory_mib, writes
+from localcloud.services import AWS, WATCH, WORKER
 from localcloud.state import Cloud
 
 KINDS: tuple[Kind, ...] = (ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL)
@@ -71,6 +71,7 @@ async def _fill(lab: Laboratory, size: int) -> Found:
     ledger, requests = lab.emulator.ledger(), lab.requests_since(mark)
     cpu = {service: seconds - cpu_before[service] for service, seconds in lab.cpu().items()}
     clouds = cpu.pop(AWS)
+    memory = {service: memory_mib(lab, service) for service in (WORKER, WATCH)}
     # Neither comes with an account: leases are renewed by time, watches reopened.
     standing = sum(n for name, n in requests.items() if name.endswith(" leases") or name.startswith("watch "))
     histories = await lab.histories()
@@ -107,6 +108,22 @@ async def _fill(lab: Laboratory, size: int) -> Found:
             measured=round(sum(cpu.values()), 1),
             unit="s",
             note=", ".join(f"{service} {seconds:.1f}" for service, seconds in cpu.items()) + f"; emulator {clouds:.1f}",
+        ),
+        Figure(
+            row="d",
+            what="CPU of worker and watcher",
+            measured=round(cpu[WORKER] + cpu[WATCH], 1),
+            unit="s",
+            goal="≤ 4.5 s",
+            note="7.9 s before",
+        ),
+        Figure(
+            row="d",
+            what="memory of worker and watcher",
+            measured=round(sum(memory.values())),
+            unit="MiB",
+            goal="≤ 200 MB",
+            note=", ".join(f"{service} {size:.0f}" for service, size in memory.items()),
         ),
         Figure(
             row="d",

@@ -439,20 +439,20 @@ def test_looks_at_a_new_case_come_soon_and_their_pauses_grow_to_the_interval() -
     known = OrganizationMemory(young_cases_at=NOW - timedelta(minutes=5), youngest_case_at=NOW)
     looks: list[float] = []
     moment = NOW
-    while len(looks) < 8:
+    while len(looks) < 11:
         due = next_case_look(known, young=True, old=False, case_poll=POLL, now=moment)
         assert due is not None
         moment = due
         looks.append((moment - NOW).total_seconds())
         known = known.model_copy(update={"young_cases_at": moment})
     pauses = [round(after - before) for before, after in pairwise(looks)]
-    assert looks[0] == 10
-    assert pauses == [10, 12, 19, 31, 49, 60, 60]
+    assert looks[0] == 5
+    assert pauses == [5, 5, 6, 8, 12, 16, 23, 32, 45, 60]
 
 
 def test_a_case_opened_while_others_are_old_is_looked_at_soon() -> None:
     known = OrganizationMemory(young_cases_at=NOW - timedelta(seconds=30), youngest_case_at=NOW)
-    assert next_case_look(known, young=True, old=False, case_poll=POLL, now=NOW) == NOW + timedelta(seconds=10)
+    assert next_case_look(known, young=True, old=False, case_poll=POLL, now=NOW) == NOW + timedelta(seconds=5)
 
 
 LOOKED = OrganizationMemory(young_cases_at=NOW, old_cases_at=NOW)
