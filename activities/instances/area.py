@@ -49,10 +49,8 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     checks = await stack.enter_async_context(Checks(served, client, cluster=settings.cluster))
     policy, observing = ReactionPolicy.of(settings.instances_reactions), settings.observing
     disruptions = Disruptions(kube, settings.watch_lease_namespace, settings.instances_disruptions)
-    notifications = NotificationActivities(kube, cache, settings.watch_lease_namespace)
-    stack.push_async_callback(notifications.close)
     return [
-        *notifications.all(),
+        *NotificationActivities(kube, cache, settings.watch_lease_namespace).all(),
         *LookActivities(kube, cache, checks, policy, observing=observing).all(),
         *MachineActivities(kube, cache, disruptions).all(),
         *AskActivities(served).all(),

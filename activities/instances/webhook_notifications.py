@@ -49,7 +49,7 @@ class NotificationActivities(Activities):
         self._kube = kube
         self._cache = cache
         self._namespace = namespace
-        self._clients: dict[str, httpx.AsyncClient] = {}
+        self._authorities: ssl.SSLContext | None = None
 
     @activity.defn(name=Notify.activity)
     async def notify(self, notice: Notify) -> Done:
@@ -72,10 +72,6 @@ class NotificationActivities(Activities):
             return Done(at=now(), notices=on_each(where, warning, "NotificationFailed", said))
         metrics.NOTIFICATIONS.labels("sent").inc()
         return Done(at=now())
-
-    async def close(self) -> None:
-        for client in self._clients.values():
-            await client.aclose()
 
     async def _send(self, channel: Notification, notice: Notify) -> None:
         what = f"notification {channel.name} of InterruptionPolicy {notice.policy}"
@@ -101,9 +97,11 @@ class NotificationActivities(Activities):
         replaced = {name.lower() for name in given}
         headers = {name: value for name, value in usual.items() if name.lower() not in replaced} | given
         try:
-            client = await self._client(proxy)
+            if self._authorities is None:  # loading them takes a tenth of a second
+                self._authorities = await asyncio.to_thread(ssl.create_default_context)
             async with (
                 asyncio.timeout(TIMEOUT),
+                httpx.AsyncClient(proxy=proxy, verify=self._authorities, timeout=TIMEOUT) as client,
                 client.stream("POST", url, content=_body(channel, notice), headers=headers) as answer,
             ):
                 status, pause = answer.status_code, answer.headers.get("Retry-After", "")
@@ -120,14 +118,6 @@ class NotificationActivities(Activities):
             return secret_content(await self._kube.get(SECRET, self._namespace, KEPT_IN))
         except ApiError as error:
             raise Unavailable(f"{what}: {error.message}", code=error.code) from None
-
-    async def _client(self, proxy: str | None) -> httpx.AsyncClient:
-        """One client per proxy: loading the certificate authorities takes a tenth of a second."""
-        name = proxy or ""
-        if name not in self._clients:
-            context = await asyncio.to_thread(ssl.create_default_context)
-            self._clients.setdefault(name, httpx.AsyncClient(proxy=proxy, verify=context, timeout=TIMEOUT))
-        return self._clients[name]
 
 
 def _body(channel: Notification, notice: Notify) -> str:

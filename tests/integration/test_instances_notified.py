@@ -89,7 +89,6 @@ async def lab(kube: KubeApi, namespace: str) -> AsyncIterator[Lab]:
     async with Store(kube) as store:
         found = Lab(kube, namespace, InstanceCache(kube, store))
         yield found
-        await found.activities.close()
         try:
             await kube.delete(INTERRUPTION_POLICY, "", found.policy)
         except ApiError:
