@@ -15,7 +15,7 @@ from pathlib import Path
 from localcloud.processes import identify, tethered
 from localcloud.progress import Narrator
 
-_TOLD_LINES = 40
+_SHOWN_LINES = 40
 
 
 class BuildError(Exception):
@@ -48,7 +48,7 @@ def lines_of(
     identity = identify(process.pid, command[0])
     try:
         for line in process.stdout:
-            tail = [*tail[-_TOLD_LINES:], line]
+            tail = [*tail[-_SHOWN_LINES:], line]
             yield line.rstrip("\n")
         code = process.wait()
     finally:

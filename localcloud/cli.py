@@ -123,14 +123,14 @@ def down(
     """Stop the local deployment and keep its data, unless --wipe is given."""
     deployment = Deployment(state)
     root = deployment.state.root
-    kept = deployment.state.is_ours()
+    ours = deployment.state.is_ours()
     try:
         stopped = deployment.down(wipe=wipe)
     except (DeploymentError, StateDirectoryError) as error:
         complain(str(error))
         raise typer.Exit(1) from None
     said = f"Stopped {root}." if stopped else f"Nothing runs in {root}."
-    say(said + (" Its data was deleted." if wipe and kept else ""))
+    say(said + (" Its data was deleted." if wipe and ours else ""))
 
 
 def status(

@@ -30,7 +30,7 @@ STOP_SECONDS = 10.0
 # A service that ended this often during `up` will not recover by waiting.
 HOPELESS_RESTARTS = 3
 # How often the narrator hears what is waited for.
-TELL_SECONDS = 15.0
+REPORT_SECONDS = 15.0
 
 
 class DeploymentError(Exception):
@@ -137,7 +137,7 @@ class Deployment:
         """
         watch = StandstillWatch(standstill_seconds)
         began = time.monotonic()
-        told = began
+        reported_at = began
         before: Running | None = None
         restarts: dict[str, int] = {}
         while True:
@@ -156,8 +156,8 @@ class Deployment:
                 raise DeploymentError(f"the supervisor ended:\n{self._log_tail('supervisor')}")
             now = time.monotonic()
             self._restart_still(running, watch, narrator, standstill_seconds)
-            if narrator is not None and now - told >= TELL_SECONDS:
-                told = now
+            if narrator is not None and now - reported_at >= REPORT_SECONDS:
+                reported_at = now
                 narrator.say(f"  {now - began:5.1f} s  {self._waiting_for(running)}")
             time.sleep(0.05)
 

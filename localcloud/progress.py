@@ -36,7 +36,7 @@ class ConsoleNarrator:
         self._live: Progress | None = None
         self._task: TaskID | None = None
         self._what = ""
-        self._told_at = 0.0
+        self._shown_at = 0.0
         self._reached: tuple[str, int] | None = None
 
     def __enter__(self) -> Self:
@@ -56,8 +56,8 @@ class ConsoleNarrator:
             self._move_bar(what, done, total)
             return
         now = time.monotonic()
-        if what != self._what or now - self._told_at >= PLAIN_INTERVAL_SECONDS or done == total:
-            self._what, self._told_at = what, now
+        if what != self._what or now - self._shown_at >= PLAIN_INTERVAL_SECONDS or done == total:
+            self._what, self._shown_at = what, now
             self.say(f"  {what}: {done} of {total}")
 
     def _move_bar(self, what: str, done: int, total: int) -> None:

@@ -218,8 +218,8 @@ def _no_proxy() -> dict[str, str]:
 def _given_settings() -> dict[str, str]:
     """Other shells' commands need the same ones to find lifecycles."""
     known = {variable_of(field) for field in Settings.model_fields}
-    told = {name for name in known - OF_ONE_PROCESS if name.startswith(("PERDURE_", "OPERATOR_"))}
-    return {name: os.environ[name] for name in sorted(told) if name in os.environ}
+    shared = {name for name in known - OF_ONE_PROCESS if name.startswith(("PERDURE_", "OPERATOR_"))}
+    return {name: os.environ[name] for name in sorted(shared) if name in os.environ}
 
 
 def settled(file: Path | None) -> dict[str, str]:

@@ -270,11 +270,11 @@ def choose_ports(
         return True
 
     for name in names:
-        kept = remembered.get(name)
-        if kept is not None and kept not in chosen.values() and take(kept):
-            chosen[name] = kept
+        port = remembered.get(name)
+        if port is not None and port not in chosen.values() and take(port):
+            chosen[name] = port
             continue
-        if kept is not None:
+        if port is not None:
             moved.append(name)
         taken = {*chosen.values(), *remembered.values()}
         chosen[name] = next(port for port in _random_ports() if port not in taken and take(port))

@@ -44,7 +44,7 @@ from localcloud.aws.contract import (
     Fault,
     Health,
 )
-from localcloud.aws.events_contract import EventFault, Notice, Told
+from localcloud.aws.events_contract import EventFault, Notice, Published
 from localcloud.aws.happenings import Happening
 from localcloud.aws.persistence import StateFile
 
@@ -111,7 +111,7 @@ class ControlAPI:
                 return {}
             case ("POST", ["events"]):
                 happening = Happening.model_validate_json(body)
-                return self._with_state(lambda: Told(events=(bus.tell(happening),)))
+                return self._with_state(lambda: Published(events=(bus.publish(happening),)))
             case ("POST", ["notices"]):
                 notice = Notice.model_validate_json(body)
                 return self._with_state(lambda: notices.announce(notice))

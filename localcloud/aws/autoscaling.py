@@ -111,7 +111,7 @@ class PerdureGroup(FakeAutoScalingGroup):
         return cast(PerdureAutoScaling, self.autoscaling_backend)
 
     @property
-    def told(self) -> Group:
+    def description(self) -> Group:
         return Group(name=self.name, arn=self.arn)
 
 
@@ -243,7 +243,9 @@ class PerdureAutoScaling(AutoScalingBackend):
             self._watch(wait)
             metadata = getattr(hook, "notification_metadata", None)
             subject = subject_of(state.instance)
-            bus.tell(happenings.lifecycle_action(subject, group.told, transition, hook.name, wait.token, metadata))
+            bus.publish(
+                happenings.lifecycle_action(subject, group.description, transition, hook.name, wait.token, metadata)
+            )
         return bool(hooks)
 
     def _finish(self, wait: Wait, result: str) -> None:
@@ -263,31 +265,31 @@ class PerdureAutoScaling(AutoScalingBackend):
         elif result == "CONTINUE":
             self._in_service(ours, state)
         else:
-            self._tell_result(ours, state, "launch", failure="The lifecycle action was abandoned.")
+            self._publish_result(ours, state, "launch", failure="The lifecycle action was abandoned.")
             self.leave(ours, state, "an abandoned lifecycle action")
             ours.set_desired_capacity(ours.desired_capacity)
 
     def _in_service(self, group: PerdureGroup, state: InstanceState) -> None:
         state.lifecycle_state = "InService"
-        self._tell_result(group, state, "launch")
+        self._publish_result(group, state, "launch")
 
     def _terminated(self, group: PerdureGroup, state: InstanceState) -> None:
         group.instance_states = [each for each in group.instance_states if each is not state]
         if state.instance.state not in ("shutting-down", "terminated"):
             self.ec2_backend.terminate_instances([state.instance_id])
-        self._tell_result(group, state, "terminate")
+        self._publish_result(group, state, "terminate")
 
-    def _tell_result(self, group: PerdureGroup, state: InstanceState, transition: str, failure: str = "") -> None:
+    def _publish_result(self, group: PerdureGroup, state: InstanceState, transition: str, failure: str = "") -> None:
         cause = getattr(state, "cause", f"At {_now()} an instance was started in response to a difference in capacity.")
         began = state.instance.launch_time.timestamp() if transition == "launch" else time.time()
         subject, ended = subject_of(state.instance), time.time()
         happening = happenings.activity_result(
-            subject, group.told, transition, began=began, ended=ended, cause=cause, failure=failure
+            subject, group.description, transition, began=began, ended=ended, cause=cause, failure=failure
         )
-        bus.tell(happening)
-        told = ("ActivityId", "AutoScalingGroupName", "Description", "Cause", "StatusMessage")
+        bus.publish(happening)
+        fields = ("ActivityId", "AutoScalingGroupName", "Description", "Cause", "StatusMessage")
         activity = {
-            **{name: happening.detail[name] for name in told},
+            **{name: happening.detail[name] for name in fields},
             "StartTime": datetime.fromtimestamp(began, UTC),
             "EndTime": datetime.fromtimestamp(ended, UTC),
             "StatusCode": "Failed" if failure else "Successful",

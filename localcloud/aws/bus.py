@@ -56,7 +56,7 @@ def install() -> None:
     pump.deed(_DELIVER, _deliver)
 
 
-def tell(happening: Happening) -> str:
+def publish(happening: Happening) -> str:
     """Deliver an event, subject to faults; returns its id. Requires moto's lock."""
     event_id = str(uuid4())
     envelope = happening.envelope(event_id, time.time())
@@ -187,7 +187,7 @@ def _body(target: dict[str, Any], envelope: Detail) -> str:
 def _of_moto(event: Any) -> Detail:
     """Converts moto's numeric time."""
     at = event.get("time") or time.time()
-    told = Happening(
+    happening = Happening(
         account=event["account"],
         region=event["region"],
         source=event["source"],
@@ -195,7 +195,7 @@ def _of_moto(event: Any) -> Detail:
         detail={},
         resources=tuple(event["resources"]),
     )
-    return {**told.envelope(event["id"], float(at)), "detail": event["detail"]}
+    return {**happening.envelope(event["id"], float(at)), "detail": event["detail"]}
 
 
 def _matches(fault: EventFault, happening: Happening) -> bool:

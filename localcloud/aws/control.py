@@ -21,7 +21,7 @@ from localcloud.aws.contract import (
     Ledger,
     World,
 )
-from localcloud.aws.events_contract import EventFault, EventFaultKind, EventRecord, Notice, Told
+from localcloud.aws.events_contract import EventFault, EventFaultKind, EventRecord, Notice, Published
 from localcloud.aws.happenings import Detail, Happening
 from localcloud.control import DisturbableCloud
 
@@ -82,17 +82,17 @@ class Emulator(DisturbableCloud):
             return self._get("clock", ClockReading)
         return self._send("POST", "clock", {"speed": speed, "advance_seconds": advance_seconds}, ClockReading)
 
-    def announce(self, kind: str, account: str, region: str, *instances: str, **more: object) -> Told:
+    def announce(self, kind: str, account: str, region: str, *instances: str, **more: object) -> Published:
         """Announce something about instances: `spot`, `rebalance`, `capacity-reservation` or `health`.
 
         `more` are fields of `Notice` (action; code, start, status, event, ...).
         """
         said = {"kind": kind, "account": account, "region": region, "instances": instances, **more}
-        return self._send("POST", "notices", Notice.model_validate(said).model_dump(mode="json"), Told)
+        return self._send("POST", "notices", Notice.model_validate(said).model_dump(mode="json"), Published)
 
-    def tell(self, account: str, region: str, source: str, detail_type: str, detail: Detail) -> Told:
-        told = Happening(account=account, region=region, source=source, detail_type=detail_type, detail=detail)
-        return self._send("POST", "events", told.model_dump(mode="json"), Told)
+    def publish(self, account: str, region: str, source: str, detail_type: str, detail: Detail) -> Published:
+        happening = Happening(account=account, region=region, source=source, detail_type=detail_type, detail=detail)
+        return self._send("POST", "events", happening.model_dump(mode="json"), Published)
 
     def events(self) -> list[EventRecord]:
         return [EventRecord.model_validate(each) for each in self.request("GET", "events").json()]

@@ -66,7 +66,7 @@ class Notice(BaseModel):
     entity_status: Literal["IMPAIRED", "UNIMPAIRED", "PENDING", "RESOLVED", "UNKNOWN"] = "PENDING"
 
 
-class Told(BaseModel):
+class Published(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     events: tuple[str, ...]

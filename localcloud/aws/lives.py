@@ -167,7 +167,7 @@ def schedule(instance: Instance, event_id: str, code: str, start: float, end: fl
 
 def _enter(instance: Instance, state: str) -> None:
     instance._state = InstanceState(state, _CODES[state])
-    bus.tell(happenings.state_change(subject_of(instance), state))
+    bus.publish(happenings.state_change(subject_of(instance), state))
 
 
 def _past(states: tuple[str, str]) -> tuple[str, ...]:

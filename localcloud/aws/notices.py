@@ -14,7 +14,7 @@ from moto.ec2.exceptions import InvalidInstanceIdError
 from moto.ec2.models.instances import Instance
 
 from localcloud.aws import bus, happenings, lives, pump, runtime
-from localcloud.aws.events_contract import Notice, Told
+from localcloud.aws.events_contract import Notice, Published
 from localcloud.aws.lives import backend_of, subject_of
 
 _RECLAIM = "reclaim"
@@ -34,7 +34,7 @@ def install() -> None:
     pump.deed(_RECLAIM, _reclaim)
 
 
-def announce(notice: Notice) -> Told:
+def announce(notice: Notice) -> Published:
     """Announce something and schedule its effects. Requires moto's lock.
 
     Raises:
@@ -47,23 +47,23 @@ def announce(notice: Notice) -> Told:
         raise ValueError(f"{notice.account} has no such instance in {notice.region}: {error}") from None
     if notice.kind == "health":
         return _announce_health(notice, instances)
-    return Told(events=tuple(_announce(notice, instance) for instance in instances))
+    return Published(events=tuple(_announce(notice, instance) for instance in instances))
 
 
 def _announce(notice: Notice, instance: Instance) -> str:
     subject = subject_of(instance)
     if notice.kind == "capacity-reservation":
-        return bus.tell(happenings.capacity_reservation(subject, notice.action))
+        return bus.publish(happenings.capacity_reservation(subject, notice.action))
     request = backend_of(notice.account, notice.region).spot_request_of(instance.id)
     if request is None:
         raise ValueError(f"{instance.id} is no Spot instance")
     if notice.kind == "rebalance":
-        return bus.tell(happenings.rebalance(subject))
+        return bus.publish(happenings.rebalance(subject))
     request._status_code = "marked-for-termination" if notice.action == "terminate" else "marked-for-stop"
-    told = bus.tell(happenings.spot_interruption(subject, notice.action))
+    published = bus.publish(happenings.spot_interruption(subject, notice.action))
     lead = 0.0 if notice.action == "hibernate" else runtime.config().spot_lead_seconds
     pump.later(notice.account, notice.region, lead, _RECLAIM, instance.id, notice.action)
-    return told
+    return published
 
 
 def _reclaim(account: str, region: str, instance_id: str, action: str) -> None:
@@ -76,20 +76,20 @@ def _reclaim(account: str, region: str, instance_id: str, action: str) -> None:
     if action == "terminate":
         request.state = "closed"
         backend.terminate_instances([instance_id])
-        _tell_groups(account, region, instance_id)
+        _notify_groups(account, region, instance_id)
     else:
         request.state = "disabled"
         backend.stop_instances([instance_id])
 
 
-def _tell_groups(account: str, region: str, instance_id: str) -> None:
+def _notify_groups(account: str, region: str, instance_id: str) -> None:
     regional = dict.get(autoscaling_backends, account)
     groups = dict.get(regional, region) if regional is not None else None
     if groups is not None:
         groups.notify_terminate_instances([instance_id])
 
 
-def _announce_health(notice: Notice, instances: list[Instance]) -> Told:
+def _announce_health(notice: Notice, instances: list[Instance]) -> Published:
     now = time.time()
     start = notice.start if notice.start is not None else now + _FORTNIGHT
     event = notice.event or uuid4().hex
@@ -111,4 +111,4 @@ def _announce_health(notice: Notice, instances: list[Instance]) -> Told:
         status=notice.status,
         entity_status=notice.entity_status,
     )
-    return Told(events=(bus.tell(happening),), event=event)
+    return Published(events=(bus.publish(happening),), event=event)

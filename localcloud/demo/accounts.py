@@ -31,14 +31,14 @@ async def play(stage: Stage) -> None:
     await _fill_the_pool(stage)
     first, key = await _claim(stage)
     await asyncio.to_thread(_leave_things_behind, stage, key)
-    stage.tell(f"Its tenant started an instance with a volume and filled a bucket in {first.spec.aws_account_id}")
+    stage.say(f"Its tenant started an instance with a volume and filled a bucket in {first.spec.aws_account_id}")
     await _release(stage, first, key)
     second, new_key = await _claim(stage)
     if second.metadata.name != first.metadata.name:
         raise UnsettledError(f"the claim got {second.metadata.name}; its legal entity had left {first.metadata.name}")
     if new_key.id == key.id:
         raise UnsettledError(f"{second.metadata.name} was handed over with the key that its last claim had")
-    stage.tell("The same legal entity got the same account, with a new key")
+    stage.say("The same legal entity got the same account, with a new key")
     await _claimed(stage, second.metadata.name)
     await stage.until("the pool is full again", lambda: available(stage) >= pool_size(stage))
 
@@ -48,7 +48,7 @@ async def _forget_the_last_run(stage: Stage) -> None:
     if left is None:
         return
     account = text(left, "spec", "accountLink")
-    stage.tell("A claim is left from an earlier run: it is released first")
+    stage.say("A claim is left from an earlier run: it is released first")
     await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
     await stage.until("the earlier claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
     if any(each.metadata.name == account for each in _accounts(stage)):
@@ -57,18 +57,18 @@ async def _forget_the_last_run(stage: Stage) -> None:
 
 async def _fill_the_pool(stage: Stage) -> None:
     await stage.apply("pool.yaml")
-    stage.tell("Applied pool.yaml: an AccountPool of three")
+    stage.say("Applied pool.yaml: an AccountPool of three")
     await stage.until(
         "the pool's accounts are Ready",
         lambda: pool_size(stage) > 0 and _ready_accounts(stage) >= pool_size(stage),
     )
-    stage.tell(f"{_ready_accounts(stage)} accounts are Ready")
+    stage.say(f"{_ready_accounts(stage)} accounts are Ready")
 
 
 async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
     """Returns the key, which AWS accepts."""
     await stage.apply("claim.yaml")
-    stage.tell("Applied claim.yaml: an AccountClaim of the legal entity acme")
+    stage.say("Applied claim.yaml: an AccountClaim of the legal entity acme")
     await stage.until("the claim is Ready", lambda: _claim_state(stage) == ClaimState.READY)
     link = text(stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM), "spec", "accountLink")
     account = _account(stage, link)
@@ -76,7 +76,7 @@ async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
     user = await asyncio.to_thread(account_of, stage, key)
     if user != account.spec.aws_account_id:
         raise UnsettledError(f"the key in Secret {CLAIM}/{CREDENTIALS} opens {user or 'nothing'}, not the account")
-    stage.tell(f"{link} is claimed: Secret {CLAIM}/{CREDENTIALS} opens AWS account {account.spec.aws_account_id}")
+    stage.say(f"{link} is claimed: Secret {CLAIM}/{CREDENTIALS} opens AWS account {account.spec.aws_account_id}")
     return account, key
 
 
@@ -87,7 +87,7 @@ async def _claimed(stage: Stage, name: str) -> None:
 
 async def _release(stage: Stage, account: Account, key: AwsKey) -> None:
     await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
-    stage.tell("Deleted the claim")
+    stage.say("Deleted the claim")
     name = account.metadata.name
     await stage.until("the claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
     await stage.until("its account is free again", lambda: _free(_account(stage, name)))
@@ -98,7 +98,7 @@ async def _release(stage: Stage, account: Account, key: AwsKey) -> None:
         raise UnsettledError(f"Secret {CLAIM}/{CREDENTIALS} outlived its claim")
     if await asyncio.to_thread(account_of, stage, key):
         raise UnsettledError(f"the released claim's key still opens {account.spec.aws_account_id}")
-    stage.tell(f"{name} is clean and free for acme; the Secret is gone, its key no longer works")
+    stage.say(f"{name} is clean and free for acme; the Secret is gone, its key no longer works")
 
 
 # What the objects say.

@@ -54,16 +54,16 @@ async def play(stage: Stage) -> None:
         await _sign_up(stage)
         key = await _show_the_key(stage, tenant)
         await _promote(stage, tenant)
-        stage.tell(f"3scale was called {threescale.ledger().calls()} times for all of it")
+        stage.say(f"3scale was called {threescale.ledger().calls()} times for all of it")
         await _rename(stage, threescale)
-        stage.tell(f"Call it: https://pets.example.com/pets?user_key={key}")
+        stage.say(f"Call it: https://pets.example.com/pets?user_key={key}")
 
 
 async def _forget_the_last_run(stage: Stage) -> None:
     left = [kind.name for kind in _KINDS if stage.objects.of(kind, NAMESPACE)]
     if not left:
         return
-    stage.tell(f"{', '.join(left)} are left from an earlier run: deleted first")
+    stage.say(f"{', '.join(left)} are left from an earlier run: deleted first")
     for kind in _KINDS:
         for each in stage.objects.of(kind, NAMESPACE):
             await stage.delete(kind, NAMESPACE, text(each, "metadata", "name"))
@@ -81,18 +81,20 @@ async def _introduce(stage: Stage, tenant: TenantRecord) -> None:
         await stage.kube.patch(SECRET, NAMESPACE, name, values, field_manager=FIELD_MANAGER)
     except Absent:
         await stage.kube.create(SECRET, {**values, "metadata": {"name": name}}, NAMESPACE)
-    stage.tell(f"Secret {NAMESPACE}/{name} has address and token of the tenant at {tenant.url}")
+    stage.say(f"Secret {NAMESPACE}/{name} has address and token of the tenant at {tenant.url}")
 
 
 async def _wait_for_everything(stage: Stage, threescale: ThreescaleControl) -> None:
     threescale.reset_ledger()
     await stage.apply("application.yaml")
     await stage.apply("product.yaml")
-    await stage.until("application and product wait", lambda: _waits(stage, PRODUCT, "pets") and _told(stage))
+    await stage.until(
+        "application and product wait", lambda: _waits(stage, PRODUCT, "pets") and _waits_for_developer(stage)
+    )
     await asyncio.sleep(_WATCHED_SECONDS)
     if calls := threescale.ledger().calls():
         raise UnsettledError(f"3scale was called {calls} times for what only waits")
-    stage.tell("Applied application.yaml and product.yaml: both wait, and 3scale has not been called")
+    stage.say("Applied application.yaml and product.yaml: both wait, and 3scale has not been called")
     await stage.breathe()
 
 
@@ -100,7 +102,7 @@ async def _bring_the_backend(stage: Stage) -> None:
     began = time.monotonic()
     await stage.apply("backend.yaml")
     await stage.until("the product is synced", lambda: _is(stage, PRODUCT, "pets", "Synced"))
-    stage.tell(f"Applied backend.yaml: backend and product are in 3scale after {_seconds(began)}")
+    stage.say(f"Applied backend.yaml: backend and product are in 3scale after {_seconds(began)}")
     await stage.breathe()
 
 
@@ -109,9 +111,9 @@ async def _sign_up(stage: Stage) -> None:
     await stage.apply("developer.yaml")
     await stage.until("the account is ready", lambda: _is(stage, DEVELOPER_ACCOUNT, "acme", "Ready"))
     await stage.until("its admin is ready", lambda: _is(stage, DEVELOPER_USER, "jane", "Ready"))
-    stage.tell(f"Applied developer.yaml: account and admin are made together, after {_seconds(began)}")
+    stage.say(f"Applied developer.yaml: account and admin are made together, after {_seconds(began)}")
     await stage.until("the application is ready", lambda: _is(stage, APPLICATION, "store", "Ready"))
-    stage.tell(f"The application has gone on by itself, after {_seconds(began)}")
+    stage.say(f"The application has gone on by itself, after {_seconds(began)}")
     await stage.breathe()
 
 
@@ -124,7 +126,7 @@ async def _show_the_key(stage: Stage, tenant: TenantRecord) -> str:
     found = await _get(tenant, f"accounts/{account}/applications/{application}")
     if text(found, "application", "user_key") != key or not key:
         raise UnsettledError("the application's key in 3scale is not the Secret's")
-    stage.tell(f"The application's key is {key}: in Secret {NAMESPACE}/store-keys, and in 3scale")
+    stage.say(f"The application's key is {key}: in Secret {NAMESPACE}/store-keys, and in 3scale")
     return key
 
 
@@ -133,7 +135,7 @@ async def _promote(stage: Stage, tenant: TenantRecord) -> None:
     await stage.until("it is promoted", lambda: _is(stage, PROXY_CONFIG_PROMOTE, "pets-to-production", "Ready"))
     product = at(stage.objects.one(PRODUCT, NAMESPACE, "pets"), "status", "productId")
     found = await _get(tenant, f"services/{product}/proxy/configs/production/latest")
-    stage.tell(f"Applied promotion.yaml: version {at(found, 'proxy_config', 'version')} is in production")
+    stage.say(f"Applied promotion.yaml: version {at(found, 'proxy_config', 'version')} is in production")
     await stage.breathe()
 
 
@@ -152,7 +154,7 @@ async def _rename(stage: Stage, threescale: ThreescaleControl) -> None:
         ),
     )
     ledger = threescale.ledger()
-    stage.tell(
+    stage.say(
         f"A method has another friendly name after {_seconds(began)}: {ledger.mutating()} writes and "
         f"{ledger.reading()} reads of 3scale"
     )
@@ -204,7 +206,7 @@ def _waits(stage: Stage, kind: Kind, name: str) -> bool:
     return _is(stage, kind, name, "Orphan")
 
 
-def _told(stage: Stage) -> bool:
+def _waits_for_developer(stage: Stage) -> bool:
     return _waits(stage, APPLICATION, "store") and _waits(stage, APPLICATION_AUTH, "store")
 
 

@@ -32,28 +32,28 @@ async def play(stage: Stage) -> None:
     customer = await asyncio.to_thread(stage.emulator.customer, CUSTOMER)
     theirs = AwsKey(customer.access_key_id, customer.secret_access_key)
     await asyncio.to_thread(_have_a_bucket, stage, theirs)
-    stage.tell(f"A customer has the AWS account {CUSTOMER} with a bucket in it")
+    stage.say(f"A customer has the AWS account {CUSTOMER} with a bucket in it")
     await stage.apply("claim.yaml")
-    stage.tell("Applied claim.yaml: an AccountClaim for that account, whose key is not there yet")
+    stage.say("Applied claim.yaml: an AccountClaim for that account, whose key is not there yet")
     await stage.until("the claim says what it lacks", lambda: _reason(stage) == "BYOCSecretMissing")
-    stage.tell(f"The claim waits: AuthenticationFailed, BYOCSecretMissing (Secret {CLAIM}/{INPUT})")
+    stage.say(f"The claim waits: AuthenticationFailed, BYOCSecretMissing (Secret {CLAIM}/{INPUT})")
     await _bring_the_key(stage, customer)
     await stage.until("the claim is Ready", lambda: _state(stage) == ClaimState.READY)
     await stage.until("it has its support role", lambda: bool(_support_role(stage)))
     ours = await key_of(stage, CLAIM)
     if await asyncio.to_thread(account_of, stage, ours) != CUSTOMER:
         raise UnsettledError(f"the key in Secret {CLAIM}/{CREDENTIALS} does not open {CUSTOMER}")
-    stage.tell(f"The claim is Ready: Secret {CLAIM}/{CREDENTIALS} opens {CUSTOMER}, with a user of our own")
+    stage.say(f"The claim is Ready: Secret {CLAIM}/{CREDENTIALS} opens {CUSTOMER}, with a user of our own")
     await stage.breathe()
     await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
-    stage.tell("Deleted the claim")
+    stage.say("Deleted the claim")
     await stage.until("the claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
     await _look_at_the_end(stage, ours, theirs)
 
 
 async def _forget_the_last_run(stage: Stage) -> None:
     if stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is not None:
-        stage.tell("A claim is left from an earlier run: it is released first")
+        stage.say("A claim is left from an earlier run: it is released first")
         await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
         await stage.until("the earlier claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
     try:
@@ -69,7 +69,7 @@ async def _bring_the_key(stage: Stage, customer: CustomerAccount) -> None:
         await stage.kube.create(SECRET, secret, CLAIM)
     except Conflict:
         await stage.kube.patch(SECRET, CLAIM, INPUT, {"stringData": keys})
-    stage.tell(f"The customer has put the key of its administrator into Secret {CLAIM}/{INPUT}")
+    stage.say(f"The customer has put the key of its administrator into Secret {CLAIM}/{INPUT}")
 
 
 async def _look_at_the_end(stage: Stage, ours: AwsKey, theirs: AwsKey) -> None:
@@ -87,7 +87,7 @@ async def _look_at_the_end(stage: Stage, ours: AwsKey, theirs: AwsKey) -> None:
         raise UnsettledError("the customer's own key does not open its account any more")
     if BUCKET not in {each.id for each in world.buckets if each.account == CUSTOMER}:
         raise UnsettledError(f"the customer's bucket {BUCKET} is gone")
-    stage.tell(f"What Perdure created in {CUSTOMER} is gone; the customer's bucket and key are as they were")
+    stage.say(f"What Perdure created in {CUSTOMER} is gone; the customer's bucket and key are as they were")
 
 
 # What the objects say.

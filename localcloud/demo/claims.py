@@ -48,7 +48,7 @@ async def forget_the_last_run(stage: Stage, claims: tuple[str, ...] = CLAIMS) ->
     left = [name for name in claims if stage.objects.one(RESOURCE_CLAIM, TEAM, name) is not None]
     if not left:
         return
-    stage.tell(f"{', '.join(left)} are left from an earlier run: deleted first")
+    stage.say(f"{', '.join(left)} are left from an earlier run: deleted first")
     for name in left:
         await stage.delete(RESOURCE_CLAIM, TEAM, name)
     await stage.until(
@@ -64,12 +64,12 @@ async def forget_the_last_run(stage: Stage, claims: tuple[str, ...] = CLAIMS) ->
 
 async def _fill_the_pool(stage: Stage) -> None:
     await stage.apply("providers.yaml")
-    stage.tell("Applied providers.yaml: a lab with its network, an exam, a trial, notebooks")
+    stage.say("Applied providers.yaml: a lab with its network, an exam, a trial, notebooks")
     began = time.monotonic()
     await stage.apply("pool.yaml")
-    stage.tell("Applied pool.yaml: three labs, ready before the first claim")
+    stage.say("Applied pool.yaml: three labs, ready before the first claim")
     await _until_full(stage)
-    stage.tell(f"The pool is full after {_seconds(began)}: {', '.join(_free_and_ready(stage))}")
+    stage.say(f"The pool is full after {_seconds(began)}: {', '.join(_free_and_ready(stage))}")
     await stage.breathe()
 
 
@@ -81,9 +81,9 @@ async def _take_from_the_pool(stage: Stage) -> None:
     took, held = _seconds(began), _handle_of(stage, "monday")
     if held not in free:
         raise UnsettledError(f"the claim monday holds {held}, which was not free in the pool")
-    stage.tell(f"Applied claim-lab.yaml: monday has {held} of the pool, and is ready, {took} after it was asked for")
+    stage.say(f"Applied claim-lab.yaml: monday has {held} of the pool, and is ready, {took} after it was asked for")
     await _until_full(stage)
-    stage.tell("The pool has created another lab")
+    stage.say("The pool has created another lab")
     await stage.breathe()
 
 
@@ -95,14 +95,14 @@ async def _ask_for_more(stage: Stage, things: Objects) -> None:
     if _handle_of(stage, "large") in free:
         raise UnsettledError("the claim large got a lab of the pool, which is smaller than it asked for")
     url = text(_claim(stage, "large"), "status", "summary", "url")
-    stage.tell(f"Applied claim-large-lab.yaml: created for it and ready after {_seconds(began)}, at {url}")
+    stage.say(f"Applied claim-large-lab.yaml: created for it and ready after {_seconds(began)}, at {url}")
     await stage.breathe()
     began = time.monotonic()
     values: JsonObject = {"spec": {"provider": {"parameterValues": {"size": LARGER}}}}
     await stage.kube.patch(RESOURCE_CLAIM, TEAM, "large", values, field_manager=FIELD_MANAGER)
     lab = resource_of(stage, "large", -1)
     await things.until(lambda: _field(things, lab, "size") == str(LARGER))
-    stage.tell(f"Changed its size to {LARGER}: the live lab has it after {_seconds(began)}")
+    stage.say(f"Changed its size to {LARGER}: the live lab has it after {_seconds(began)}")
     await stage.breathe()
 
 
@@ -111,34 +111,32 @@ async def _write_resources_out(stage: Stage) -> None:
     await stage.apply("claim-notebooks.yaml")
     await stage.until("the claim notebooks is ready", lambda: ready(stage, "notebooks"))
     named = ", ".join(text(entry, "reference", "name") for entry in _resources(stage, "notebooks"))
-    stage.tell(f"Applied claim-notebooks.yaml: two resources by their templates, {named}, after {_seconds(began)}")
+    stage.say(f"Applied claim-notebooks.yaml: two resources by their templates, {named}, after {_seconds(began)}")
     await stage.breathe()
 
 
 async def _sit_an_exam(stage: Stage, things: Objects) -> None:
     await stage.apply("claim-exam.yaml")
     await stage.until("the claim exam waits for its approval", lambda: pending(stage, "exam"))
-    stage.tell("Applied claim-exam.yaml: nothing is created before it is approved")
+    stage.say("Applied claim-exam.yaml: nothing is created before it is approved")
     await stage.breathe()
     began = time.monotonic()
     await approve(stage, "exam")
     await stage.until("the exam exists", lambda: bool(resource_of(stage, "exam")))
     exam = resource_of(stage, "exam")
     await things.until(lambda: _thing(things, exam) is not None)
-    stage.tell(
-        f"Approved: {exam} exists after {_seconds(began)}, and is not ready until the person who runs it says so"
-    )
+    stage.say(f"Approved: {exam} exists after {_seconds(began)}, and is not ready until the person who runs it says so")
     await stage.breathe()
     began = time.monotonic()
     await write_into(stage, exam, "running")
     await stage.until("the claim exam is ready", lambda: ready(stage, "exam"))
-    stage.tell(f"Its phase is running: the claim is ready {_seconds(began)} later")
+    stage.say(f"Its phase is running: the claim is ready {_seconds(began)} later")
     await stage.breathe()
     began = time.monotonic()
     await write_into(stage, exam, "finished")
     await stage.until("the claim exam is gone", lambda: stage.objects.one(RESOURCE_CLAIM, TEAM, "exam") is None)
     await things.until(lambda: _thing(things, exam) is None)
-    stage.tell(f"Its phase is finished: the claim has deleted itself, and {exam} with it, {_seconds(began)} later")
+    stage.say(f"Its phase is finished: the claim has deleted itself, and {exam} with it, {_seconds(began)} later")
 
 
 async def _try(stage: Stage, things: Objects) -> None:
@@ -148,13 +146,13 @@ async def _try(stage: Stage, things: Objects) -> None:
     end = parse_timestamp(text(claim, "status", "lifespan", "end"))
     if end is None:
         raise UnsettledError("the claim trial shows no end")
-    stage.tell(f"Applied claim-trial.yaml: it ends at {end.astimezone():%H:%M:%S}")
+    stage.say(f"Applied claim-trial.yaml: it ends at {end.astimezone():%H:%M:%S}")
     await stage.until("the claim trial is gone", lambda: stage.objects.one(RESOURCE_CLAIM, TEAM, "trial") is None)
     await things.until(lambda: _thing(things, trial) is None)
     late = datetime.now(UTC) - end
     if late < timedelta(0):
         raise UnsettledError(f"the claim trial was deleted {-late.total_seconds():.1f} s before its end")
-    stage.tell(f"Claim, handle and {trial} were gone {late.total_seconds():.2f} s after that")
+    stage.say(f"Claim, handle and {trial} were gone {late.total_seconds():.2f} s after that")
     await stage.breathe()
 
 
@@ -165,7 +163,7 @@ async def _give_back(stage: Stage, things: Objects) -> None:
     await stage.delete(RESOURCE_CLAIM, TEAM, "monday")
     await stage.until("its handle is gone", lambda: stage.objects.one(RESOURCE_HANDLE, OPERATOR, held) is None)
     await things.until(lambda: not any(_thing(things, name) for name in made))
-    stage.tell(f"Deleted monday: {held}, {' and '.join(made)} are gone after {_seconds(began)}")
+    stage.say(f"Deleted monday: {held}, {' and '.join(made)} are gone after {_seconds(began)}")
     await _until_full(stage)
 
 

@@ -193,7 +193,7 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
                 raise _Unsettled(str(error)) from None
             finally:
                 stage.on_progress = _nothing
-            stage.tell(f"Settled after {time.monotonic() - began:.1f} s")
+            stage.say(f"Settled after {time.monotonic() - began:.1f} s")
 
 
 def _nothing() -> None:

@@ -17,7 +17,7 @@ from localcloud.demo.stage import Stage
 
 ASK_SECONDS = 0.5
 # The most concurrent steps that are listed; an account initializes seventeen regions.
-MOST_TOLD = 3
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ async def kill(stage: Stage, *names: str) -> Killed:
 
     await stage.looking(f"{_listed(names)} can be killed", all_run)
     killed = Killed({name: stage.deployment.kill(name) for name in names}, time.monotonic())
-    stage.tell(f"KILLED with SIGKILL: {_with_pids(killed.pids)}")
+    stage.say(f"KILLED with SIGKILL: {_with_pids(killed.pids)}")
     return killed
 
 
@@ -45,12 +45,12 @@ async def until_back(stage: Stage, killed: Killed) -> None:
 
     await stage.looking(f"{_listed(killed.pids)} run again", all_back)
     now = {name: stage.deployment.service(name).pid or 0 for name in killed.pids}
-    stage.tell(f"Started again by the supervisor after {time.monotonic() - killed.at:.1f} s: {_with_pids(now)}")
+    stage.say(f"Started again by the supervisor after {time.monotonic() - killed.at:.1f} s: {_with_pids(now)}")
 
 
 @asynccontextmanager
-async def told(stage: Stage, *kinds: Kind) -> AsyncIterator[None]:
-    task = asyncio.create_task(_tell(stage, kinds))
+async def narrated(stage: Stage, *kinds: Kind) -> AsyncIterator[None]:
+    task = asyncio.create_task(_narrate(stage, kinds))
     try:
         yield
     finally:
@@ -58,7 +58,7 @@ async def told(stage: Stage, *kinds: Kind) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _tell(stage: Stage, kinds: tuple[Kind, ...]) -> None:
+async def _narrate(stage: Stage, kinds: tuple[Kind, ...]) -> None:
     said: dict[str, str] = {}
     while True:
         ids = [id_ for id_ in stage.shown() if id_.startswith(tuple(f"{kind.name}/" for kind in kinds))]
@@ -67,7 +67,7 @@ async def _tell(stage: Stage, kinds: tuple[Kind, ...]) -> None:
             if line and said.get(id_) != line:
                 said[id_] = line
                 kind, _, name, _ = id_.split("/")
-                stage.tell(f"    {kind} {name}: {line}")
+                stage.say(f"    {kind} {name}: {line}")
         await asyncio.sleep(ASK_SECONDS)
 
 
@@ -76,8 +76,8 @@ def next_step(why: Why) -> str:
     if why.phase == "Unknown":  # a history is being replayed
         return ""
     if why.running:
-        more = f" and {len(why.running) - MOST_TOLD} more" if len(why.running) > MOST_TOLD else ""
-        return "; ".join(why.running[:MOST_TOLD]) + more
+        more = f" and {len(why.running) - MOST_NAMED} more" if len(why.running) > MOST_NAMED else ""
+        return "; ".join(why.running[:MOST_NAMED]) + more
     if why.outcome == "settled":
         return f"{why.phase}, nothing left to do"
     return why.why

@@ -9,7 +9,7 @@ import boto3
 from domain.instances.event_topology import topology
 from domain.instances.served_queues import Place
 from localcloud.aws.control import Emulator
-from localcloud.aws.events_contract import Told
+from localcloud.aws.events_contract import Published
 from localcloud.instance_groups import image_of, make_hooked_group
 
 _TYPE = "t3.small"
@@ -67,7 +67,7 @@ class Fleet:
         found = self._client("ec2").describe_instances(InstanceIds=[instance])["Reservations"]
         return bool(found[0]["Instances"][0]["State"]["Name"] == "terminated")
 
-    def announce(self, kind: str, instance: str, **more: object) -> Told:
+    def announce(self, kind: str, instance: str, **more: object) -> Published:
         return self._emulator.announce(kind, self._place.account, self._place.region, instance, **more)
 
     def end(self, group: str) -> None:

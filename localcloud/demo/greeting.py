@@ -32,21 +32,21 @@ async def play(stage: Stage) -> None:
 
         await stage.apply("greeting.yaml")
         await config_maps.until(lambda: shown() == "good morning")
-        stage.tell("Applied greeting.yaml: its text is shown in ConfigMap default/hello")
+        stage.say("Applied greeting.yaml: its text is shown in ConfigMap default/hello")
         await stage.breathe()
         await _change(stage, {"text": "good evening"})
         await config_maps.until(lambda: shown() == "good evening")
-        stage.tell("Changed the text: the ConfigMap follows")
+        stage.say("Changed the text: the ConfigMap follows")
         await stage.breathe()
         await stage.delete(CONFIG_MAP, NAMESPACE, NAME)
         await config_maps.until(lambda: not shown())
         await config_maps.until(lambda: shown() == "good evening")
-        stage.tell("Deleted the ConfigMap: it is written again")
+        stage.say("Deleted the ConfigMap: it is written again")
         until, began = datetime.now(UTC) + LIVES, time.monotonic()
         await _change(stage, {"until": until.isoformat()})
         await config_maps.until(lambda: not shown())
         await stage.until("its time is over", lambda: look(_greeting(stage)).phase == "Over")
-        stage.tell(f"Its time was over after {LIVES.total_seconds():g} s: gone after {time.monotonic() - began:.2f} s")
+        stage.say(f"Its time was over after {LIVES.total_seconds():g} s: gone after {time.monotonic() - began:.2f} s")
 
 
 async def _change(stage: Stage, spec: JsonObject) -> None:

@@ -43,7 +43,7 @@ async def play(stage: Stage) -> None:
     fleet = Fleet(place, stage.emulator)
     await _forget_the_last_run(stage, fleet)
     await stage.looking("the place has its queue and rules", lambda: asyncio.to_thread(fleet.is_heard))
-    stage.tell(f"{place} has its queue, its dead letters and three rules")
+    stage.say(f"{place} has its queue, its dead letters and three rules")
     stage.emulator.forget_events()
     instances = await _launch(stage, fleet)
     await stage.breathe()
@@ -55,7 +55,7 @@ async def play(stage: Stage) -> None:
     await stage.breathe()
     await _shrink(stage, fleet, instances[MEMBER])
     events = stage.emulator.events()
-    stage.tell(f"{len(events)} events were told, {sum(each.queues > 0 for each in events)} came by the queue")
+    stage.say(f"{len(events)} events were announced, {sum(each.queues > 0 for each in events)} came by the queue")
 
 
 async def _forget_the_last_run(stage: Stage, fleet: Fleet) -> None:
@@ -64,7 +64,7 @@ async def _forget_the_last_run(stage: Stage, fleet: Fleet) -> None:
     left = [(kind, text(obj, "metadata", "name")) for kind in kinds for obj in stage.objects.of(kind, NAMESPACE)]
     if not left:
         return
-    stage.tell("Machines are left from an earlier run: deleted first")
+    stage.say("Machines are left from an earlier run: deleted first")
     for kind, name in left:
         await stage.kube.patch(kind, NAMESPACE, name, {"metadata": {"finalizers": None}}, field_manager=FIELD_MANAGER)
         await stage.delete(kind, NAMESPACE, name)
@@ -74,7 +74,7 @@ async def _forget_the_last_run(stage: Stage, fleet: Fleet) -> None:
 async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
     await stage.apply("machines.yaml")
     await stage.apply("pool.yaml")
-    stage.tell("Applied machines.yaml and pool.yaml: three machines, one of them a Spot instance, and a group of one")
+    stage.say("Applied machines.yaml and pool.yaml: three machines, one of them a Spot instance, and a group of one")
     began = time.monotonic()
     instances = {name: await asyncio.to_thread(fleet.launch, spot=name.startswith("spot")) for name in MACHINES}
     instances[MEMBER] = await asyncio.to_thread(fleet.launch_group, POOL)
@@ -83,7 +83,7 @@ async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
     for name, instance in instances.items():
         await _provide(stage, fleet, name, instance)
     await stage.until("all are labelled running", lambda: all(_state(stage, name) == "running" for name in instances))
-    stage.tell(f"Their instances run; all are labelled {_seconds(began)} after the first was asked for")
+    stage.say(f"Their instances run; all are labelled {_seconds(began)} after the first was asked for")
     return instances
 
 
@@ -120,47 +120,47 @@ async def _stop_and_start(stage: Stage, fleet: Fleet, instance: str) -> None:
         began = time.monotonic()
         await asyncio.to_thread(call, instance)
         await stage.until(f"web-0 is labelled {state}", lambda state=state: _state(stage, "web-0") == state)  # type: ignore[misc]
-        stage.tell(f"web-0's instance is {state}: labelled after {_seconds(began)}")
+        stage.say(f"web-0's instance is {state}: labelled after {_seconds(began)}")
         await stage.breathe()
 
 
 async def _schedule(stage: Stage, fleet: Fleet, instance: str) -> None:
     began = time.monotonic()
     start = time.time() + _FORTNIGHT
-    told = await asyncio.to_thread(fleet.announce, "health", instance, start=start)
+    announced = await asyncio.to_thread(fleet.announce, "health", instance, start=start)
     await stage.until("web-1 is labelled", lambda: _interruption(stage, "web-1") == "scheduled-retirement")
-    stage.tell(f"AWS will retire web-1's instance in 14 days: labelled scheduled-retirement after {_seconds(began)}")
+    stage.say(f"AWS will retire web-1's instance in 14 days: labelled scheduled-retirement after {_seconds(began)}")
     await stage.breathe()
-    over = {"event": told.event, "start": start, "status": "closed", "entity_status": "RESOLVED"}
+    over = {"event": announced.event, "start": start, "status": "closed", "entity_status": "RESOLVED"}
     await asyncio.to_thread(fleet.announce, "health", instance, **over)
     await stage.until("the label is gone", lambda: _interruption(stage, "web-1") == "")
-    stage.tell("AWS has cancelled the retirement: the label is gone")
+    stage.say("AWS has cancelled the retirement: the label is gone")
 
 
 async def _take_back(stage: Stage, fleet: Fleet, instance: str) -> None:
     began = time.monotonic()
     await asyncio.to_thread(fleet.announce, "spot", instance)
     await stage.until("spot-0 is labelled", lambda: _interruption(stage, "spot-0") == "spot-terminate")
-    stage.tell(f"Spot takes spot-0's instance in two minutes: labelled after {_seconds(began)}")
+    stage.say(f"Spot takes spot-0's instance in two minutes: labelled after {_seconds(began)}")
     await _until_given_up(stage, "spot-0")
-    stage.tell(f"EC2 confirms it: Machine spot-0 is deleted {_seconds(began)} after the warning")
+    stage.say(f"EC2 confirms it: Machine spot-0 is deleted {_seconds(began)} after the warning")
     await _drain(stage, "spot-0")
     await asyncio.to_thread(fleet.terminate, instance)
     await _until_ended(stage, "spot-0")
-    stage.tell("It is drained and its instance terminated before Spot would have taken it")
+    stage.say("It is drained and its instance terminated before Spot would have taken it")
 
 
 async def _shrink(stage: Stage, fleet: Fleet, instance: str) -> None:
     began = time.monotonic()
     await asyncio.to_thread(fleet.shrink, POOL)
     await stage.until("the pool waits", lambda: _pool_state(stage) == "terminating-wait")
-    stage.tell(f"The group shrinks, its hook holds the instance: {POOL} is labelled after {_seconds(began)}")
+    stage.say(f"The group shrinks, its hook holds the instance: {POOL} is labelled after {_seconds(began)}")
     await _until_given_up(stage, MEMBER)
-    stage.tell(f"Auto Scaling confirms it: Machine {MEMBER} is deleted, and drained")
+    stage.say(f"Auto Scaling confirms it: Machine {MEMBER} is deleted, and drained")
     await _drain(stage, MEMBER)
     await stage.looking("the hook is completed", lambda: asyncio.to_thread(fleet.is_terminated, instance))
     await _until_ended(stage, MEMBER)
-    stage.tell(f"Perdure has completed the hook; the instance is terminated {_seconds(began)} after the group shrank")
+    stage.say(f"Perdure has completed the hook; the instance is terminated {_seconds(began)} after the group shrank")
 
 
 async def _until_given_up(stage: Stage, name: str) -> None:

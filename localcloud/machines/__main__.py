@@ -67,7 +67,7 @@ async def serve(host: Host, port: int, call: str) -> None:
         await runner.cleanup()
 
 
-async def until_told(work: Coroutine[None, None, None]) -> None:
+async def until_signalled(work: Coroutine[None, None, None]) -> None:
     task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)
@@ -81,12 +81,12 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True, help="where machines have their directories")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--call", required=True, help="name of the abstract socket at which Nova and Neutron call")
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     inside = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_INSIDE)}
 
     async def work() -> None:
-        await until_told(serve(Host(told.ground, told.home, inside), told.port, told.call))
+        await until_signalled(serve(Host(arguments.ground, arguments.home, inside), arguments.port, arguments.call))
 
     asyncio.run(work())
 

@@ -124,7 +124,7 @@ class Host:
             return
         log.info("%s boots at %s, for %s", machine.name, machine.address, machine.virtual_address)
         task = asyncio.create_task(machine.run())
-        task.add_done_callback(lambda ended: _tell_bug(machine.name, ended))
+        task.add_done_callback(lambda ended: _log_bug(machine.name, ended))
         self._machines[server.id] = _Running(machine, task)
 
     async def _stop(self, server_id: str) -> None:
@@ -250,6 +250,6 @@ def _stays(running: _Running, server: Server | None) -> bool:
     return server is not None and server.running and server.boot == running.machine.server.boot
 
 
-def _tell_bug(name: str, ended: asyncio.Task[None]) -> None:
+def _log_bug(name: str, ended: asyncio.Task[None]) -> None:
     if not ended.cancelled() and (error := ended.exception()) is not None:
         log.error("%s cannot go on", name, exc_info=error)

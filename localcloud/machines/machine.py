@@ -228,9 +228,9 @@ class Machine:
         return self._mapped("/keepalived.pid")
 
 
-def accepted_ports(kept: str) -> tuple[Port, ...]:
+def accepted_ports(saved: str) -> tuple[Port, ...]:
     """Reads the ports from listeners' names."""
-    named = (name.partition("-") for name in json.loads(kept)["snapshot"]["listeners"])
+    named = (name.partition("-") for name in json.loads(saved)["snapshot"]["listeners"])
     return tuple(Port(protocol=protocol, number=int(number)) for protocol, _, number in named)
 
 

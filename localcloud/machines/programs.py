@@ -59,7 +59,7 @@ class Program:
         try:
             # A cancelled caller must still learn of the process, to end it.
             process = await asyncio.shield(spawning)
-            self._tell(process.pid)
+            self._set_pid(process.pid)
             await _either(self._off, process.wait())
         finally:
             process = await spawning
@@ -69,9 +69,9 @@ class Program:
                 await asyncio.shield(process.wait())
             else:
                 log.warning("%s (pid %d) ended with %d", self._name, process.pid, process.returncode)
-            self._tell(None)
+            self._set_pid(None)
 
-    def _tell(self, pid: int | None) -> None:
+    def _set_pid(self, pid: int | None) -> None:
         self.pid = pid
         self._on_change()
 

@@ -95,5 +95,5 @@ def public_environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[
 
 def _networks(placed: Layout) -> Networks:
     """`perdure status` works without them."""
-    kept = placed.home / "loopback"
-    return Networks(int(kept.read_text())) if kept.is_file() else Networks(loopback.PAIRS[0])
+    file = placed.home / "loopback"
+    return Networks(int(file.read_text())) if file.is_file() else Networks(loopback.PAIRS[0])

@@ -46,13 +46,13 @@ class Networks:
 
 
 def choose(home: Path) -> Networks:
-    kept = home / "loopback"
-    if kept.is_file():
-        networks = Networks(int(kept.read_text()))
+    file = home / "loopback"
+    if file.is_file():
+        networks = Networks(int(file.read_text()))
         if not networks.is_free():
             log.warning("another deployment uses the addresses %s too", networks.tenant)
         return networks
     networks = next((pair for pair in map(Networks, PAIRS) if pair.is_free()), Networks(PAIRS[0]))
     home.mkdir(parents=True, exist_ok=True)
-    replace_file(kept, str(networks.first))
+    replace_file(file, str(networks.first))
     return networks

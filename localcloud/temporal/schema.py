@@ -16,11 +16,11 @@ from pathlib import Path
 SCHEMAS = "postgresql/v12"
 
 
-def steps(database: str, *, anew: bool) -> list[list[str]]:
+def steps(database: str, *, recreated: bool) -> list[list[str]]:
     found: list[list[str]] = []
     for name, schema in ((database, "temporal"), (f"{database}_visibility", "visibility")):
         of_database = ["--database", name]
-        if anew:
+        if recreated:
             found.append([*of_database, "drop-database", "--force"])
         found += [
             [*of_database, "create-database"],
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--own", type=Path)
     arguments = parser.parse_args()
     own: Path | None = arguments.own
-    for step in steps(os.environ["SQL_DATABASE"], anew=own is not None and not own.exists()):
+    for step in steps(os.environ["SQL_DATABASE"], recreated=own is not None and not own.exists()):
         ended = subprocess.run([arguments.tool, *step], check=False)
         if ended.returncode != 0:
             sys.exit(f"`{arguments.tool.name} {' '.join(step)}` failed with {ended.returncode}")

@@ -104,13 +104,13 @@ class Store:
         if not changes:
             return record
         columns, attributes = self._split(record.table, changes)
-        kept = json.loads(
+        stored = json.loads(
             self._connection.execute(
                 f"SELECT attributes FROM {record.table} WHERE id = ?",  # noqa: S608
                 (record.id,),
             ).fetchone()[0]
         )
-        row = {"updated_at": self.moment()} | columns | {"attributes": json.dumps(kept | attributes)}
+        row = {"updated_at": self.moment()} | columns | {"attributes": json.dumps(stored | attributes)}
         assignments = ", ".join(f"{name} = ?" for name in row)
         self._connection.execute(
             f"UPDATE {record.table} SET {assignments} WHERE id = ?",  # noqa: S608

@@ -165,9 +165,9 @@ def test_without_an_installed_postgresql_debians_package_is_unpacked_into_the_ca
 
 
 def test_only_databases_of_the_deployments_own_are_created_again() -> None:
-    names = [step[2] for step in schema.steps("temporal", anew=True)]
+    names = [step[2] for step in schema.steps("temporal", recreated=True)]
     assert names == ["drop-database", "create-database", "setup-schema", "update-schema"] * 2
-    assert not [step for step in schema.steps("workflows", anew=False) if "drop-database" in step]
+    assert not [step for step in schema.steps("workflows", recreated=False) if "drop-database" in step]
 
 
 def test_every_listener_of_the_server_asks_for_a_certificate(state: StateDirectory) -> None:

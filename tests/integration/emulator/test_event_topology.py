@@ -76,7 +76,7 @@ async def test_a_place_is_set_up_once_and_events_arrive(upkeep: Upkeep, emulator
     kept = (await upkeep.look()).decision
     assert "up to date" in kept.why
     assert emulator.ledger().mutating() == writes, "a look that finds all as it should be writes nothing"
-    emulator.tell(upkeep.place.account, REGION, "aws.ec2", "EC2 Instance State-change Notification", {"state": "x"})
+    emulator.publish(upkeep.place.account, REGION, "aws.ec2", "EC2 Instance State-change Notification", {"state": "x"})
     (message,) = upkeep.client("sqs").receive_message(QueueUrl=upkeep.url(), WaitTimeSeconds=0)["Messages"]
     assert json.loads(message["Body"])["account"] == upkeep.place.account
     tags = upkeep.client("sqs").list_queue_tags(QueueUrl=upkeep.url())["Tags"]
@@ -144,7 +144,7 @@ async def test_the_provider_can_go_on_with_what_was_taken_over(upkeep: Upkeep, e
     assert (target["Id"], target["Arn"]) == (place.queue, arn)
     for instance in ("i-1", "i-2"):
         detail = {"instance-id": instance, "state": "terminated"}
-        emulator.tell(place.account, REGION, "aws.ec2", "EC2 Instance State-change Notification", detail)
+        emulator.publish(place.account, REGION, "aws.ec2", "EC2 Instance State-change Notification", detail)
     messages = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=0, MaxNumberOfMessages=10)["Messages"]
     assert [json.loads(each["Body"])["detail"]["instance-id"] for each in messages] == ["i-1"]
 

@@ -126,10 +126,10 @@ class FaultBoard:
     def clear(self, fault_id: str = "") -> None:
         """Raises LookupError if the fault does not exist."""
         with self._lock:
-            kept = [armed for armed in self._armed if fault_id and armed.fault.id != fault_id]
-            if fault_id and len(kept) == len(self._armed):
+            remaining = [armed for armed in self._armed if fault_id and armed.fault.id != fault_id]
+            if fault_id and len(remaining) == len(self._armed):
                 raise LookupError(f"no fault {fault_id}")
-            self._armed = kept
+            self._armed = remaining
 
     def any(self) -> bool:
         return bool(self._armed)

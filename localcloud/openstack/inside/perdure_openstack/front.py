@@ -145,19 +145,19 @@ class Front:
 
     def _save(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        kept = {"faults": [asdict(f) for f in self._faults.report()], "boots": asdict(self.boots.current())}
+        saved = {"faults": [asdict(f) for f in self._faults.report()], "boots": asdict(self.boots.current())}
         temporary = self._path.with_suffix(f".{os.getpid()}.{time.monotonic_ns()}")
-        temporary.write_text(json.dumps(kept))
+        temporary.write_text(json.dumps(saved))
         temporary.replace(self._path)
 
     def _restore(self) -> None:
         try:
-            kept = json.loads(self._path.read_text())
+            saved = json.loads(self._path.read_text())
         except FileNotFoundError:
             return
-        for fault in kept["faults"]:
+        for fault in saved["faults"]:
             self._faults.add(_read(Fault, fault))
-        self.boots.set(_read(BootFaults, kept["boots"]))
+        self.boots.set(_read(BootFaults, saved["boots"]))
 
 
 def _perform(

@@ -34,7 +34,7 @@ class Kube:
             yield await self.events.get()
             self.events.task_done()
 
-    async def tell(self, event: str, obj: JsonObject) -> None:
+    async def send(self, event: str, obj: JsonObject) -> None:
         """Send one event; returns when it has been processed."""
         self.events.put_nowait(WatchEvent(event, obj))
         await self.events.join()
@@ -43,7 +43,7 @@ class Kube:
 class Unseen:
     """A spectator that shows nothing."""
 
-    def tell(self, line: str) -> None:
+    def say(self, line: str) -> None:
         """Drop the line."""
 
     def show(self, rows: tuple[Row, ...]) -> None:
@@ -68,11 +68,11 @@ async def test_only_a_change_moves_the_limit_of_a_demo(tmp_path: Path) -> None:
     async with asyncio.timeout(10) as limit, stage.objects.followed(ACCOUNT):
         stage.on_progress = partial(command.extend, limit)
 
-        await kube.tell("ADDED", account("Creating"))
+        await kube.send("ADDED", account("Creating"))
         first = limit.when()
-        await kube.tell("MODIFIED", account("Creating"))
+        await kube.send("MODIFIED", account("Creating"))
         unchanged = limit.when()
-        await kube.tell("MODIFIED", account("Ready"))
+        await kube.send("MODIFIED", account("Ready"))
         changed = limit.when()
 
     assert first is not None

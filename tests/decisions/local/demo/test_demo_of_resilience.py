@@ -44,7 +44,7 @@ class Shown:
         self.said: list[str] = []
         self.results: list[str] = []
 
-    def tell(self, line: str) -> None:
+    def say(self, line: str) -> None:
         self.said.append(line)
 
     def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
