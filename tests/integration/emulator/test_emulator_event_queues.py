@@ -136,7 +136,7 @@ async def test_a_dead_letter_is_sent_again_as_it_was(ground: Ground) -> None:
     for body in (warning(0, "one"), warning(1, "two")):
         await ground.queue.bury(body, attributes)
     first, second = await dead_letters(ground.dead, most=10)
-    assert [first.written, second.written] == [f"ec2.spot {instance_name(number)}" for number in range(2)]
+    assert [first.told, second.told] == [f"ec2.spot {instance_name(number)}" for number in range(2)]
     assert await redrive(ground.dead, lambda _: ground.queue, [second.message_id], most=10) == [second]
     assert [each.message_id for each in await dead_letters(ground.dead, most=10)] == [first.message_id]
     (again,) = await ground.queue.receive(10)
