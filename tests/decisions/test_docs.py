@@ -76,7 +76,7 @@ def test_every_setting_is_in_one_group() -> None:
     assert sorted(name for group in GROUPS for name in settings_of(group)) == sorted(Settings.model_fields)
 
 
-def test_every_setting_is_documented_as_it_is() -> None:
+def test_every_setting_is_documented_correctly() -> None:
     assert SETTINGS.read_text() == rendered(), f"regenerate it: ./run python {Path(__file__).relative_to(ROOT)}"
 
 

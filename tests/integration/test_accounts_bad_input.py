@@ -63,7 +63,7 @@ async def _serves_others(lab: Lab) -> None:
         ),
     ],
 )
-async def test_a_faulty_claim_says_its_fault_and_is_served_when_mended(
+async def test_a_faulty_claim_reports_its_fault_and_is_bound_when_corrected(
     lab: Lab, field: str, bad: JsonObject, good: JsonObject, reason: str
 ) -> None:
     async with lab.asked("faulty", ENTITY, **{field: bad}):
@@ -86,7 +86,7 @@ async def test_a_claim_of_wrong_types_is_refused_by_the_api_server(lab: Lab, spe
         await lab.ask("mistyped", **spec)
 
 
-async def test_nasty_names_and_tags_are_served_as_they_are(lab: Lab) -> None:
+async def test_nasty_names_and_tags_are_used_unchanged(lab: Lab) -> None:
     await lab.ensure_pool(1)
     async with lab.asked("nasty", NASTY, customTags=f"no equals sign\n=empty\nnasty={NASTY}\na=b=c"):
         account = await lab.served("nasty")

@@ -191,7 +191,7 @@ async def test_a_tenant_cannot_make_a_claim_that_is_paused_from_the_start(ground
         await ground.users["tenant"].create(ACCOUNT_CLAIM, {"metadata": meta, "spec": CLAIM}, SPACE)
 
 
-async def test_only_operators_have_a_claim_let_go_uncleaned(ground: Ground) -> None:
+async def test_only_operators_may_release_a_claim_uncleaned(ground: Ground) -> None:
     await ground.made(ACCOUNT_CLAIM, "wedged", CLAIM)
     refusal = await ground.annotates("tenant", ACCOUNT_CLAIM, "wedged", FORCE_RELEASE, "the account is closed")
     assert "perdure.dev/let-go may be changed only by users who may update accountclaims/finalizers" in refusal

@@ -440,7 +440,7 @@ def test_each_fires_when_it_happens_and_clears_when_it_is_over(promtool: Path, r
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_prometheus_takes_the_rules_as_they_are(promtool: Path, tmp_path: Path) -> None:
+def test_prometheus_accepts_the_rules_unchanged(promtool: Path, tmp_path: Path) -> None:
     file = tmp_path / "rules.json"
     file.write_text(json.dumps({"groups": yaml.safe_load(ALERTS.read_text())["spec"]["groups"]}))
     done = subprocess.run([promtool, "check", "rules", file], capture_output=True, text=True, check=False)

@@ -117,7 +117,7 @@ OBJECTS = {
 
 
 @pytest.mark.parametrize("crd", all_crds(DEFAULT), ids=lambda crd: text(crd, "metadata", "name"))
-async def test_the_api_server_takes_a_definition_as_it_is(kube: KubeApi, crd: Json) -> None:
+async def test_the_api_server_accepts_a_definition_unchanged(kube: KubeApi, crd: Json) -> None:
     stored: Json = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", text(crd, "metadata", "name"))
     assert {"Established", "NamesAccepted"} <= true_conditions(stored)
     assert "NonStructuralSchema" not in true_conditions(stored)

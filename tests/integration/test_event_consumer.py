@@ -204,7 +204,7 @@ async def test_every_message_ends_where_it_belongs_though_a_consumer_is_killed(
     await _looked_after(ground)
 
 
-async def test_an_urgent_event_on_sqs_is_heard_before_five_thousand_others(
+async def test_an_urgent_event_on_sqs_is_delivered_before_five_thousand_others(
     deployment: Deployment, kube: KubeApi, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each workflow takes a second, 32 run at once: in order, the notice would arrive after 156 seconds."""

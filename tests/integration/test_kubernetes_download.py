@@ -229,7 +229,7 @@ def test_an_internet_that_does_not_answer_is_found_out_within_three_seconds(
 
 
 @pytest.mark.parametrize("way", ["direct", "proxy"])
-def test_who_takes_connections_and_says_nothing_is_found_out_within_three_seconds(
+def test_a_server_that_accepts_and_stays_silent_is_detected_within_three_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:

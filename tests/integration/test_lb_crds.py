@@ -110,7 +110,7 @@ async def test_what_is_made_for_a_service_is_stored_and_needs_no_patch_afterward
     assert template_hash(balancer) == template_hash(LoadBalancer.model_validate(body))
 
 
-async def test_sets_and_machines_are_stored_as_they_are_made(kube: KubeApi) -> None:
+async def test_sets_and_machines_are_stored_as_made(kube: KubeApi) -> None:
     balancer = LoadBalancer.model_validate(
         {
             "metadata": {"name": "web--shop", "namespace": NAMESPACE_NAME, "uid": "u"},

@@ -105,7 +105,7 @@ async def test_the_watcher_shows_that_the_served_area_has_a_worker(installation:
     assert 'perdure_worker_missing{area="claims"}' not in await installation.page("/metrics")
 
 
-async def test_a_paused_area_does_nothing_until_it_is_let_go(installation: Installation) -> None:
+async def test_a_paused_area_does_nothing_until_it_is_resumed(installation: Installation) -> None:
     code, out, _ = await installation.perdure("pause", "--area", "accounts", "--reason", "the payer's key leaked")
     assert code == 0
     assert "accounts is paused by ann since" in out

@@ -358,7 +358,7 @@ async def test_a_managed_kind_is_granted_by_the_pattern(kube: KubeApi) -> None:
             await kube.delete(KINDS[obj["kind"]], "", obj["metadata"]["name"])
 
 
-async def test_who_may_see_one_area_only_is_shown_that_area(
+async def test_a_user_who_may_see_one_area_only_is_shown_that_area(
     kube: KubeApi, deployment: Deployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await apply(kube, {"kind": "ServiceAccount", "metadata": {"name": "looker", "namespace": "perdure"}})

@@ -200,7 +200,7 @@ async def shop(lab: Lab, kube: KubeApi) -> AsyncIterator[Shop]:
     await kube.delete(NAMESPACE, "", name)
 
 
-async def test_a_service_gets_a_whole_load_balancer_an_address_and_is_let_go_in_order(shop: Shop) -> None:
+async def test_a_service_gets_a_whole_load_balancer_an_address_and_is_released_in_order(shop: Shop) -> None:
     await shop.create({"replicas": "2", "tcpIdleTimeout": "5m"})
     made = await shop.until_balancer(lambda _: True, "the LoadBalancer is made")
     assert text(made, "metadata", "annotations", f"{PREFIX}serviceName") == f"{shop.namespace}/shop"
@@ -267,7 +267,7 @@ async def test_every_change_reaches_the_load_balancer_in_one_patch(shop: Shop) -
     assert at(before, "spec", "ports") == at(back, "spec", "ports")
 
 
-async def test_a_bad_annotation_keeps_what_was_and_is_shown_until_it_is_mended(shop: Shop) -> None:
+async def test_a_bad_annotation_changes_nothing_and_is_shown_until_it_is_corrected(shop: Shop) -> None:
     await shop.create({"replicas": "3"})
     await shop.until_balancer(lambda each: at(each, "spec", "replicas") == 3, "the LoadBalancer is made")
     await shop.annotate(replicas="three", udpIdleTimeout="2m")

@@ -19,12 +19,12 @@ from engine.temporal_namespace import NamespaceUnfit, bootstrap
 KEYWORD_LIST = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST
 
 
-def test_the_attributes_that_are_registered_are_those_that_lifecycles_write() -> None:
+def test_the_registered_attributes_are_the_ones_that_lifecycles_write() -> None:
     written = {each.name for name, each in vars(attributes).items() if name.startswith("OP_")}
     assert written == set(SEARCH_ATTRIBUTE_TYPES)
 
 
-def test_a_namespace_is_made_once_and_left_as_it_is_then(temporal: TemporalServer) -> None:
+def test_a_namespace_is_made_once_and_then_left_unchanged(temporal: TemporalServer) -> None:
     namespace = f"made-{uuid4().hex[:8]}"
     first = perdure(temporal, namespace, "temporal", "bootstrap", "--retention-days", "3", "-o", "json")
     assert first.returncode == 0, first.stderr

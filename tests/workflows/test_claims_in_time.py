@@ -397,7 +397,7 @@ async def test_a_lever_of_the_web_ui_that_cannot_be_written_ends_nothing(claims:
 
 
 @pytest.mark.parametrize("key", PASSES, ids=lambda key: key.kind)
-async def test_a_plan_is_a_look_that_does_nothing(claims: Area, key: Key) -> None:
+async def test_a_plan_is_an_observation_that_does_nothing(claims: Area, key: Key) -> None:
     await wake(claims.env.client, key)
     await claims.why(key, lambda why: why.phase == "Ready")
     would = READY.model_copy(update={"planned": ("delete everything",)})

@@ -180,7 +180,7 @@ async def test_questions_that_come_while_one_is_asked_are_asked_next(env: Workfl
     assert [sorted(names) for names in cloud.asked] == [["a"], ["b", "c"]]
 
 
-async def test_an_ou_that_aws_refuses_holds_up_no_other(env: WorkflowEnvironment, cloud: Cloud) -> None:
+async def test_an_ou_that_aws_refuses_blocks_no_other(env: WorkflowEnvironment, cloud: Cloud) -> None:
     cloud.refuse = {"bad"}
     answer = await ask(env, "bad", "good")
     assert (answer.ids, {name: each.message for name, each in answer.refused.items()}) == (

@@ -58,7 +58,7 @@ async def end(env: WorkflowEnvironment) -> None:
     await handle.terminate("the test is over")
 
 
-async def test_a_deadline_that_is_over_when_it_is_heard_of_leads_to_a_look(env: WorkflowEnvironment) -> None:
+async def test_a_deadline_that_passes_during_a_pass_leads_to_an_observation(env: WorkflowEnvironment) -> None:
     passes = Passes(0.2, 0, seconds=1.2)
     workflows, activities = await begin(env, passes)
     async with workflows, activities:

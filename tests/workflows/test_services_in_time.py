@@ -96,7 +96,7 @@ async def test_a_settled_service_waits_for_years_without_a_timer_or_a_pass(env: 
         await passes.until(2)
 
 
-async def test_a_service_that_is_held_is_looked_at_each_minute(env: WorkflowEnvironment) -> None:
+async def test_a_service_that_is_held_is_observed_each_minute(env: WorkflowEnvironment) -> None:
     passes = Passes(held, held, world(READY))
     async with at_work(env, passes, "is_looked_at_while_it_is_held"):
         await wake(env.client, KEY)
@@ -115,7 +115,7 @@ async def test_a_service_that_wants_no_load_balancer_has_no_workflow(env: Workfl
         assert passes.made == 1
 
 
-async def test_a_wake_during_the_last_pass_is_heard_before_the_end(env: WorkflowEnvironment) -> None:
+async def test_a_wake_during_the_last_pass_is_honoured_before_the_end(env: WorkflowEnvironment) -> None:
     passes = Passes(world(LEFT), world(READY))
     passes.hold_up = 1
     async with at_work(env, passes, "hears_a_wake_before_the_end") as handle:

@@ -133,7 +133,7 @@ async def test_an_orphan_observes_eleven_to_thirteen_times_in_an_hour_and_makes_
     assert [each["type"] for each in found["status"]["conditions"] if each["status"] == "True"] == ["Failed", "Orphan"]
 
 
-async def test_a_wake_leads_to_a_look_before_its_moment_comes(
+async def test_a_wake_leads_to_an_observation_before_its_deadline(
     env: WorkflowEnvironment, http: httpx.AsyncClient
 ) -> None:
     looks = RealLooks(http)

@@ -89,7 +89,7 @@ def test_another_missing_key_is_named_and_since_when_stays() -> None:
         account(meta={"annotations": {"aws.managed.openshift.com/pause-reconciliation": "true"}}),
     ],
 )
-def test_who_needs_nothing_of_the_configmap_says_nothing_of_it(of: Account) -> None:
+def test_an_object_that_needs_nothing_of_the_configmap_reports_nothing_of_it(of: Account) -> None:
     assert decide_any(world(of, config=parse_config(None)), NOW).actions == ()
 
 

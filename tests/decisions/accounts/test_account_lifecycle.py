@@ -379,7 +379,7 @@ def test_initialised_for_the_first_time_it_waits_for_the_support_case() -> None:
 
 
 @pytest.mark.parametrize("type_", list(ErrorType))
-def test_a_refused_case_does_not_hold_up_the_state_that_waits_for_it(type_: ErrorType) -> None:
+def test_a_refused_case_does_not_block_the_state_that_waits_for_it(type_: ErrorType) -> None:
     refused = Refusal(type=type_, message="no", at=NOW)
     before = initializing(outcomes=done(*REGIONS))
     before = before.model_copy(update={"refusals": {OpenSupportCase.activity: refused}})

@@ -174,7 +174,7 @@ def test_the_last_region_ends_the_state_in_the_same_write_and_relists_regions() 
     assert after.known.regions is None
 
 
-def test_what_aws_denies_is_named_and_holds_nothing_up() -> None:
+def test_a_region_that_aws_denies_is_named_and_blocks_nothing() -> None:
     before = world(opting_in(af_south_1="TODO"), config=feature())
     decision = decide(learnt(before, af_south_1="MANUAL_ACTION"), NOW)
     assert status_of(decision)["state"] == "OptInRegionsEnabled"
@@ -322,7 +322,7 @@ def test_what_is_no_region_stops_no_new_account() -> None:
     assert given.waiting == 0
 
 
-def test_a_turn_that_was_let_go_is_offered_again_after_hours_or_for_another_list() -> None:
+def test_a_released_turn_is_offered_again_after_hours_or_for_another_list() -> None:
     crowd = [born(1, ready(AFRICA))]
     over = permits(crowd, feature(), {"account-1": NOW}, NOW)
     assert (over.granted, over.waiting) == ({}, 0)
@@ -337,7 +337,7 @@ async def test_a_turn_is_not_granted_when_its_account_cannot_be_notified() -> No
     assert (held.opt_in_granted, held.opt_in_wanting) == ({}, 0)
 
 
-async def test_every_account_of_a_name_hears_of_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_account_of_a_name_is_signalled_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     signalled: list[Key] = []
 
     async def signal(_: Client, key: Key, *__: object) -> None:
@@ -354,7 +354,7 @@ async def test_every_account_of_a_name_hears_of_its_turn(monkeypatch: pytest.Mon
     assert [key.namespace for key in signalled] == [each.metadata.namespace for each in both]
 
 
-def test_a_new_account_comes_before_those_that_are_ready() -> None:
+def test_a_new_account_comes_before_ready_ones() -> None:
     crowd = [born(0, creating()), *(born(minutes, ready(AFRICA)) for minutes in range(1, 31))]
     assert "account-0" in permits(crowd, feature(), {}, NOW).granted
 
@@ -393,11 +393,11 @@ def test_an_unused_permit_ends() -> None:
         (account(spec={"awsAccountID": AWS_ID}, meta={"deletionTimestamp": timestamp(NOW)}), False),
     ],
 )
-def test_who_wants_a_turn(of: Account, wants: bool) -> None:
+def test_accounts_that_want_a_turn(of: Account, wants: bool) -> None:
     assert wants_to_opt_in(of, feature()) is wants
 
 
-def test_who_counts_as_opting_in() -> None:
+def test_accounts_that_count_as_opting_in() -> None:
     assert is_opting_in(opting_in())
     assert is_opting_in(ready(AFRICA, status="TODO"))
     assert not is_opting_in(ready(AFRICA))

@@ -210,7 +210,7 @@ def test_what_runs_stays_among_the_chosen_while_earlier_ones_end_in_any_way() ->
 # --- the vCPUs that regions ask for when they are initialised ---
 
 
-def test_vcpus_asked_for_with_the_regions_take_their_places_and_are_looked_at() -> None:
+def test_vcpus_requested_with_the_regions_take_their_places_and_are_observed() -> None:
     known = {"vcpus_asked": MANY}
     assert asked(standing("TODO"), known=known) == {"region-00": 3, **dict.fromkeys(MANY[1:], 0)}
     assert asked(standing("TODO"), known={"vcpus_asked": MANY[1:]})["region-00"] == 4
@@ -375,6 +375,6 @@ def test_a_denied_quota_takes_no_ready_account_away_and_stops_no_other() -> None
     assert not any(isinstance(action, Patch) for action in decision.actions)
 
 
-def test_without_a_shard_name_the_quotas_of_ready_accounts_are_not_looked_at() -> None:
+def test_without_a_shard_name_the_quotas_of_ready_accounts_are_not_observed() -> None:
     decision = decide(world(ready({RULES: "TODO"}), config=config(shard_name=None)), NOW)
     assert decision.outcome is Outcome.SETTLED

@@ -93,7 +93,7 @@ def asked_of_aws(start: AccountWorld, answers: Mapping[str, Any] | None = None) 
         ready_account(status={"supportCaseID": "case-9", "rotateCredentials": True, "reused": True}),
     ],
 )
-def test_a_ready_account_stays_as_it_is(of: Account) -> None:
+def test_a_ready_account_is_unchanged(of: Account) -> None:
     decision = decide(seen_first(of), NOW)
     assert (decision.outcome, decision.actions) == (Outcome.SETTLED, ())
 
@@ -197,7 +197,7 @@ def deleted(**fields: Any) -> AccountClaim:
     return claim(meta=meta, spec={**SERVED, **fields.pop("spec", {})}, status={"state": "Ready", "conditions": []})
 
 
-def test_a_served_claim_stays_served_without_a_look_at_its_account() -> None:
+def test_a_bound_claim_stays_bound_without_an_observation_of_its_account() -> None:
     served = claim(spec=SERVED, status={"state": "Ready", "conditions": [condition("Claimed")]})
     for its_account in (bound(), None):
         decision = decide_any(claim_world(served, account=its_account), NOW)

@@ -98,7 +98,7 @@ def test_a_compliance_tag_that_differs_is_wanted_beside_a_right_owner() -> None:
         {"feature.validation_move_account": "false"},
     ],
 )
-def test_all_accounts_are_looked_at_as_soon_as_what_they_are_measured_by_has_changed(change: dict[str, str]) -> None:
+def test_all_accounts_are_observed_as_soon_as_the_configuration_has_changed(change: dict[str, str]) -> None:
     known = ValidationMemory(measure=measure(flags()), swept_at=NOW, looked_at=NOW)
     assert not all_due(known, flags(), HOURS, NOW)
     assert not all_due(known, flags(account_limit="7"), HOURS, NOW), "nothing is measured by that"
@@ -113,7 +113,7 @@ def test_all_accounts_are_checked_when_the_sweep_is_due_or_memory_is_lost() -> N
     assert due_again(known, HOURS) == NOW + HOURS
 
 
-def test_between_sweeps_only_what_was_written_or_failed_is_looked_at() -> None:
+def test_between_sweeps_only_written_or_failed_accounts_are_observed() -> None:
     known = ValidationMemory(measure=measure(flags()), swept_at=NOW, looked_at=NOW, failed=("aws-account-operator/c",))
     old, new = NOW - timedelta(hours=1), NOW + timedelta(seconds=1)
     sighted = [

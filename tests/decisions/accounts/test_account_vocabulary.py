@@ -186,7 +186,7 @@ def test_tags_are_split_at_the_first_equals_sign_and_broken_lines_carry_none() -
 # --- names ---
 
 
-def test_names_are_those_that_tools_derive_too() -> None:
+def test_names_are_the_same_that_tools_derive() -> None:
     assert account_name("bcd456") == "osd-creds-mgmt-bcd456"
     assert email_of("osd-creds-mgmt-bcd456", "redhat.com") == "osd-creds-mgmt+bcd456@redhat.com"
     assert email_of("single", "example.com") == "single@example.com"

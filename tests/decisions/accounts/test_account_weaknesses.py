@@ -49,7 +49,7 @@ WEAKNESSES = {
     "W1": "test_what_a_killed_process_asked_for_is_found_by_name_and_not_asked_again",
     "W2": "test_a_created_account_is_recorded_in_the_spec_before_the_state "
     "test_a_state_without_an_aws_account_is_blanked_to_search_for_the_account",
-    "W3": "test_a_request_under_way_is_looked_at_again_later_each_time",
+    "W3": "test_a_request_under_way_is_observed_again_later_each_time",
     "W4": "test_denials_and_bugs_do_not_fail_an_account_that_has_none_yet "
     "test_the_pause_doubles_from_one_minute_to_an_hour",
     "W5": "test_the_limit_counts_what_is_being_created_and_what_is_promised "
@@ -69,16 +69,16 @@ WEAKNESSES = {
     "W17": "test_a_tenants_region_is_emptied test_buckets_go_with_every_version_upload_and_region",
     "W18": "test_a_cleanup_that_fails_is_shown_failed_after_three_refusals_and_goes_on",
     "W19": "test_a_deletion_held_up_for_long_is_shown_failed_and_goes_on",
-    "W20": "test_a_role_that_is_right_is_only_looked_at",
+    "W20": "test_a_correct_role_is_only_observed",
     "W21": "test_a_lost_answer_leaves_one_case",
     "W23": "test_continuing_as_new_carries_what_cannot_be_observed",
     "W24": "test_input_that_crashed_the_replaced_operator_is_only_input",
     "W25": "test_many_regions_at_once_assume_the_role_once",
-    "W26": "test_what_is_pending_is_looked_at_again_by_the_server_without_history",
+    "W26": "test_what_is_pending_is_observed_again_by_the_server_without_history",
     "W29": "test_an_account_held_by_a_living_claim_stays_and_reports_so_once",
     "W30": "test_a_deletion_whose_identities_cannot_be_deleted_keeps_the_account",
     "W31": "test_each_check_has_its_own_flag "
-    "test_all_accounts_are_looked_at_as_soon_as_what_they_are_measured_by_has_changed "
+    "test_all_accounts_are_observed_as_soon_as_the_configuration_has_changed "
     "test_a_missing_owner_tag_hides_no_other_check",
     "W32": "test_a_failed_account_says_what_failed_it test_every_decision_is_explained_and_names_what_it_waits_for",
     "W33": "test_an_expired_session_is_renewed_within_the_call",
@@ -104,7 +104,7 @@ TRAPS = {
     "C12": "test_permits_end_at_the_limit_which_counts_every_active_account",
     "C13": "test_each_missing_key_stops_its_own_step_and_is_named",
     "C14": "test_closing_accounts_is_a_dry_run_unless_the_key_says_false",
-    "C15": "test_names_are_those_that_tools_derive_too",
+    "C15": "test_names_are_the_same_that_tools_derive",
     "C16": "test_a_life_that_was_under_way_before_searches_before_it_creates",
     "C17": "test_one_call_looks_at_all_cases",
     "C18": "test_a_session_in_another_account_deletes_nothing",
@@ -131,7 +131,7 @@ OF_CUSTOMERS = {
     "W18": "test_a_person_can_release_an_account_that_cannot_be_cleaned_from_all_use",
     "W19": (
         "test_an_account_that_cannot_be_entered_any_more_says_so_and_tries_on "
-        "test_after_a_day_it_is_let_go test_a_person_can_have_it_let_go_at_once "
+        "test_after_a_day_it_is_released test_a_person_can_release_it_at_once "
         "test_a_claim_whose_customer_has_shut_every_door_says_so_and_a_person_lets_it_go"
     ),
     "W20": "test_a_role_that_is_there_already_is_made_right",

@@ -110,7 +110,7 @@ def test_a_region_with_unreadable_status_affects_only_its_account() -> None:
     assert decide(after, NOW).outcome is Outcome.WORKING
 
 
-def test_quotas_of_an_account_are_looked_at_in_one_look_per_region() -> None:
+def test_quotas_of_an_account_are_read_by_one_observation_per_region() -> None:
     looks = decide(world(verifying(L_0EA8095F="TODO", L_1216C47A="IN_PROGRESS")), NOW).actions
     assert [(look.region, set(look.quotas)) for look in looks if isinstance(look, RaiseQuotas)] == [
         ("us-east-1", {RULES, VCPUS})

@@ -54,8 +54,6 @@ def test_users_and_roles_of_our_naming_belong_to_the_account_that_is_there() -> 
         ({"globalServiceQuotas": {"L-1": {"value": 1, "status": "IN_PROGRESS"}}}, "eu-west-1", True),
     ],
 )
-def test_an_open_quota_request_is_one_that_the_account_shows(
-    status: dict[str, Any], region: str, strange: bool
-) -> None:
+def test_a_quota_request_is_open_if_the_account_shows_it(status: dict[str, Any], region: str, strange: bool) -> None:
     found = list(unwanted_requests(ready_account(status=status), region, ["L-1"], "accounts"))
     assert bool(found) is strange

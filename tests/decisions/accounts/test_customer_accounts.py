@@ -156,7 +156,7 @@ TROUBLES = [
 
 
 @pytest.mark.parametrize(("fields", "reason", "says"), [row[1:] for row in TROUBLES], ids=[r[0] for r in TROUBLES])
-def test_what_the_customer_has_to_mend_is_waited_for_and_shown(fields: dict[str, Any], reason: str, says: str) -> None:
+def test_an_error_of_the_customer_is_waited_for_and_shown(fields: dict[str, Any], reason: str, says: str) -> None:
     decision = decide(byoc(creating(), **fields), NOW)
     assert decision.outcome is Outcome.WAITING
     shown = written_condition(decision, "AuthenticationError")
@@ -241,7 +241,7 @@ def test_a_living_claim_keeps_its_account() -> None:
     assert activities(decision) == ["kube.patch"]
 
 
-def test_in_sts_mode_the_account_is_let_go_at_once() -> None:
+def test_in_sts_mode_the_account_is_released_at_once() -> None:
     of = ready(meta=DELETED, spec={"manualSTSMode": True, "iamUserSecret": ""})
     start = byoc(of, spec=STS, input_secret=None, claim={"meta": {"deletionTimestamp": ago(minutes=1)}})
     assert activities(decide(start, NOW)) == ["kube.patch"]
@@ -276,14 +276,14 @@ def test_an_account_that_cannot_be_entered_any_more_says_so_and_tries_on() -> No
     assert then.deadline == NOW - timedelta(minutes=1) + timedelta(hours=24)
 
 
-def test_after_a_day_it_is_let_go() -> None:
+def test_after_a_day_it_is_released() -> None:
     decision = decide(releasing(**denied(9)), NOW + timedelta(hours=24))
     assert decision.actions[0].activity == "kube.patch"
     assert decision.actions[0].last  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("on", ["claim", "account"])
-def test_a_person_can_have_it_let_go_at_once(on: str) -> None:
+def test_a_person_can_release_it_at_once(on: str) -> None:
     annotated = {"annotations": {FORCE_RELEASE: "the customer has left"}}
     of = ready(meta={**DELETED, **(annotated if on == "account" else {})})
     holder = {"deletionTimestamp": ago(minutes=1), **(annotated if on == "claim" else {})}
@@ -302,7 +302,7 @@ def test_an_account_that_was_never_entered_leaves_nothing_and_is_gone_at_once() 
     assert not settle(releasing(of, **denied(3))).exists
 
 
-def test_an_account_without_an_id_holds_nothing_up() -> None:
+def test_an_account_without_an_id_blocks_nothing() -> None:
     assert not settle(releasing(creating(meta=DELETED, spec={"awsAccountID": ""}))).exists
 
 

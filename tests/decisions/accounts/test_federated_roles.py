@@ -115,7 +115,7 @@ def test_the_replaced_operators_verdict_is_believed_without_a_call_of_aws() -> N
     assert world.role.status.observed_generation == 3
 
 
-def test_a_mended_role_says_what_is_wrong_now_and_then_that_it_is_valid() -> None:
+def test_a_corrected_role_shows_its_present_error_and_then_that_it_is_valid() -> None:
     broken, _, _ = live(role_world(role()), saying(False, "InvalidCustomerPolicy", "Custom Policy is malformed"))
     assert isinstance(broken, FederatedRoleWorld)
     changed = broken.role.model_copy(

@@ -199,7 +199,7 @@ def test_the_budget_counts_every_request_of_the_window_failed_ones_too() -> None
 @pytest.mark.parametrize(
     "lifted", [(), (pool(meta={"annotations": {"perdure.dev/create-budget-since": ago(minutes=50)}}),)]
 )
-def test_who_waits_for_the_budget_gets_the_same_verdict_while_nothing_changes(lifted: tuple[AccountPool, ...]) -> None:
+def test_a_verdict_of_no_budget_stays_the_same_while_nothing_changes(lifted: tuple[AccountPool, ...]) -> None:
     spent = [attempt(f"a{i}", at=NOW - timedelta(minutes=5)) for i in range(30)]
     looks = [
         judged(wanting(1), census(10, *spent), pools=lifted, now=NOW + timedelta(minutes=later)) for later in range(3)
@@ -406,7 +406,7 @@ WANTS = [
 
 
 @pytest.mark.parametrize(("of", "wants"), [(of, w) for _, of, w in WANTS], ids=[what for what, _, _ in WANTS])
-def test_who_wants_an_aws_account(of: Account, wants: bool) -> None:
+def test_accounts_that_want_an_aws_account(of: Account, wants: bool) -> None:
     assert wants_account(of) is wants
 
 
@@ -450,7 +450,7 @@ def test_looks_at_a_new_case_come_soon_and_their_pauses_grow_to_the_interval() -
     assert pauses == [5, 5, 6, 8, 12, 16, 23, 32, 45, 60]
 
 
-def test_a_case_opened_while_others_are_old_is_looked_at_soon() -> None:
+def test_a_case_opened_while_others_are_old_is_observed_soon() -> None:
     known = OrganizationMemory(young_cases_at=NOW - timedelta(seconds=30), youngest_case_at=NOW)
     assert next_case_look(known, young=True, old=False, case_poll=POLL, now=NOW) == NOW + timedelta(seconds=5)
 

@@ -70,11 +70,11 @@ def test_a_sufficient_quota_is_completed_whatever_became_of_its_request(refused:
         ("CASE_CLOSED", "COMPLETED"),
     ],
 )
-def test_the_end_of_a_request_for_one_that_is_too_low_is_the_end_of_it(ended: str, status: str) -> None:
+def test_an_ended_request_for_a_low_quota_is_not_repeated(ended: str, status: str) -> None:
     account = Account(WANTED - 1, ended)
     assert (looked_at(account), account.asked) == (status, 0)
 
 
-def test_one_that_is_too_low_is_asked_for() -> None:
+def test_a_low_quota_is_requested() -> None:
     account = Account(WANTED - 1)
     assert (looked_at(account), account.asked) == ("IN_PROGRESS", 1)

@@ -46,7 +46,7 @@ def test_a_claim_that_asks_is_compared_with_no_other(monkeypatch: pytest.MonkeyP
     assert batch(binder) == tuple(claims)
 
 
-def test_each_claim_is_remembered_once_until_a_batch_has_looked_at_it_after_it_asked() -> None:
+def test_each_claim_is_remembered_once_until_a_batch_has_observed_it_after_it_asked() -> None:
     binder = ClaimBinderWorkflow(Carry(key=BINDER))
     for number in (0, 1, 0):
         binder.serve(claim(number))

@@ -125,7 +125,7 @@ async def test_a_free_handle_that_fits_as_before_is_offered_to_no_claim(queue: B
     assert not queue.waiting
 
 
-async def test_a_claim_that_a_handle_comes_to_name_is_looked_at(queue: BinderQueue) -> None:
+async def test_a_claim_that_a_handle_comes_to_name_is_observed(queue: BinderQueue) -> None:
     queue.serving = True
     look(queue, "one", "two")
     write(queue, 1, resourceClaim={"namespace": "users", "name": "one"})

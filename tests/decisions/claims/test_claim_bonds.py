@@ -190,7 +190,7 @@ async def test_a_handle_that_is_always_refused_is_left_to_others(know: Knower) -
     assert ("guid-best" in queue.free, "guid-other" in queue.free) == (True, False)
 
 
-async def test_a_handle_that_cannot_be_bound_as_it_is_keeps_no_claim_from_another(know: Knower) -> None:
+async def test_a_handle_that_cannot_be_bound_keeps_no_claim_from_another(know: Knower) -> None:
     cluster = Cluster(a_handle("guid-best"), a_handle("guid-other", creationTimestamp="2026-01-01T00:00:01Z"))
     assert await taken(know(cluster), cluster, Refuses("guid-best")) == "guid-other"
     cluster = Cluster(a_handle("guid-best"))

@@ -409,14 +409,14 @@ def test_an_empty_secret_namespace_means_the_claims_own() -> None:
     assert (fulfil.secret_name, fulfil.claim.namespace) == ("aws", "tenant")
 
 
-def test_one_fault_after_another_is_named_as_it_is_now() -> None:
+def test_each_present_fault_is_named_in_turn() -> None:
     first = settle(claim_world(claim(spec=FAULTS[0][0])))
     other = first.claim.model_copy(update={"spec": claim(spec=FAULTS[2][0]).spec})
     after = settle(first.model_copy(update={"claim": other}))
     assert present(after.claim.status.conditions, "InvalidAccountClaim").reason == "LegalEntityIDMissing"
 
 
-def test_a_mended_spec_heals_by_itself() -> None:
+def test_a_corrected_spec_heals_by_itself() -> None:
     broken = settle(claim_world(claim(spec=FAULTS[0][0])))
     assert broken.claim.status.state == "Error"
     mended = broken.model_copy(update={"claim": broken.claim.model_copy(update={"spec": claim().spec})})

@@ -314,7 +314,7 @@ async def test_a_closed_evaluator_leaves_no_process_behind() -> None:
         await evaluator.call(render, Rendering(template="x"), Rendered)
 
 
-async def test_two_evaluators_stand_side_by_side() -> None:
+async def test_two_evaluators_run_side_by_side() -> None:
     async with Evaluator([render]) as one, Evaluator([misbehave, render]) as other:
         for each in (one, other):
             assert (await each.call(render, Rendering(template="x"), Rendered)).value == "x"

@@ -178,7 +178,7 @@ async def test_ends_that_come_in_wake_the_binder_once_and_again_only_for_a_soone
     assert woken == [BINDER] * 2
 
 
-async def test_a_batch_under_way_hears_of_a_nearer_end_by_itself(queue: BinderQueue, woken: list[Key]) -> None:
+async def test_a_batch_under_way_notices_a_nearer_expiry_by_itself(queue: BinderQueue, woken: list[Key]) -> None:
     queue.serving = 1
     queue.news.clear()
     queue.cache.learn(RESOURCE_HANDLE, cast(Any, a_handle(end=far(1))))
@@ -320,7 +320,7 @@ async def test_ends_leave_places_to_the_claims_that_wait(ended: Area) -> None:
     assert len(ended.looked) == 3 * AT_ONCE
 
 
-async def test_all_are_asked_to_go_before_the_first_is_let_go(ended: Area) -> None:
+async def test_all_deletions_are_requested_before_the_first_release(ended: Area) -> None:
     did: list[str] = []
 
     async def end(name: str) -> None:
@@ -338,7 +338,7 @@ async def test_all_are_asked_to_go_before_the_first_is_let_go(ended: Area) -> No
     assert (did.count("let go"), did.count("gone")) == (many, many)
 
 
-async def test_who_was_being_ended_when_a_batch_died_is_ended_by_the_next(ended: Area) -> None:
+async def test_a_claim_that_a_dead_batch_was_ending_is_ended_by_the_next(ended: Area) -> None:
     async def never(name: str) -> None:
         await asyncio.sleep(60)
 
@@ -389,7 +389,7 @@ async def test_only_who_ends_a_member_waits_and_not_for_long(monkeypatch: pytest
         await let_go()
 
 
-async def test_one_that_cannot_be_asked_in_time_looks_at_itself_and_waiting_is_not_asking(
+async def test_a_claim_whose_request_is_late_observes_itself_and_waiting_is_no_request(
     ended: Area, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_module, "LONGEST_ASKING", MOMENT)
@@ -426,7 +426,7 @@ async def test_an_end_comes_in_time_however_slowly_others_are_served(
     await batch
 
 
-async def test_who_is_new_is_served_however_slowly_others_end(ended: Area) -> None:
+async def test_a_new_claim_is_bound_however_slowly_others_end(ended: Area) -> None:
     go_on = ended.hangs()
     ended.has(*(a_claim(f"c{number}") for number in range(3 * AT_ONCE)))
     batch = asyncio.create_task(ended.batch())
@@ -456,7 +456,7 @@ async def test_a_batch_that_is_over_begins_no_more_ends_and_gives_way(
     assert len(ended.looked) == 3 * AT_ONCE
 
 
-async def test_a_nearer_end_is_heard_while_all_places_are_taken(ended: Area) -> None:
+async def test_a_nearer_expiry_is_noticed_while_all_places_are_taken(ended: Area) -> None:
     slow = asyncio.Event()
     ended.slowly = slow
     ended.queue.waiting |= dict.fromkeys(("users", f"new-{number}") for number in range(AT_ONCE))
@@ -517,7 +517,7 @@ async def test_ended_workflows_are_notified_by_the_next_batch_if_the_current_one
     assert ended.notified == [("mine", False)]
 
 
-async def test_who_is_on_its_way_out_already_goes_on_at_its_end(ended: Area) -> None:
+async def test_a_claim_being_deleted_goes_on_at_its_expiry(ended: Area) -> None:
     going = a_claim("going")
     going["metadata"]["deletionTimestamp"] = timestamp(NOW)
     ended.has(going)

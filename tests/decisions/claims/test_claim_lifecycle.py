@@ -149,7 +149,7 @@ def test_what_a_claim_says_and_how_its_handle_is_decides_what_is_done(
         (Halt.FAULT, False, MINUTE),
     ],
 )
-def test_a_claim_without_handle_is_looked_at_by_the_clock_where_that_may_help(
+def test_a_claim_without_handle_is_observed_by_the_clock_where_that_may_help(
     halt: Halt, by_clock: bool, after: timedelta | None
 ) -> None:
     plan = ClaimPlan(halt=halt, by_clock=by_clock)
@@ -187,7 +187,7 @@ def test_while_an_edit_is_not_accepted_the_handle_is_looked_after_as_ever(
     ],
     ids=["an edit that the clock refuses", "a claim that could not be validated", "nothing"],
 )
-def test_what_is_wrong_with_the_claim_itself_is_looked_at_again_soon(plan: ClaimPlan, after: timedelta) -> None:
+def test_a_fault_of_the_claim_itself_is_observed_again_soon(plan: ClaimPlan, after: timedelta) -> None:
     decision = decide(settled(named(), held()).model_copy(update={"claim_plan": plan}), NOW)
     assert decision.deadline == NOW + after
 

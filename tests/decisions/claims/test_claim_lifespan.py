@@ -89,7 +89,7 @@ def test_the_end_at_creation(granted: Terms, asked: datetime | None, end: dateti
     assert for_claim(granted, asked, NOW).end == end
 
 
-def test_a_handle_keeps_the_default_formatted_and_the_maxima_as_they_stand() -> None:
+def test_a_handle_gets_the_default_formatted_and_the_maxima_unchanged() -> None:
     assert for_claim(terms("26h", "2d", "1h30m"), None, NOW).as_json() == {
         "default": "1d2h",
         "end": timestamp(SECOND + 26 * HOUR),

@@ -161,7 +161,7 @@ def test_the_providers_annotations_and_labels_are_put_on_the_claim() -> None:
     assert plan.labels == {"c": "2"}
 
 
-def test_only_those_that_lack_or_differ_are_put_and_none_is_taken_away() -> None:
+def test_only_missing_or_different_values_are_set_and_none_is_removed() -> None:
     after = applied(asking({}), ask(asking({}), FORCING))
     assert (ask(after, FORCING).annotations, ask(after, FORCING).labels) == ({}, {})
     fewer = provider("base", resourceClaimAnnotations={"a/b": "2"})
@@ -302,7 +302,7 @@ def test_a_default_that_cannot_be_rendered_leaves_the_claim_uninitialised() -> N
 # Validation
 
 
-def test_a_listed_template_that_is_refused_halts_until_it_is_mended() -> None:
+def test_a_listed_template_that_is_refused_halts_until_it_is_corrected() -> None:
     asked = listing(entry("maps", template={"data": {"color": "pink"}}), entry("maps"))
     refused = ask(asked, MAPS)
     shown = {"provider": reference("maps"), "validationError": "Validation check failed: no pink"}
@@ -329,7 +329,7 @@ def test_values_are_completed_and_accepted() -> None:
     }
 
 
-def test_refused_values_leave_those_that_were_accepted() -> None:
+def test_refused_values_leave_the_accepted_ones() -> None:
     plan = ask(asking({"size": 4}, accepted={"size": 2}, name="sizes"), SIZES)
     errors = ["Parameter size failed check: at most 3"]
     accepted = {"name": "sizes", "parameterValues": {"size": 2}, "validationErrors": errors}
@@ -337,7 +337,7 @@ def test_refused_values_leave_those_that_were_accepted() -> None:
     assert plan.status == {"provider": accepted}
 
 
-def test_the_errors_go_when_the_values_are_mended() -> None:
+def test_the_errors_go_when_the_values_are_corrected() -> None:
     asked = asking({"size": 4}, name="sizes")
     after = applied(asked, ask(asked, SIZES))
     after["spec"] = {"provider": {"name": "sizes", "parameterValues": {"size": 3}}}
@@ -566,7 +566,7 @@ NOW_DEFINED = {"definition": {"at": "{{ now() }}"}}
     ],
     ids=["nothing", "what is wanted", "before the approval", "accepted values", "refused values", "a refused template"],
 )
-def test_what_may_change_by_itself_is_looked_at_by_the_clock(base: Any, asked: Any, by_clock: bool) -> None:
+def test_a_value_that_may_change_by_itself_is_observed_by_the_clock(base: Any, asked: Any, by_clock: bool) -> None:
     assert ask(asked, base).by_clock is by_clock
     # With a handle its own plan says it, unless the claim's own edit is refused.
     bound = ask(asked, base, held=handle(**BOUND))

@@ -166,7 +166,7 @@ def test_scalings_respect_the_cap_after_the_minimum_and_in_the_order_of_their_ti
     assert [(s.name, s.made, s.state) for s in decided.scalings] == [("b", 2, "done"), ("a", 1, "scaling")]
 
 
-def test_a_scaling_that_grows_continues_and_one_that_shrinks_removes_nothing() -> None:
+def test_a_growing_scaling_continues_and_a_shrinking_one_removes_nothing() -> None:
     done: dict[str, Any] = {"made": 2, "serials": 2, "state": "done"}
     assert [h.serial for h in plan(Wants(), some(2), [scaling(count=3, **done)], NOW).create] == [2]
     assert plan(Wants(), some(2), [scaling(count=1, **done)], NOW) == PoolPlan()

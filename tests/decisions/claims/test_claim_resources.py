@@ -268,7 +268,7 @@ def test_a_field_of_a_newer_release_survives_in_a_list_that_is_written_whole() -
     assert changed.model_dump(mode="json", exclude_unset=True) == {**entry, "ready": True}
 
 
-def test_a_word_of_a_newer_release_is_read_as_it_is() -> None:
+def test_a_word_of_a_newer_release_is_read_unchanged() -> None:
     claim = ResourceClaim.model_validate(
         {"status": {"approval": {"state": "escalated"}, "resources": [{"waitingFor": "Godot"}]}}
     )

@@ -131,7 +131,7 @@ async def test_what_does_not_take_effect_is_sent_once() -> None:
     assert server.patches == [("fixed", ["/spec/size"])]
 
 
-async def test_a_kind_that_was_mistyped_is_mended_by_an_edit_of_the_provider() -> None:
+async def test_a_mistyped_kind_is_corrected_by_an_edit_of_the_provider() -> None:
     right, wrong = gadget("thing"), {**gadget("thing"), "kind": "Gadgett"}
     server = Server(None, handle(entry("base")), provider(override=wrong))
     assert [fault.reason for fault in (await server.settle()).faults] == ["UnknownKind"]

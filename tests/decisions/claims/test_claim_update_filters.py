@@ -71,7 +71,7 @@ def test_the_operations_and_their_order(old: JsonValue, new: JsonValue, expected
     assert lines(old, new) == expected
 
 
-def test_values_are_left_as_they_are() -> None:
+def test_values_are_left_unchanged() -> None:
     (operation,) = differences({}, {"a~/": {"b~/": "c~/"}})
     assert operation.as_json() == {"op": "add", "path": "/a~0~1", "value": {"b~/": "c~/"}}
     assert Operation("remove", "/a").as_json() == {"op": "remove", "path": "/a"}

@@ -150,7 +150,7 @@ def test_a_claim_has_the_reason_of_its_accounts_last_failure() -> None:
     assert written_condition(decision, "InternalError")["reason"] == "RegionNotSupported"
 
 
-def test_a_faulty_claim_is_an_error_and_goes_on_once_it_is_mended() -> None:
+def test_a_faulty_claim_is_an_error_and_goes_on_once_it_is_corrected() -> None:
     decision = decide(byoc(spec={"byocAWSAccountID": ""}), NOW)
     assert written_condition(decision, "InvalidAccountClaim")["reason"] == "BYOCAccountIDMissing"
     mended = decide(byoc(of={"status": status_of(decision)}), NOW)
@@ -167,7 +167,7 @@ def test_another_tenants_account_is_neither_used_nor_deleted() -> None:
 
 
 @pytest.mark.parametrize("payer", [{"protected": (AWS_ID,)}, {"config": config(payer_account_ids=AWS_ID)}])
-def test_a_payers_account_cannot_be_brought_and_does_not_hold_up_the_release(payer: dict[str, Any]) -> None:
+def test_a_payers_account_cannot_be_brought_and_does_not_block_the_release(payer: dict[str, Any]) -> None:
     assert decide(byoc(**payer), NOW).actions == ()
     assert activities(decide(byoc(of={"meta": DELETED}, **payer), NOW)) == ["accounts.let_secrets_go"]
 
@@ -231,7 +231,7 @@ def test_a_paused_account_is_neither_handed_over_nor_deleted_until_it_is_resumed
     assert decide(byoc(linked=True, account=paused, delivered=True, **ready), NOW).outcome is Outcome.SETTLED
 
 
-def test_a_paused_account_is_let_go_by_a_persons_word() -> None:
+def test_a_paused_account_is_released_by_a_persons_annotation() -> None:
     deleted_with_release = {
         "meta": {**DELETED, "annotations": {FORCE_RELEASE: "the customer has left"}},
         "status": READY,

@@ -126,7 +126,7 @@ async def test_a_handle_that_fits_no_claim_has_no_claim_checked(area: Area) -> N
     assert await area.batch() == []
 
 
-async def test_of_many_that_a_handle_fits_only_those_begun_together_are_looked_at(area: Area) -> None:
+async def test_of_many_matching_claims_only_those_begun_together_are_observed(area: Area) -> None:
     for number in range(2 * AT_ONCE):
         area.claim(f"more-{number:02}")
     await area.batch()
@@ -148,7 +148,7 @@ async def test_a_batch_that_was_broken_off_twice_looks_at_fewer_at_once(area: Ar
         assert len(await area.batch(places)) == places
 
 
-async def test_who_has_waited_longest_is_served_first(area: Area) -> None:
+async def test_the_claim_that_has_waited_longest_is_bound_first(area: Area) -> None:
     for number in range(3 * AT_ONCE):
         area.claim(f"more-{number:02}", created=f"2025-01-01T00:00:{59 - number:02}Z")
     await area.batch()
@@ -158,17 +158,17 @@ async def test_who_has_waited_longest_is_served_first(area: Area) -> None:
     assert text_at(area.queue.cache.get(RESOURCE_CLAIM, "users", last), "status", "resourceHandle", "name") == "guid-1"
 
 
-async def test_what_is_new_of_a_claim_has_it_looked_at(area: Area) -> None:
+async def test_news_of_a_claim_has_it_observed(area: Area) -> None:
     area.claim("b")
     assert await area.batch() == ["b"]
 
 
-async def test_a_changed_provider_has_all_looked_at(area: Area) -> None:
+async def test_a_changed_provider_has_all_observed(area: Area) -> None:
     area.provider()
     assert await area.batch() == ["a", "b", "c"]
 
 
-async def test_one_whose_workflow_asks_is_looked_at(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_claim_whose_workflow_asks_is_observed(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
     async def reached(_: object) -> bool:
         return True
 
@@ -179,7 +179,7 @@ async def test_one_whose_workflow_asks_is_looked_at(area: Area, monkeypatch: pyt
     assert area.looked == ["c"]
 
 
-async def test_one_that_has_a_handle_already_is_looked_at(area: Area) -> None:
+async def test_a_claim_that_has_a_handle_already_is_observed(area: Area) -> None:
     area.handle("guid-1", holder="a")
     assert await area.batch() == ["a"]
 
@@ -191,7 +191,7 @@ async def test_a_claim_that_is_on_hold_has_its_workflow_notified(area: Area) -> 
     assert sorted(area.notified[3:]) == ["a", "b", "c"]
 
 
-async def test_what_time_may_change_is_looked_at(area: Area) -> None:
+async def test_a_claim_that_time_may_change_is_observed(area: Area) -> None:
     area.by_clock = True
     area.claim("b")
     await area.batch()
@@ -200,7 +200,7 @@ async def test_what_time_may_change_is_looked_at(area: Area) -> None:
 
 
 @pytest.mark.parametrize("what", ["an edit of the claim", "an edit of its provider", "a handle that fits"])
-async def test_what_comes_while_a_claim_is_looked_at_is_not_missed(area: Area, what: str) -> None:
+async def test_news_during_an_observation_of_a_claim_is_not_missed(area: Area, what: str) -> None:
     comes = {
         "an edit of the claim": lambda: area.claim("b"),
         "an edit of its provider": area.provider,
@@ -212,7 +212,7 @@ async def test_what_comes_while_a_claim_is_looked_at_is_not_missed(area: Area, w
     assert area.queue.free.get("guid-1") is None
 
 
-async def test_one_that_is_always_written_by_others_stays_among_those_that_wait(area: Area) -> None:
+async def test_a_claim_always_written_by_others_stays_among_the_waiting_ones(area: Area) -> None:
     await area.refused(Refusal(type=ErrorType.CONFLICT, message="changed", at=NOW))
     assert area.queue.waiting
     assert sorted(area.notified) == ["a", "b", "c"]

@@ -63,7 +63,7 @@ async def test_a_claimed_account_without_a_link_sees_the_claim_that_names_it(
     assert (world.claim is not None) is found
 
 
-async def test_of_many_accounts_only_the_one_that_names_the_claim_is_made_a_model_of(
+async def test_of_many_accounts_only_the_one_naming_the_claim_is_parsed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[str] = []

@@ -428,7 +428,7 @@ def test_the_condition_goes_with_the_fault_on_both() -> None:
     assert not stalled(live.claim["status"])
 
 
-def test_a_claims_own_fault_is_left_by_a_look_that_accepts_nothing() -> None:
+def test_a_claims_own_fault_is_left_by_an_evaluation_that_accepts_nothing() -> None:
     own = {"type": "Stalled", "status": "True", "reason": "ProviderImmutable", "message": "no"}
     asked = claim({"conditions": [own]}, resources=[entry("base")])
     held = handle(entry("base"), **BOUND)
@@ -903,7 +903,7 @@ def test_a_lifespan_that_reads_the_passs_own_writes_is_settled_again_once() -> N
     )
 
 
-def test_what_is_not_written_is_not_looked_at_again_for_it() -> None:
+def test_a_plan_without_a_write_causes_no_further_observation() -> None:
     mood = "{{ '4h' if resource_claim.status.ready | default(false) else '2h' }}"
     asked, held = long(BEGUN, timestamp(NOW + 9 * HOUR)), holding(maximum=mood)
     assert bound(asked, held, maps(), states=[state(ready="yes")]).look_at
@@ -965,7 +965,7 @@ def test_a_condition_error_with_half_a_character_reaches_the_worker() -> None:
         ({"parameters": [{"name": "p", "default": {"template": "{{ now() }}"}}]}, False, False),
     ],
 )
-def test_what_may_change_by_itself_is_looked_at_by_the_clock(spec: Any, newer: bool, by_clock: bool) -> None:
+def test_a_value_that_may_change_by_itself_is_observed_by_the_clock(spec: Any, newer: bool, by_clock: bool) -> None:
     timed = maps("timed", statusSummaryTemplate={"t": "{{ now() }}"})
     held = handle(entry("base"), provider={"name": "base"})
     assert ask(held, maps(**spec), maps("other"), timed, newer=newer).by_clock is by_clock

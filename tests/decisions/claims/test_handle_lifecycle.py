@@ -150,7 +150,7 @@ def test_a_handle_is_taken_in_hand_and_a_retry_is_honoured_in_one_write() -> Non
         ({"by_clock": True}, Fault(reason="Bug", message="ours"), timedelta(seconds=30)),
     ],
 )
-def test_a_handle_is_looked_at_again_by_the_clock_and_soon_where_it_is_at_fault(
+def test_a_handle_is_observed_again_by_the_clock_and_soon_where_it_is_at_fault(
     plan: Json, fault: Fault | None, after: timedelta
 ) -> None:
     seen = evaluated(FREE, HandlePlan(spec=FREE["spec"], **plan), unevaluated=(fault,) if fault else ())

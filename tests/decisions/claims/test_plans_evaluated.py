@@ -78,7 +78,7 @@ async def test_refused_values_are_reported(evaluator: Evaluator) -> None:
     assert len(plan.status["provider"]["validationErrors"]) == 2  # type: ignore[index, call-overload, arg-type]
 
 
-async def test_a_handle_is_bound_looked_at_and_its_claim_shown(evaluator: Evaluator) -> None:
+async def test_a_handle_is_bound_observed_and_its_claim_shown(evaluator: Evaluator) -> None:
     asked = asking({}, accepted={"n": 1})
     asked["spec"] |= {
         "autoDelete": {"when": "status.resources | json_query('[0].ready')"},

@@ -153,7 +153,7 @@ def test_the_written_status_has_all_seven_fields() -> None:
         ([{"kind": "Something", "name": "x"}], POOL, False),
     ],
 )
-def test_who_belongs_to_the_default_pool(owners: Any, named: str, counts: bool) -> None:
+def test_accounts_of_the_default_pool(owners: Any, named: str, counts: bool) -> None:
     meta = {} if owners is None else {"ownerReferences": owners}
     assert belongs(account(meta=meta, spec={"accountPool": named}), pool(), CONFIG) is counts
 

@@ -134,7 +134,7 @@ def test_a_reused_account_of_the_legal_entity_is_given_before_an_older_unused_on
     assert [each.account.metadata.name for each in bind(view)[0]] == [reused.metadata.name]
 
 
-def test_an_account_that_was_let_go_uncleaned_is_given_to_no_claim() -> None:
+def test_an_account_released_uncleaned_is_given_to_no_claim() -> None:
     marked = ready_account(meta={"annotations": {UNCLEANED: "closed"}}, spec={"legalEntity": {"id": "entity-1"}})
     view = PoolView(pool=pool(), accounts=(marked,), claims=(claim(),), config=CONFIG, room=None)
     bindings, unserved = bind(view)

@@ -79,7 +79,7 @@ def wake(*arguments: str) -> tuple[int, str, str]:
     return answer.exit_code, answer.stdout, answer.stderr
 
 
-def test_one_that_cannot_be_woken_keeps_no_other(cluster: Cluster, woken: list[str]) -> None:
+def test_a_lifecycle_that_cannot_be_woken_blocks_no_other(cluster: Cluster, woken: list[str]) -> None:
     code, said, warned = wake("--all")
     assert (code, said) == (1, "3 lifecycles woken\n")
     assert sorted(woken) == ["Account/ns/two", "AccountClaim/ns/one", "AccountClaim/ns/two"]
@@ -124,7 +124,7 @@ def test_a_kind_that_cannot_be_listed_keeps_no_other(cluster: Cluster, woken: li
 
 
 @pytest.mark.parametrize(("error", "said"), [(Denied("patch: forbidden"), "patch: forbidden"), (NOT_NOW, "slow down")])
-def test_one_that_cannot_be_retried_keeps_no_other(
+def test_a_lifecycle_that_cannot_be_retried_blocks_no_other(
     cluster: Cluster,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -122,14 +122,14 @@ def test_an_object_is_abandoned(kube: Cluster) -> None:
     assert warned_of_no_wake(done)
 
 
-def test_an_account_is_let_go(kube: Cluster) -> None:
+def test_an_account_is_released(kube: Cluster) -> None:
     account(kube, deleted=True)
     done = perdure("abandon", "--skip-cleanup", "account", "ns/one", "--reason", "closed by AWS")
     assert annotation(kube, FORCE_RELEASE) == "closed by AWS"
     assert warned_of_no_wake(done)
 
 
-def test_the_account_of_a_released_claim_is_the_one_that_names_it(kube: Cluster) -> None:
+def test_the_account_of_a_released_claim_is_found_by_its_link(kube: Cluster) -> None:
     """What the claim itself names is its tenant's text, and may be another's Account."""
 
     async def make() -> None:

@@ -99,7 +99,7 @@ def test_a_file_that_holds_something_else_is_refused(text: str, said: str, tmp_p
 @pytest.mark.parametrize(
     "kind", [model.kind_of for model in custom_resources() if model.kind_of.lifecycle], ids=lambda kind: kind.name
 )
-def test_every_kind_can_be_looked_at_outside_of_its_workflow(kind: Kind) -> None:
+def test_every_kind_can_be_observed_outside_of_its_workflow(kind: Kind) -> None:
     lifecycle = lifecycle_of(kind, Key(kind=kind.name, namespace="ns", name="one", uid="42"))
     assert lifecycle.observation(dry_run=True).activity in actions()
 

@@ -38,7 +38,7 @@ def guard(whom: str, clock: Clock) -> CallGuard:
     return GUARDS[whom](clock)
 
 
-def test_over_the_limit_a_call_is_refused_with_a_delay_and_one_that_ended_makes_room(
+def test_over_the_limit_a_call_is_refused_with_a_delay_and_an_ended_one_makes_room(
     guard: CallGuard, clock: Clock, whom: str
 ) -> None:
     with ExitStack() as under_way:

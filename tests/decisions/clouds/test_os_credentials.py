@@ -40,7 +40,7 @@ def without(*keys: str) -> str:
     return "\n".join(line for line in FULL.splitlines() if line.partition(" ")[0] not in keys)
 
 
-def test_a_full_secret_is_read_as_it_is() -> None:
+def test_a_full_secret_is_read_unchanged() -> None:
     assert read(FULL) == Credentials(
         auth_url="https://cloud.example/identity/v3",
         username="robot",

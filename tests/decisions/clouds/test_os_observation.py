@@ -103,7 +103,7 @@ def test_a_users_floating_ip_is_found_by_its_address(cloud: SmallCloud, project:
     assert [each.id for each in seen.floating_ips] == [id_]
 
 
-def test_who_uses_a_group_is_asked_when_it_is_what_has_to_go(cloud: SmallCloud, project: Project) -> None:
+def test_the_users_of_a_group_are_observed_only_before_its_deletion(cloud: SmallCloud, project: Project) -> None:
     owner = settled(project, balancer(**NOTHING))
     group = owner.status.group_id
     user = cloud.put("ports", name="foreign", description="", security_groups=[group, "other"])

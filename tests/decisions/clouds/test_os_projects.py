@@ -116,7 +116,7 @@ def test_a_missing_secret_is_reported_and_read_again(kube: PaperKube) -> None:
     assert known.project(REFERENCE).name == "project shop"
 
 
-def test_a_secret_that_says_too_little_is_seen_at_once_when_it_is_mended(kube: PaperKube) -> None:
+def test_the_correction_of_an_incomplete_secret_is_seen_at_once(kube: PaperKube) -> None:
     known = Projects(kube, Settings())
     kube.put_credentials("2", "")
     with pytest.raises(Invalid, match="password"):

@@ -186,7 +186,7 @@ def test_a_server_gets_what_its_machine_needs(cloud: SmallCloud, project: Projec
     }
 
 
-def test_what_a_port_may_is_written_as_it_is_said(cloud: SmallCloud, project: Project) -> None:
+def test_the_allowed_addresses_of_a_port_are_written_unchanged(cloud: SmallCloud, project: Project) -> None:
     port = port_of(cloud)
     brought = attempt(project, steps.UpdatePort(port_id=port, allowed_addresses=("10.0.0.9",)))
     assert cloud.bodies[-1] == {"port": {"allowed_address_pairs": [{"ip_address": "10.0.0.9"}]}}
@@ -290,7 +290,7 @@ def outcome(effect: Callable[[], object], number: int) -> ApiError | object:
         return error
 
 
-def test_a_server_is_asked_to_go_once_and_looked_at_until_it_is_gone(cloud: SmallCloud, project: Project) -> None:
+def test_a_server_is_deleted_once_and_observed_until_it_is_gone(cloud: SmallCloud, project: Project) -> None:
     server = server_of(cloud)
     cloud.deletions_take = 3
     step = steps.DeleteServer(id=server)

@@ -59,7 +59,7 @@ async def test_another_areas_report_stays() -> None:
     assert sorted(await stands(kube)) == ["claims", "loadbalancers"]
 
 
-async def test_an_audit_that_cannot_be_made_says_so_and_holds_up_no_other() -> None:
+async def test_an_audit_that_cannot_be_made_says_so_and_blocks_no_other() -> None:
     kube = MemoryKube()
     await made(kube, loadbalancers=Auditor(PORT))
     await made(kube, loadbalancers=Auditor(error=Unavailable("Neutron gave no answer")), claims=Auditor())

@@ -85,7 +85,7 @@ def test_an_area_goes_on_only_when_nothing_holds_it_any_more() -> None:
     assert areas_changed({"accounts": LEAK}, {}, AREAS) == ((), ("accounts",))
 
 
-def test_who_begins_to_lead_knows_what_was_let_go_shortly_before() -> None:
+def test_a_new_leader_knows_what_was_resumed_shortly_before() -> None:
     let_go = {"metadata": {"annotations": {f"{RESUMED}claims": "2026-11-22T06:55:00Z", f"{RESUMED}accounts": "?"}}}
     assert resumed_since(let_go, NOW - timedelta(minutes=10), AREAS) == ("claims",)
     assert resumed_since(let_go, NOW, AREAS) == ()
@@ -145,7 +145,7 @@ class Arriving:
 
 
 @pytest.mark.parametrize("turns", range(4))
-async def test_an_end_that_comes_together_with_the_first_list_is_heard(
+async def test_a_pauses_end_that_comes_together_with_the_first_list_is_noticed(
     monkeypatch: pytest.MonkeyPatch, turns: int
 ) -> None:
     arrived = asyncio.Event()

@@ -51,7 +51,7 @@ def python(packages: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_page_shows_every_file_of_the_example_as_it_is() -> None:
+def test_the_page_shows_every_file_of_the_example_unchanged() -> None:
     example = {
         str(path.relative_to(tutorial.EXAMPLE)): path.read_text()
         for path in tutorial.EXAMPLE.rglob("*")

@@ -248,7 +248,7 @@ async def test_no_more_are_taken_than_may_be_in_work() -> None:
         await until(lambda: queue.deleted == 200)
 
 
-async def test_an_urgent_event_is_heard_before_most_of_five_thousand_others() -> None:
+async def test_an_urgent_event_is_delivered_before_most_of_five_thousand_others() -> None:
     queue, workflows, waiting = memory(), Workflows(), 5000
     for number in range(waiting):
         queue.put(state_change(instance_name(number), InstanceState.RUNNING, f"e-{number}", NOW))

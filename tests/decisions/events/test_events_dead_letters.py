@@ -147,7 +147,7 @@ def test_an_event_without_a_served_queue_goes_to_its_dead_letter_queue(sqs: Sqs,
     assert (sqs.bodies(FIRST.queue), sqs.bodies("stranger")) == (["unsaid"], [])
 
 
-def test_a_place_without_any_says_so_and_the_others_are_looked_at(sqs: Sqs, events: Events) -> None:
+def test_a_place_without_any_says_so_and_the_others_are_listed(sqs: Sqs, events: Events) -> None:
     sqs.queues = {name: [] for name in (FIRST.queue, FIRST.dead_letters)}
     sqs.bury(FIRST, "one")
     answer = events("list")

@@ -30,7 +30,7 @@ def test_of_an_object_nested_beyond_reason_all_is_read_but_what_lies_deepest(ope
     assert text.count("[") + text.count("{") in range(MOST_NESTED - 5, MOST_NESTED + 1)
 
 
-def test_what_can_be_read_is_read_as_it_is() -> None:
+def test_readable_json_is_read_unchanged() -> None:
     body = nested(MOST_NESTED + 100, '{"a":', "}")
     assert parsed(body.encode()) == json.loads(body)
 

@@ -37,7 +37,7 @@ async def test_those_who_ask_together_share_one_reading() -> None:
     assert await asyncio.gather(*askers) == [1] * 20
 
 
-async def test_who_asks_during_a_reading_gets_the_next_one() -> None:
+async def test_a_caller_during_a_reading_gets_the_next_one() -> None:
     source = Source()
     shared = SharedReading(source.read)
     first = asyncio.create_task(shared.read())

@@ -198,7 +198,7 @@ def test_drift_of_a_paused_object_is_reported_with_the_way_out(world: World) -> 
     assert "perdure resume" in found.advice
 
 
-def test_drift_is_nothing_where_the_project_cannot_be_looked_at(world: World) -> None:
+def test_there_is_no_drift_where_the_project_cannot_be_observed(world: World) -> None:
     refused = Denied("create token: 401", code="Unauthorized")
     (line,) = lines_of(snapshot(world, clouds={REFERENCE: refused}))
     assert line == f"{WHERE}: its project, used by 3 objects, cannot be read: create token: 401"

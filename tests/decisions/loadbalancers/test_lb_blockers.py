@@ -75,7 +75,7 @@ def test_a_blocker_that_should_have_passed_is_reported_when_it_lasts() -> None:
     )
 
 
-def test_what_a_person_has_to_mend_is_shown_before_what_passes() -> None:
+def test_a_blocker_for_a_person_is_shown_before_a_passing_one() -> None:
     denied = Blocker.of(ErrorType.DENIED, "no rights")
     assert max([GOING, denied, OUTAGE], key=lambda each: each.weight) == denied
     assert max([GOING, OUTAGE], key=lambda each: each.weight) == OUTAGE
@@ -250,7 +250,7 @@ def test_a_refused_step_is_tried_again_after_the_pauses_of_its_hindrance(
     assert world.stale
 
 
-def test_after_a_failed_step_the_cloud_is_looked_at_when_its_pause_is_over() -> None:
+def test_after_a_failed_step_the_cloud_is_observed_when_its_pause_is_over() -> None:
     fresh = machine(**FINALIZED_MACHINE, status={"serverID": None})
     virtual = CloudPort(id="port-1", fixed_ips=(FixedIp(address="10.1.0.5"),))
     world = machine_world(fresh, balancer(), MachineCloud(virtual_port=virtual))
@@ -279,7 +279,7 @@ def leaving(**status: object) -> LoadBalancerMachine:
     return machine(metadata={**FINALIZED_MACHINE["metadata"], **DELETED}, status=status)
 
 
-def test_a_machine_that_goes_loses_its_recorded_server_before_anything_is_looked_at() -> None:
+def test_a_deleted_machine_loses_its_recorded_server_before_any_observation() -> None:
     going = leaving(serverID="s")
     world = machine_world(going).learn(settled="")
     (asked,) = decide_machine(world, NOW).actions
@@ -309,7 +309,7 @@ def test_a_server_on_its_way_out_is_only_waited_for() -> None:
     assert asked.asked
 
 
-def test_a_machine_that_cannot_be_looked_at_keeps_its_finalizer() -> None:
+def test_a_machine_that_cannot_be_observed_keeps_its_finalizer() -> None:
     world = machine_world(leaving(serverID=None)).learn(settled="")
     for type_ in (ErrorType.UNAVAILABLE, ErrorType.DENIED, ErrorType.PENDING):
         blocked = refused(world, (LookAtMachine, type_, "no", ""))
@@ -358,13 +358,13 @@ def test_what_the_cloud_rests_on_asks_for_a_look(change: dict[str, object]) -> N
     assert look_of_balancer(balancer(**change)) != look_of_balancer(balancer())
 
 
-def test_a_change_of_ports_asks_for_a_look_at_the_security_group_alone() -> None:
+def test_a_change_of_ports_observes_the_security_group_alone() -> None:
     less = balancer(spec={"ports": []})
     assert look_of_balancer(less) == look_of_balancer(balancer())
     assert look_of_rules(less) != look_of_rules(balancer())
 
 
-def test_a_machine_is_looked_at_for_its_group_and_not_for_its_reports() -> None:
+def test_a_machine_is_observed_for_its_group_and_not_for_its_reports() -> None:
     from lb_objects import healthy
 
     its, other = ServedBalancer.of(balancer()), ServedBalancer.of(balancer(status={"securityGroupID": "sg-2"}))

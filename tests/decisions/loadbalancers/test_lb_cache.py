@@ -81,7 +81,7 @@ async def test_an_object_that_is_relabelled_or_goes_is_found_no_more() -> None:
     assert await found(view, of="b") == await found(view) == []
 
 
-async def test_of_many_only_those_are_looked_at_that_may_be_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_of_many_objects_only_possible_matches_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = Worker()
     for number in range(MANY):
         await worker.made(f"m{number}", **COMMON, of=f"m{number}")

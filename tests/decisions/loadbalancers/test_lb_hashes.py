@@ -247,7 +247,7 @@ def test_todays_name_wins_over_the_former_one() -> None:
     assert migrated(old).status.group_id == "sg-1"
 
 
-def test_an_object_with_todays_names_is_left_as_it_is() -> None:
+def test_an_object_with_todays_names_is_left_unchanged() -> None:
     assert spec_migration(balancer()) == status_migration(balancer()) == {}
     assert migrated(balancer()) == balancer()
 

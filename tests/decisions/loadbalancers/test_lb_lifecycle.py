@@ -450,7 +450,7 @@ def test_a_machine_that_goes_is_not_written_before() -> None:
     assert [each.name for each in of(actions, PatchMachine)] == ["b"]
 
 
-def test_an_object_that_let_go_of_everything_asks_for_nothing() -> None:
+def test_an_object_that_released_everything_asks_for_nothing() -> None:
     deleting = {"deletionTimestamp": "2026-05-01T11:00:00Z"}
     let_go = decide_balancer(balancer_world(balancer(metadata=deleting), LoadBalancerCloud()), NOW)
     assert (let_go.gone, let_go.actions) == (True, ())

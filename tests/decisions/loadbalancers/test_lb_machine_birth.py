@@ -55,7 +55,7 @@ def test_user_data_is_a_cloud_config_behind_an_empty_line() -> None:
     assert list(yaml.safe_load(born())) == ["write_files", "runcmd"]
 
 
-def test_files_stand_where_the_image_expects_them_with_their_owners() -> None:
+def test_files_are_where_the_image_expects_them_with_their_owners() -> None:
     assert [
         (path, each.get("owner"), each.get("permissions"), each.get("encoding")) for path, each in files(born()).items()
     ] == [

@@ -199,7 +199,7 @@ async def test_a_machine_without_a_set_whose_configuration_is_at_fault_stays() -
     assert await on.gone()
 
 
-async def test_a_machine_without_a_set_is_looked_at_again_while_yawol_leads_the_sets() -> None:
+async def test_a_machine_without_a_set_is_observed_again_while_yawol_leads_the_sets() -> None:
     on = Installation()
     spec = {"holderIdentity": "yawol-1", "leaseDurationSeconds": 60, "renewTime": since(seconds=1)}
     lease = {"metadata": {"name": LEASES[LOAD_BALANCER_SET.name]}, "spec": spec}

@@ -244,7 +244,7 @@ def test_one_voice_breaks_the_silence() -> None:
     assert not fleet_of(machines, NOW).silent
 
 
-def test_who_has_no_set_to_replace_it_is_heard_and_is_no_scout() -> None:
+def test_the_reports_of_a_machine_without_a_set_count_and_it_is_no_scout() -> None:
     alone = machine("alone", healthy(beat=ago(days=1)))
     stale = of_set("a", healthy(beat=ago(minutes=5)))
     assert fleet_of([alone, stale], NOW) == Fleet(reported=2, reporting=0, scout="lbs/a")

@@ -152,7 +152,7 @@ def test_every_kind_of_the_load_balancers_area_has_a_definition() -> None:
     assert {kind.name for kind in CUSTOM_KINDS} == set(SPECS)
 
 
-def test_the_finalizers_are_those_that_the_objects_carry_already() -> None:
+def test_the_finalizers_are_the_existing_ones_of_the_objects() -> None:
     assert {kind.name: kind.finalizer for kind in CUSTOM_KINDS} == {
         "LoadBalancer": "yawol.stackit.cloud/controller2",
         "LoadBalancerSet": "stackit.cloud/loadbalancermachine",

@@ -92,7 +92,7 @@ def test_a_full_set_makes_and_deletes_nothing() -> None:
     assert (found.create, found.delete, found.marks, found.why) == ((), (), (), "")
 
 
-def test_a_machine_that_is_being_deleted_does_not_hold_up_its_successor() -> None:
+def test_a_machine_that_is_being_deleted_does_not_block_its_successor() -> None:
     """W8."""
     assert len(plan(1, ready("a", deletionTimestamp=ago(minutes=1))).create) == 1
 
@@ -225,7 +225,7 @@ def test_five_machines_in_a_row_that_do_not_boot_make_the_pauses_grow() -> None:
     assert pauses == [0, 1, 2, 4, 8]
 
 
-def test_a_failure_counts_once_however_often_it_is_looked_at() -> None:
+def test_a_failure_counts_once_however_often_it_is_observed() -> None:
     current, _ = failing(0, wanting(1), NOW)
     again, found = failing(0, current, NOW + timedelta(seconds=30))
     assert (again, found.annotate) == (current, {})
@@ -276,7 +276,7 @@ def test_a_wedged_envoy_is_replaced_even_if_every_machine_of_the_set_has_one(rep
     assert (len(found.create), found.delete, found.hold) == (1, (), "")
 
 
-def test_a_wedged_envoy_is_replaced_beside_one_that_rejects_the_configuration() -> None:
+def test_a_wedged_envoy_is_replaced_while_another_rejects_the_configuration() -> None:
     first = plan(2, rejecting("a"), wedged("b"))
     assert (len(first.create), first.delete) == (1, ())
     assert first.hold == "Envoy rejects the configuration, so no machine is replaced: bad port"

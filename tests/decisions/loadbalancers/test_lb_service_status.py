@@ -96,7 +96,7 @@ def test_a_service_that_cannot_be_served_says_so_and_keeps_its_address() -> None
     assert shown(bad).ingress == bad.ingress
 
 
-def test_a_service_that_is_let_go_loses_address_and_condition_in_one_write() -> None:
+def test_a_released_service_loses_address_and_condition_in_one_write() -> None:
     bad = shown(service({"replicas": "three"}))
     of = service(metadata=DELETING, status=bad.status.model_dump(mode="json"))
     assert standing(of, None).patch == {"status": {"loadBalancer": {"ingress": None}, "conditions": None}}

@@ -283,7 +283,7 @@ def test_the_installations_network_is_added_unless_the_service_declines_it() -> 
     assert declined.spec.infrastructure.additional_networks is None
 
 
-def test_a_timeout_of_the_same_length_stays_as_it_is_written() -> None:
+def test_a_timeout_of_the_same_length_stays_as_written() -> None:
     existing = balancer(spec={"options": {"tcpIdleTimeout": "300s"}})
     assert work(service({"tcpIdleTimeout": "5m"}), existing).patch == {}
     assert work(service({"tcpIdleTimeout": "6m"}), existing).patch == {"spec": {"options": {"tcpIdleTimeout": "6m0s"}}}
@@ -346,7 +346,7 @@ def test_a_bad_annotation_is_named_to_its_service_and_changes_nothing(name: str,
     assert messages(done).startswith("Warning/update")
 
 
-def test_a_bad_annotation_does_not_stand_in_the_way_of_the_others() -> None:
+def test_a_bad_annotation_does_not_block_the_others() -> None:
     """W27: what is wrong in one Service is said, and costs nothing that works."""
     done = work(service({"replicas": "3", "tcpIdleTimeout": "soon", "udpIdleTimeout": "1m"}), balancer())
     assert done.patch == {"spec": {"replicas": 3, "options": {"udpIdleTimeout": "1m0s"}}}

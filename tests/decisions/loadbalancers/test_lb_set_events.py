@@ -89,7 +89,7 @@ async def test_machines_that_a_set_creates_and_deletes_are_reported_once() -> No
     ]
 
 
-async def test_the_creation_of_a_machine_is_reported_by_the_attempt_after_one_that_died() -> None:
+async def test_the_creation_of_a_machine_is_reported_by_the_attempt_after_a_crash() -> None:
     on = Installation()
     await on.kube.create(LOAD_BALANCER_SET, machine_set(SET).model_dump(mode="json", exclude_none=True), "lbs")
     create = on.kube.create

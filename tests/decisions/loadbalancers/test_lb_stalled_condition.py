@@ -55,7 +55,7 @@ def with_condition(reason: str, message: str) -> LoadBalancer:
         (None, None),
     ],
 )
-def test_what_a_person_has_to_mend_is_a_condition(hindrance: Refusal | None, shown: object) -> None:
+def test_an_error_for_a_person_is_a_condition(hindrance: Refusal | None, shown: object) -> None:
     assert stalled(balancer(metadata=OURS), hindrance) == shown
 
 
@@ -119,7 +119,7 @@ def test_a_new_load_balancer_whose_project_is_not_reached_is_marked() -> None:
     assert not marked(new(), LoadBalancerCloud(), None)
 
 
-def test_one_that_was_worked_on_before_is_not_marked() -> None:
+def test_a_load_balancer_with_earlier_passes_is_not_marked() -> None:
     assert not marked(new(annotations={"loadbalancer.yawol.stackit.cloud/revision": "3"}), None, MISSING)
     assert not marked(balancer(metadata={"finalizers": []}), None, MISSING)
     assert not marked(new(**OURS), None, MISSING)

@@ -35,7 +35,7 @@ async def test_the_probe_gives_the_reasons_of_readyz() -> None:
     )
 
 
-def test_a_reason_is_shown_as_it_is() -> None:
+def test_a_reason_is_shown_unchanged() -> None:
     row = ServiceStatus(name="watch", state=ServiceState.READY, message="list Thing: 400 [/spec] must be set")
     console = Console(width=200)
     with console.capture() as shown:

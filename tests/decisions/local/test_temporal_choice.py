@@ -205,7 +205,7 @@ def test_certificates_and_payload_keys_outlive_the_next_start(state: StateDirect
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_renewed_authority_leaves_the_payload_keys_as_they_are(state: StateDirectory) -> None:
+def test_a_renewed_authority_leaves_the_payload_keys_unchanged(state: StateDirectory) -> None:
     proofs = control_plane.certificates(state)
     proofs.ensure()
     keys = {path: path.read_bytes() for path in proofs.payload_keys.iterdir()}

@@ -143,7 +143,7 @@ def test_a_running_master_is_reported_as_such(tmp_path: Path) -> None:
     }
 
 
-def test_who_has_released_the_address_as_often_is_not_master(tmp_path: Path) -> None:
+def test_an_agent_that_released_the_address_as_often_is_not_master(tmp_path: Path) -> None:
     dump = DUMP.replace("Released master: 1", "Released master: 2")
     assert keepalived(tmp_path, dump)["KeepalivedMaster"] == (False, "KeepalivedStatus")
 

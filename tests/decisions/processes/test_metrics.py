@@ -641,7 +641,7 @@ def test_a_request_without_an_answer_is_counted_too_and_raises(heard: Heard) -> 
     assert [(request.status, str(request.error)) for request in heard.requests] == [(0, "cut")]
 
 
-def test_who_listens_twice_hears_once(heard: Heard) -> None:
+def test_a_listener_added_twice_is_called_once(heard: Heard) -> None:
     metrics.listen(heard)
 
     with metrics.requesting("GET", "host"):

@@ -68,7 +68,7 @@ def test_it_has_its_own_arguments_directory_environment_files_and_exit_code(
     assert (warned, process.returncode) == ("", code)
 
 
-def test_a_signal_reaches_it_and_what_it_says_then_is_heard(start: Start) -> None:
+def test_a_signal_reaches_the_program_and_its_last_output_is_read(start: Start) -> None:
     process = start("wait")
     _begin(process)
     process.terminate()

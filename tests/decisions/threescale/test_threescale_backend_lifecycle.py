@@ -156,7 +156,7 @@ def test_the_younger_of_two_backends_of_one_name_is_invalid_and_goes_alone() -> 
     assert decided(going(synced=False), siblings=(elder,)).drops_finalizer
 
 
-def test_a_backend_that_is_mended_says_so_to_the_products_that_use_it() -> None:
+def test_a_corrected_backend_says_so_to_the_products_that_use_it() -> None:
     first = decided(backend(synced=False), found=made())
     settled = after(backend(synced=False), first.patch, first.status)
     assert digests_of(settled).mended is None

@@ -96,7 +96,7 @@ def test_a_creation_is_noted_with_it_once(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_goes_without_an_id_looks_for_what_it_has_begun(kind: str) -> None:
+def test_a_deleted_object_without_an_id_searches_what_it_has_begun(kind: str) -> None:
     going = {**begun(kind), **GOING}
     looks = on(kind, going)
     lets_go = on(kind, going, One[Any](looked=True, item=item(kind)))
@@ -107,7 +107,7 @@ def test_who_goes_without_an_id_looks_for_what_it_has_begun(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_has_begun_nothing_goes_without_a_call(kind: str) -> None:
+def test_an_object_that_has_begun_nothing_is_deleted_without_a_call(kind: str) -> None:
     for found in (One[Any](), One[Any](looked=True, item=item(kind))):
         gone = on(kind, GOING, found)
         assert (gone.reads, gone.writes, gone.drops_finalizer) == ((), (), True)
@@ -125,7 +125,7 @@ def test_what_was_begun_is_known_by_the_name_that_it_had_then() -> None:
     assert not is_user(cast("FoundUser", item("DeveloperUser")), after(user(), {"spec": {"username": "anna"}}))
 
 
-def test_who_signs_up_may_be_gone_before_its_account_is_looked_for() -> None:
+def test_a_sign_up_is_searched_although_its_user_is_gone() -> None:
     (look,) = on("DeveloperAccount", {**begun("DeveloperAccount"), **GOING}, users=()).reads
 
     assert look.query == {"username": "ann"}
@@ -145,7 +145,7 @@ def test_what_another_of_that_name_may_have_made_is_not_looked_for(kind: str) ->
     assert found.drops_finalizer
 
 
-def test_who_is_in_step_has_begun_nothing_any_more() -> None:
+def test_a_synced_object_has_begun_nothing_any_more() -> None:
     there = {"id": 5, "name": "mine", "version": "1", "schema": {**SCHEMA, "description": []}}
     made = FoundPolicy.model_validate(there)
     found = on("CustomPolicyDefinition", begun("CustomPolicyDefinition"), One(looked=True, item=made))
@@ -172,7 +172,7 @@ def test_what_was_begun_for_a_product_that_is_gone_is_known_by_what_was_noted() 
     assert not observed(application()).is_it(there)
 
 
-async def test_what_the_other_applications_have_is_looked_at_once_for_a_whole_list() -> None:
+async def test_the_ids_of_other_applications_are_read_once_for_a_whole_list() -> None:
     """Five hundred of one account, each of which looked at all others for each that was listed, took the worker."""
     asked: list[object] = []
 

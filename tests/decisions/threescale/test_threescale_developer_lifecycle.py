@@ -445,7 +445,7 @@ def test_an_application_goes_by_its_id_or_with_its_account() -> None:
     assert on_application(going, account=ready_account(GOING)).waits_for == ("DeveloperAccount/shop/acme",)
 
 
-def test_who_is_restored_with_its_account_and_goes_is_deleted_in_that() -> None:
+def test_a_restored_object_is_deleted_in_its_restored_account() -> None:
     """Neither has a status: what they are called in 3scale say their annotations."""
     restored = account({"annotations": {"accountID": "11"}})
     app = application({**GOING, "annotations": {"applicationID": "21"}})
@@ -471,7 +471,7 @@ def test_an_account_that_waits_for_its_own_in_the_cluster_blocks_no_other(meta: 
         assert (found.reads, found.writes, found.drops_finalizer) == ((), (), True)
 
 
-def test_who_is_deleted_does_not_wait_for_an_account_that_3scale_keeps() -> None:
+def test_a_deleted_object_does_not_wait_for_an_account_that_3scale_retains() -> None:
     remaining = after(ready_account(GOING), {}, {"conditions": [{"type": "Failed", "status": "True"}]})
     app, ann = application(GOING, {"applicationID": 21}), user(GOING, {"developerUserID": 4, "accoundID": 11})
 
@@ -510,7 +510,7 @@ def test_an_application_whose_plan_is_yet_to_come_waits_for_it() -> None:
     assert on_application(moves, product=takes).waits_for == ("Product/shop/shop",)
 
 
-def test_a_product_waits_for_those_that_it_takes_along() -> None:
+def test_a_product_waits_for_the_objects_that_go_with_it() -> None:
     going = product(meta={**GOING, **TAKES_ALONG}, product_id=5)
     waiting = decided(going, applications=(in_use(),))
     alone = decided(going)

@@ -102,7 +102,7 @@ def test_an_object_that_a_person_has_changed_in_3scale_has_drifted(path: str, ch
     assert "differs in 3scale" in found.problem
 
 
-def test_who_is_at_work_or_goes_or_is_not_in_step_yet_is_left_to_its_own_lifecycle() -> None:
+def test_an_object_being_synced_or_deleted_is_left_to_its_own_lifecycle() -> None:
     going = after(OBJECTS[0], {"metadata": {"deletionTimestamp": "2026-11-21T12:00:00Z"}})
 
     assert differences([going, product(product_id=1), product()], lists(services=[])) == ()

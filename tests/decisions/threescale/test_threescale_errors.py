@@ -54,7 +54,7 @@ def test_the_requested_delay_is_respected() -> None:
     assert refusal(CALL, 422, "{}", {"retry-after": "7"}).delay is None
 
 
-def test_no_answer_and_one_that_cannot_be_read_pass_by_themselves() -> None:
+def test_missing_and_unreadable_answers_pass_by_themselves() -> None:
     assert no_answer(CALL, TimeoutError()).type is ErrorType.UNAVAILABLE
     assert "TimeoutError" in no_answer(CALL, TimeoutError()).message
     assert unreadable(CALL, PAGE).type is ErrorType.UNAVAILABLE

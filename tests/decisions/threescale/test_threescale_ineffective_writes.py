@@ -23,7 +23,7 @@ def test_a_write_that_changes_nothing_is_reported_and_others_go_on() -> None:
     repeats.refuse(CHANGE.model_copy(update={"path": "services/6"}))
 
 
-def test_what_3scale_has_not_taken_is_tried_as_often_as_it_is_asked_for() -> None:
+def test_an_ineffective_write_is_retried_on_each_request() -> None:
     repeats = IneffectiveWrites()
     for _ in range(2 * MOST):
         repeats.refuse(CHANGE)

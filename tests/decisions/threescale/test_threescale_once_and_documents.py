@@ -235,7 +235,7 @@ def test_objects_are_known_by_their_answers_and_looked_for_where_they_say_nothin
     assert (deleted.looked, deleted.lost, deleted.item) == (False, True, None)
 
 
-def test_the_oldest_of_several_is_it_and_one_that_is_not_there_by_its_id_is_lost() -> None:
+def test_the_lowest_matching_id_is_chosen_and_a_missing_id_is_lost() -> None:
     by_id = Read(resource=Resource.APPLICATION, path="x/2", of=2)
     among_all = Read(resource=Resource.APPLICATION, path="x")
     answer = {"applications": [{"application": {"id": number, "name": "a"}} for number in (9, 4, 6)]}

@@ -359,7 +359,7 @@ def test_the_object_has_the_state_of_its_product(status: dict[str, Any], shown: 
     assert states(on(open_api(), **made(on(open_api()), **status)).status) == shown
 
 
-def test_who_changes_what_was_made_is_overruled_field_by_field() -> None:
+def test_edits_of_generated_objects_are_overruled_field_by_field() -> None:
     there = made(on(open_api()), **SYNCED)
     body = there["products"][0].model_dump(mode="json")
     body["spec"]["methods"]["mine"] = {"friendlyName": "Mine"}

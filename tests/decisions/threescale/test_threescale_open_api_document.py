@@ -42,7 +42,7 @@ paths:
     ]
 
 
-def test_a_schema_may_contain_itself_and_one_may_stand_for_another() -> None:
+def test_a_schema_may_contain_itself_and_refer_to_another() -> None:
     tree = "Tree: {type: object, properties: {left: {$ref: '#/components/schemas/Tree'}}}"
     alias = "Alias: {$ref: '#/components/schemas/Tree'}"
     assert read_api(f"{HEAD}paths: {{}}\ncomponents: {{schemas: {{{tree}, {alias}}}}}").calls == ()

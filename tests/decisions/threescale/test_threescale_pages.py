@@ -55,7 +55,7 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def test_a_document_is_fetched_with_the_query_as_it_is(page: str, http: httpx.AsyncClient) -> None:
+async def test_a_document_is_fetched_with_the_query_unchanged(page: str, http: httpx.AsyncClient) -> None:
     assert await fetch(http, f"{page}/document?sig=a") == f"{BODY}sig=a"
 
 

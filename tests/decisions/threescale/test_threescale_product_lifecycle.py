@@ -76,7 +76,7 @@ def test_a_backend_that_cannot_be_used_blocks_without_a_call(backends: list[Any]
     assert (found.reads, found.writes) == ((), ())
 
 
-def test_a_backend_that_only_cannot_let_go_of_a_metric_can_be_used() -> None:
+def test_a_backend_that_only_cannot_delete_a_metric_can_be_used() -> None:
     text = "Method is used by the latest gateway configuration and cannot be deleted"
     failed = after(backend(), {}, {"conditions": [{"type": "Failed", "status": "True", "message": text}]})
 
@@ -214,7 +214,7 @@ def test_a_backend_with_another_gateway_part_has_its_products_deploy() -> None:
     assert (found.patch, found.status) == ({}, {})
 
 
-def test_a_backend_with_other_metrics_has_those_looked_at_whose_plans_name_them() -> None:
+def test_a_backend_with_other_metrics_has_products_that_name_them_observed() -> None:
     other = remembers(backend(), synced="other")
     limit = {"period": "day", "value": 1, "metricMethodRef": {"systemName": "hits", "backend": "stock"}}
     plans = {"basic": {"limits": [limit]}}
@@ -240,7 +240,7 @@ def test_a_backend_with_other_metrics_has_those_looked_at_whose_plans_name_them(
     assert decided(settled(), backends=(other,)).idle
 
 
-def test_what_the_sweep_found_is_mended_and_the_deployment_is_forgotten_first() -> None:
+def test_drift_found_by_the_sweep_is_corrected_and_the_deployment_forgotten_first() -> None:
     found = decided(settled(), backends=(backend(),), found=made(), look=True)
 
     assert (found.patch, found.status) == ({}, {"digests": {"synced": None, "gateway": None}})
@@ -308,7 +308,7 @@ def test_the_younger_namesake_goes_without_taking_the_elders_product() -> None:
     ],
     ids=["retained", "disconnected"],
 )
-def test_a_product_that_stays_in_3scale_is_let_go_without_a_call(object_: Product, account: Any) -> None:
+def test_a_product_that_stays_in_3scale_is_released_without_a_call(object_: Product, account: Any) -> None:
     found = decided(object_, provider=account)
 
     assert found.drops_finalizer

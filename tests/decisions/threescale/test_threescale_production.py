@@ -149,7 +149,7 @@ def test_a_look_that_is_asked_for_compares_production_too() -> None:
     assert [each.path for each in synced(there, found(deployed=gateway), look=True).reads] == LOOKS
 
 
-def test_who_asks_for_it_later_is_promoted_and_who_asks_no_more_keeps_what_is_there() -> None:
+def test_a_later_request_promotes_and_its_withdrawal_leaves_production_unchanged() -> None:
     plain = after(remembers(in_step(), production=None), {"metadata": {"annotations": {PROMOTE: None}}})
     asks = after(plain, {"metadata": {"annotations": {PROMOTE: "true"}}})
     asks_no_more = after(in_step(), {"metadata": {"annotations": {PROMOTE: None}}})

@@ -212,7 +212,7 @@ def test_an_account_that_changes_pools_wakes_both(world: World) -> None:
         ("metadata.labels", {"a": "b"}, False),
     ],
 )
-def test_an_account_is_validated_when_it_may_have_to_stand_elsewhere(
+def test_an_account_is_validated_when_it_may_belong_in_another_ou(
     world: World, path: str, value: Any, looked_at: bool
 ) -> None:
     before = account(state="Ready")
@@ -319,7 +319,7 @@ def test_a_claim_that_the_pool_does_not_serve_is_woken_at_once(path: str, value:
     assert patience(ACCOUNT_CLAIM, None, edited(NEW_CLAIM, path, value)) == 0
 
 
-def test_a_link_that_a_tenant_wrote_is_looked_at_at_once() -> None:
+def test_a_link_that_a_tenant_wrote_is_observed_at_once() -> None:
     waiting = edited(NEW_CLAIM, "status.state", "Pending")
     linked = by(edited(waiting, "spec.accountLink", "account"), BY_A_PERSON)
     assert patience(ACCOUNT_CLAIM, waiting, linked) == 0

@@ -210,7 +210,7 @@ async def test_an_ignored_handle_delegates_to_no_claim_and_wakes_its_claim() -> 
     assert Scene(served()).changed(bound(), labelled(bound())) == {"ResourceHandle/guid-b7k2q", "ResourceClaim/mine"}
 
 
-async def test_a_claim_hears_of_the_end_of_a_handle_that_was_left_alone_on_its_way_out() -> None:
+async def test_a_claim_is_woken_by_the_end_of_an_ignored_handle_being_deleted() -> None:
     assert "ResourceClaim/mine" in Scene(served()).changed(deleting(labelled(bound())), None)
 
 
@@ -644,7 +644,7 @@ def test_lifecycles_are_counted_by_the_phase_that_they_show() -> None:
 STALLED = {"conditions": [{"type": "Stalled", "status": "True", "reason": "TemplateFailed", "message": "no"}]}
 
 
-def test_a_fault_is_counted_as_a_phase_of_its_own_until_it_is_mended() -> None:
+def test_a_fault_is_counted_as_a_phase_of_its_own_until_it_is_corrected() -> None:
     mended = {"conditions": [{**STALLED["conditions"][0], "status": "False"}]}
     known = (edited(served(), "status.conditions", STALLED["conditions"]), handle(status={**READY, **mended}))
     stalled_pool = {**pool(minAvailable=2), "status": STALLED}
@@ -728,7 +728,7 @@ async def test_an_object_listed_as_deleting_is_reported_at_once() -> None:
     assert on.changed(None, deleting(on.handle)) == {"ResourceClaim/mine"}
 
 
-async def test_who_is_about_to_be_woken_is_not_left() -> None:
+async def test_a_lifecycle_about_to_be_woken_is_not_left() -> None:
     on = Carrying(PAST)
     assert on.changed(on.claim, annotated(on.claim, mood="new")) == {"ResourceClaim/mine"}
     on.changed(on.handle, deleting(on.handle))

@@ -16,7 +16,7 @@ from starters.watch.objectless_lifecycles import open_objectless, opened_by_area
 QUEUES = ("123456789012/eu-central-1", "123456789012/eu-central-1/c1-queue")
 
 
-def test_the_queues_and_rules_are_looked_at_where_perdure_keeps_them() -> None:
+def test_the_queues_and_rules_are_observed_where_perdure_manages_them() -> None:
     opened = opened_by_areas(Settings(instances_queues=QUEUES))
     names = ["eu-central-1.perdure-instance-events", "eu-central-1.c1-queue"]
     assert [(key.namespace, key.name) for key in opened] == [("123456789012", name) for name in names]

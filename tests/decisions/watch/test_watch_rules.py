@@ -361,7 +361,7 @@ async def test_what_ends_before_its_turn_would_come_is_adopted_at_once(monkeypat
     assert waiting(subject) == {"never", "long ago", "soon", "of what it carries"}, "the first, and those that end"
 
 
-def test_who_names_what_is_not_there_is_woken_after_the_first_list() -> None:
+def test_an_object_that_names_a_missing_one_is_woken_after_the_first_list() -> None:
     needs = Relation(of=KIND, to=KIND, required=True)
     entry = replace(THINGS, relations=(needs,))
     for there in ([], [thing()]):

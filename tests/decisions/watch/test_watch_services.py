@@ -219,7 +219,7 @@ def test_a_service_of_another_class_wakes_no_lifecycle() -> None:
     assert woken(seen(**LEFT), None) == set()
 
 
-def test_one_that_begins_to_concern_us_or_ceases_to_is_woken() -> None:
+def test_a_service_that_begins_or_ceases_to_be_ours_is_woken() -> None:
     assert woken(seen(**LEFT), seen()) == {OURS}
     assert woken(seen(), seen(**LEFT)) == {OURS}
     assert woken(seen(), None) == {OURS}

@@ -123,7 +123,7 @@ def test_a_deleted_object_wakes_those_of_the_same_name() -> None:
     assert World(product(), younger).woken("goods", {"spec": {"systemName": "others"}}) == {"younger"}
 
 
-def test_an_object_that_moves_to_another_tenant_wakes_those_that_it_blocked() -> None:
+def test_an_object_that_moves_to_another_tenant_wakes_the_ones_it_blocked() -> None:
     refused = {"conditions": [{"type": "Invalid", "status": "True"}]}
     younger, busy = product("younger", status=refused), product("busy")
     for each in (younger, busy):
@@ -157,7 +157,7 @@ def application(name: str, called: str = "App", **more: Any) -> Json:
     return obj(APPLICATION.name, name, spec, **more)
 
 
-def test_the_id_of_an_application_wakes_those_that_may_have_taken_the_same() -> None:
+def test_the_id_of_an_application_wakes_others_with_the_same_id() -> None:
     """Two passes at once do not see what the other one finds in 3scale."""
     world = World(application("first"), application("second"), application("third", "Another"))
     assert world.woken("first", {"status": {"applicationID": 7}}) == {"second"}
@@ -220,7 +220,7 @@ def test_a_secret_wakes_its_readers_and_the_account_of_its_admin() -> None:
     assert world.arriving(obj("Secret", "nobodys")) == set()
 
 
-def test_a_mended_token_wakes_applications_and_promotions_that_are_not_in_step() -> None:
+def test_a_corrected_token_wakes_unsynced_applications_and_promotions() -> None:
     """They name no tenant themselves: theirs is that of their account and product, which may be in step."""
     done = {"conditions": [{"type": "Ready", "status": "True"}]}
     spec = {"accountCR": {"name": "acme"}, "productCR": {"name": "goods"}}

@@ -85,7 +85,7 @@ async def test_a_refused_wake_is_sent_until_it_is_taken() -> None:
     assert temporal.woken == {"a": 1}
 
 
-async def test_a_key_that_is_always_refused_holds_up_no_other() -> None:
+async def test_a_key_that_is_always_refused_blocks_no_other() -> None:
     temporal = Temporal()
     temporal.refuse = lambda key: key.name == "bad"
     queue = WakeQueue(temporal.wake)

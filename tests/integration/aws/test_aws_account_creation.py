@@ -132,7 +132,7 @@ def test_each_refusal_has_its_kind(lab: Lab, code: str, error: type[Exception]) 
     assert "request" in str(refused.value)
 
 
-def test_a_request_under_way_is_looked_at_again_later_each_time(lab: Lab) -> None:
+def test_a_request_under_way_is_observed_again_later_each_time(lab: Lab) -> None:
     lab.emulator.config(create_account_seconds=600)
     name = lab.name()
     request = lab.run(lab.activities.create_account, create(name))
@@ -147,7 +147,7 @@ def test_a_request_under_way_is_looked_at_again_later_each_time(lab: Lab) -> Non
     assert 12 < delays[3] < 18
 
 
-def test_a_request_is_not_looked_at_at_once(lab: Lab) -> None:
+def test_a_request_is_not_observed_at_once(lab: Lab) -> None:
     name = lab.name()
     request = lab.run(lab.activities.create_account, create(name))
     with pytest.raises(Pending):

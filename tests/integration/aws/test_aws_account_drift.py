@@ -36,7 +36,7 @@ def test_only_a_misplaced_account_is_reported_and_moved_once(lab: Lab, places: t
     assert lab.emulator.world().account(second).parent == unit
 
 
-def test_accounts_of_one_place_are_looked_at_together(lab: Lab, places: tuple[str, str]) -> None:
+def test_accounts_of_one_place_are_observed_together(lab: Lab, places: tuple[str, str]) -> None:
     root, unit = places
     accounts = [lab.account()[0] for _ in range(5)]
     move_between(lab.sessions, accounts[0], root, unit)

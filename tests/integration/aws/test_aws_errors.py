@@ -71,7 +71,7 @@ def test_a_long_message_is_cut() -> None:
     assert len(str(refusal("UnauthorizedOperation", "x" * 10_000))) < 1_000
 
 
-def test_the_delay_is_the_one_that_was_asked_for() -> None:
+def test_the_requested_delay_is_respected() -> None:
     delay = refusal("ThrottlingException", **{"retry-after": "7"}).delay
     assert delay is not None
     assert delay.total_seconds() == 7

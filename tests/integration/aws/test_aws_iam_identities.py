@@ -50,7 +50,7 @@ def test_the_support_role_trusts_the_payer_and_the_jump_role(lab: Lab) -> None:
     assert attached(lab, account_id, role["RoleName"]) == [ADMINISTRATOR]
 
 
-def test_a_role_that_is_right_is_only_looked_at(lab: Lab) -> None:
+def test_a_correct_role_is_only_observed(lab: Lab) -> None:
     account_id, name = lab.account()
     action = support_role(account_id, name)
     lab.run(lab.activities.ensure_support_role, action)
@@ -60,7 +60,7 @@ def test_a_role_that_is_right_is_only_looked_at(lab: Lab) -> None:
     assert changing == []
 
 
-def test_a_role_that_is_wrong_is_mended(lab: Lab) -> None:
+def test_a_wrong_role_is_corrected(lab: Lab) -> None:
     account_id, name = lab.account()
     action = support_role(account_id, name)
     lab.run(lab.activities.ensure_support_role, action)

@@ -23,7 +23,7 @@ def enabled(lab: Lab, account_id: str, seen: dict[str, str], **how: object) -> d
     return lab.run(lab.activities.enable_regions, action, **how).statuses  # type: ignore[arg-type]
 
 
-def test_regions_are_asked_for_and_then_looked_at_in_one_call(lab: Lab) -> None:
+def test_regions_are_requested_and_then_observed_in_one_call(lab: Lab) -> None:
     account_id, _ = lab.account()
     lab.emulator.config(region_enable_seconds=HOUR)
     asked = enabled(lab, account_id, {AFRICA: "TODO", MILAN: "TODO"})
@@ -65,7 +65,7 @@ def test_regions_enabled_by_default_are_enabled_and_unknown_ones_are_reported(la
     assert enabled(lab, account_id, {"us-east-1": "TODO", "mars-1": "TODO"}) == {"us-east-1": "ENABLED", "mars-1": ""}
 
 
-def test_a_denial_counts_when_it_is_heard_again(lab: Lab) -> None:
+def test_a_denial_counts_when_it_is_repeated(lab: Lab) -> None:
     account_id, _ = lab.account()
     lab.emulator.fault("account", "EnableRegion", kind="denied")
     with pytest.raises(Unavailable):
@@ -75,7 +75,7 @@ def test_a_denial_counts_when_it_is_heard_again(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("look", "intervals"), [(15, 1), (16, 1), (18, 3), (100, 5)])
-def test_a_region_that_takes_long_is_looked_at_less_often(lab: Lab, look: int, intervals: int) -> None:
+def test_a_region_that_takes_long_is_observed_less_often(lab: Lab, look: int, intervals: int) -> None:
     account_id, _ = lab.account()
     lab.emulator.config(region_enable_seconds=HOUR)
     asked = enabled(lab, account_id, {AFRICA: "TODO"})

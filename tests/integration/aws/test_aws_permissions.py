@@ -99,7 +99,7 @@ def test_every_call_for_instances_is_declared_and_every_declaration_is_called() 
 
 
 @pytest.mark.integration
-def test_who_calls_what_is_as_declared(lab: Lab) -> None:
+def test_the_calls_of_each_role_are_as_declared(lab: Lab) -> None:
     account_id, name = lab.account()
     owner = lab.owner(name)
     lab.run(lab.activities.ensure_support_role, support_role(account_id, name))

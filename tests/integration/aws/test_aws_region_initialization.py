@@ -74,7 +74,7 @@ def test_a_region_that_was_not_opted_in_to_is_not_usable() -> None:
     assert usable({"RegionName": name, "OptInStatus": state} for name, state in states.items()) == ("a", "b")
 
 
-def test_an_account_that_is_not_active_yet_is_looked_at_again(lab: Lab) -> None:
+def test_an_account_that_is_not_active_yet_is_observed_again(lab: Lab) -> None:
     account_id, _ = lab.account()
     lab.emulator.config(activation_seconds=3600)
     with pytest.raises(Pending) as pending:
@@ -103,7 +103,7 @@ def test_the_first_instance_of_a_process_is_described_until_it_runs(lab: Lab) ->
     assert ec2_calls(lab) == {"ec2:RunInstances": 1, "ec2:TerminateInstances": 1}
 
 
-def test_instances_launched_at_the_same_time_wait_for_the_one_that_is_described(lab: Lab) -> None:
+def test_instances_launched_at_the_same_time_wait_for_the_described_one(lab: Lab) -> None:
     lab.emulator.config(run_instances_seconds=1)
     account_id, name = lab.account()
     regions = ("us-east-1", "us-east-2", "us-west-1", "us-west-2")

@@ -20,7 +20,7 @@ def cases_of(lab: Lab, account_id: str) -> list[str]:
     return [case.id for case in lab.emulator.world().cases if account_id in case.subject]
 
 
-def test_the_case_is_the_one_that_aws_expects(lab: Lab) -> None:
+def test_the_case_is_as_aws_expects(lab: Lab) -> None:
     account_id, name = lab.account()
     opened = lab.run(lab.activities.open_support_case, opening(account_id, name))
     answer = lab.sessions.payer().support().describe_cases(caseIdList=[opened.case_id], includeResolvedCases=True)

@@ -170,7 +170,7 @@ async def test_a_claim_nested_beyond_reason_is_reported_while_others_go_on(
     await ground.gone(RESOURCE_CLAIM, "bad", PROMPT)
 
 
-async def test_a_mended_template_is_taken_up_at_once(ground: Ground) -> None:
+async def test_a_corrected_template_is_applied_at_once(ground: Ground) -> None:
     broken = ground.gadget(spec={"x": "{{ nonsense( }}"})
     await ground.provider("lab", override=broken, template={"enable": True}, readinessCheck="true")
     await ground.ask("mine", provider="lab")
@@ -301,7 +301,7 @@ async def test_a_lifespan_that_cannot_be_read_is_named_and_can_be_corrected(grou
     assert look(ground.handle(), "spec.lifespan.default") == "1h"
 
 
-async def test_a_definition_without_a_kind_is_named_and_mended(ground: Ground) -> None:
+async def test_a_definition_without_a_kind_is_named_and_can_be_corrected(ground: Ground) -> None:
     await ground.provider("lab", override={"metadata": {"namespace": ground.namespace}}, readinessCheck="true")
     await ground.ask("mine", provider="lab")
     await ground.says("mine", "apiVersion")
@@ -309,7 +309,7 @@ async def test_a_definition_without_a_kind_is_named_and_mended(ground: Ground) -
     await ground.ready(seconds=2 * PROMPT)
 
 
-async def test_two_resources_that_come_to_one_name_are_named_and_mended(ground: Ground) -> None:
+async def test_two_resources_of_one_name_are_named_and_can_be_corrected(ground: Ground) -> None:
     await ground.provider("lab", override={"metadata": {"namespace": ground.namespace}}, readinessCheck="true")
     twin = {"apiVersion": GADGET.api_version, "kind": "Gadget", "metadata": {"generateName": "twin-"}}
     one, two = ({"name": name, "provider": {"name": ground.named("lab")}, "template": twin} for name in ("one", "two"))
@@ -322,7 +322,7 @@ async def test_two_resources_that_come_to_one_name_are_named_and_mended(ground: 
     assert len(ground.gadgets()) == 2
 
 
-async def test_a_definition_that_the_api_server_refuses_is_named_and_mended(ground: Ground) -> None:
+async def test_a_definition_that_the_api_server_refuses_is_named_and_can_be_corrected(ground: Ground) -> None:
     invalid = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": ground.namespace}, "data": {"n": 1}}
     await ground.provider("lab", override=invalid, readinessCheck="true")
     await ground.ask("mine", provider="lab")

@@ -112,7 +112,7 @@ async def test_a_past_end_on_the_handle_ends_everything(ground: Ground) -> None:
     await ground.until("the resource is gone", lambda: not ground.gadgets(), PROMPT)
 
 
-async def test_a_namespace_that_was_forgotten_is_mended_and_its_object_ends_with_the_claim(ground: Ground) -> None:
+async def test_a_forgotten_namespace_is_corrected_and_its_object_ends_with_the_claim(ground: Ground) -> None:
     placed = ground.gadget()
     await ground.provider("lab", override={**placed, "metadata": {}}, readinessCheck="true")
     await ground.ask("mine", provider="lab")
@@ -124,7 +124,7 @@ async def test_a_namespace_that_was_forgotten_is_mended_and_its_object_ends_with
 
 
 @pytest.mark.parametrize("wrong", [{"kind": "Gadgett"}, {"apiVersion": "lab.perdure.dev/v11"}])
-async def test_a_mistyped_kind_is_mended_by_an_edit_of_the_provider(ground: Ground, wrong: dict[str, str]) -> None:
+async def test_a_mistyped_kind_is_corrected_by_an_edit_of_the_provider(ground: Ground, wrong: dict[str, str]) -> None:
     await ground.provider("lab", override={**ground.gadget(), **wrong}, readinessCheck="true")
     await ground.ask("mine", provider="lab")
     await ground.says("mine", "UnknownKind")

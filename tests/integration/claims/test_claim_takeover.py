@@ -278,7 +278,7 @@ async def test_a_claim_whose_handle_is_gone_goes_too(scene: Scene) -> None:
     assert ground.gadgets() == []
 
 
-async def test_a_full_pool_stays_as_it_is(scene: Scene) -> None:
+async def test_a_full_pool_is_unchanged(scene: Scene) -> None:
     ground = scene["pool"]
 
     def count() -> object:

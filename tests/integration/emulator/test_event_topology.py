@@ -83,7 +83,7 @@ async def test_a_place_is_set_up_once_and_events_arrive(upkeep: Upkeep, emulator
     assert tags["owned-by"] == "perdure"
 
 
-async def test_what_was_changed_is_mended_and_others_are_left(upkeep: Upkeep) -> None:
+async def test_drift_is_corrected_and_foreign_rules_are_left(upkeep: Upkeep) -> None:
     await upkeep.look()
     sqs, events = upkeep.client("sqs"), upkeep.client("events")
     rule = f"{upkeep.place.queue}-ec2"
@@ -165,7 +165,7 @@ async def test_observing_writes_nothing(upkeep: Upkeep, emulator: Emulator) -> N
     assert emulator.ledger().mutating() == 0
 
 
-async def test_a_place_that_the_settings_name_no_more_is_left_as_it_is(upkeep: Upkeep, emulator: Emulator) -> None:
+async def test_a_place_that_the_settings_name_no_more_is_left_unchanged(upkeep: Upkeep, emulator: Emulator) -> None:
     emulator.reset_ledger()
     world = await upkeep.look(place=upkeep.place.model_copy(update={"queue": "former"}))
     assert (world.exists, world.decision.outcome) == (False, Outcome.GONE)

@@ -58,7 +58,7 @@ def test_a_load_balancer_and_its_machine_come_and_go_with_few_calls(lab: Lab) ->
 
 
 @pytest.mark.slow
-def test_a_settled_load_balancer_stays_as_it_is(lab: Lab) -> None:
+def test_a_settled_load_balancer_is_unchanged(lab: Lab) -> None:
     balancer, _ = lab.settle(lab.balancer())
     lab.control.reset_ledger()
     again, _ = lab.settle(balancer)
@@ -122,7 +122,7 @@ def test_a_project_is_observed_by_five_calls_as_each_of_its_load_balancers_is(la
         lab.remove(balancer)
 
 
-def test_who_keeps_a_group_is_found_and_freed_before_it_goes(lab: Lab) -> None:
+def test_ports_that_use_a_group_are_found_and_freed_before_its_deletion(lab: Lab) -> None:
     balancer, cloud = lab.settle(lab.balancer())
     foreign = lab.balancer()
     other, others = lab.settle(foreign)

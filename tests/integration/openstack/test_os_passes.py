@@ -275,7 +275,7 @@ def test_what_yawol_has_left_is_taken_over_without_a_change_in_the_cloud(lab: La
 
 
 @pytest.mark.slow
-def test_nothing_is_looked_at_or_made_while_yawol_still_leads(
+def test_nothing_is_observed_or_made_while_yawol_still_leads(
     lab: Lab, passes: Passes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Row i: each kind has its controller's lease."""

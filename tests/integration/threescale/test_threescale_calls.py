@@ -36,11 +36,11 @@ def test_the_token_may_be_the_user_or_the_password(client: Client, auth: tuple[s
 
 
 @pytest.mark.parametrize("name", ["access_token", "provider_key"])
-def test_the_token_may_stand_in_the_query(client: Client, name: str) -> None:
+def test_the_token_may_be_in_the_query(client: Client, name: str) -> None:
     assert bare(client, "/admin/api/services.json", params={name: client.token}).status_code == 200
 
 
-def test_the_token_may_stand_in_a_form_or_in_json(client: Client) -> None:
+def test_the_token_may_be_in_a_form_or_in_json(client: Client) -> None:
     where = f"{client.url}/admin/api/services.json"
     form = {"access_token": client.token, "name": fresh("Form")}
     sent = {"access_token": client.token, "name": fresh("Json")}

@@ -67,7 +67,7 @@ def terminal(deployment: Deployment, shop: Shop) -> Terminal:
     return Terminal(deployment, shop.namespace)
 
 
-async def test_a_waiting_object_is_explained_held_and_let_go_on(shop: Shop, tenant: Client, terminal: Terminal) -> None:
+async def test_a_waiting_object_is_explained_paused_and_resumed(shop: Shop, tenant: Client, terminal: Terminal) -> None:
     await shop.product(**USES)
     await shop.shown(PRODUCT, "goods", "Orphan")
     (row,) = await terminal.rows(PRODUCT)

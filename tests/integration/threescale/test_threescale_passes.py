@@ -570,7 +570,7 @@ async def test_a_new_tenant_opens_to_the_objects_that_name_its_secret(
     assert "Synced" in true_conditions(found)
 
 
-async def test_who_refers_to_an_invalid_object_is_invalid_until_it_is_mended(
+async def test_an_object_that_refers_to_an_invalid_one_is_invalid_until_it_is_corrected(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
     await everything(bare_shop)

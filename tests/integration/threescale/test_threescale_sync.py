@@ -138,7 +138,7 @@ def test_a_rule_inserted_first_is_one_call_and_a_deployment(client: Client, cont
     assert [each["pattern"] for each in listed] == [rule.pattern for rule in spec.mapping_rules]
 
 
-def test_what_a_person_changed_behind_its_back_is_mended_and_deployed(client: Client) -> None:
+def test_drift_by_a_person_is_corrected_and_deployed(client: Client) -> None:
     wanted = wanted_example(client)
     found = bring_product(client, wanted, FoundProduct())
     assert found.service is not None

@@ -205,7 +205,7 @@ def test_a_policy_whose_schema_does_not_fit_is_refused(client: Client, change: d
     assert client.refused("POST", "registry/policies", policy(**change))[0] == 422
 
 
-def test_a_policy_in_a_chain_stays_as_it_is(client: Client) -> None:
+def test_a_policy_in_a_chain_is_unchanged(client: Client) -> None:
     made = client.post("registry/policies", **policy())
     chain = f"services/{client.service()['id']}/proxy/policies"
     client.put(chain, policies_config=[{"name": made["name"], "version": "1.0", "configuration": {}, "enabled": True}])

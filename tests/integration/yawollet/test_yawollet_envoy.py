@@ -71,7 +71,7 @@ async def test_a_clients_bytes_pass_through_to_a_backend_and_back(vm: Machine, b
 
 
 @pytest.mark.parametrize("ranges", [["192.0.2.0/24"], ["nonsense"]])
-async def test_who_is_in_no_source_range_gets_no_byte(vm: Machine, backend: Backend, ranges: list[str]) -> None:
+async def test_a_client_in_no_source_range_gets_no_byte(vm: Machine, backend: Backend, ranges: list[str]) -> None:
     async with conversation(vm) as talk:
         await connected(talk)
         open_port, closed_port = free_port(), free_port()

@@ -53,7 +53,7 @@ def test_a_row_shows_how_far_the_object_is(shown: dict[str, Any], expected: Wait
         (obj("Failed", message="last admin", deletionTimestamp="2026-11-21T12:00:00Z"), ""),
     ],
 )
-def test_who_waits_has_not_failed(shown: dict[str, Any], reason: str) -> None:
+def test_a_waiting_object_has_not_failed(shown: dict[str, Any], reason: str) -> None:
     assert failure(shown) == reason
 
 

@@ -85,7 +85,7 @@ def test_a_row_shows_how_far_the_object_is(shown: dict[str, Any], expected: Wait
         (obj("ResourceHandle", conditions=[{"type": "Stalled", "status": "False", "reason": "No"}]), ""),
     ],
 )
-def test_what_a_person_would_have_to_mend_ends_the_demo(shown: dict[str, Any], reason: str) -> None:
+def test_an_error_for_a_person_ends_the_demo(shown: dict[str, Any], reason: str) -> None:
     assert failure(shown) == reason
 
 
