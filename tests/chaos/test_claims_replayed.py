@@ -27,7 +27,7 @@ def _live(lab: ClaimsLab) -> None:
     create_in_a_death(lab)
 
 
-def test_what_claims_did_on_the_real_deployment_is_replayed(claims_lab: ClaimsLab) -> None:
+def test_histories_of_claims_on_the_real_deployment_are_replayed(claims_lab: ClaimsLab) -> None:
     claims_lab.clear()
     _live(claims_lab)
     found = asyncio.run(replayed(claims_lab.deployment, "claims", TYPES))

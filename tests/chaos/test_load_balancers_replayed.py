@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.chaos,
 TYPES = ("LoadBalancer", "LoadBalancerSet", "LoadBalancerMachine", "OpenStackProjects")
 
 
-def test_what_load_balancers_did_on_the_real_deployment_is_replayed(balancers_lab: BalancersLab) -> None:
+def test_histories_of_load_balancers_on_the_real_deployment_are_replayed(balancers_lab: BalancersLab) -> None:
     balancers_lab.ready_to(TURNS[0])
     for turn in TURNS:
         refused = balancers_lab.disturb("nova POST /v2.1/servers", status=503) if turn == "create" else None

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(60
 TYPES = (*(kind.name for kind in CUSTOM_KINDS), THREESCALE_TENANTS.name)
 
 
-def test_what_3scale_objects_did_on_the_real_deployment_is_replayed(threescale_lab: ThreescaleLab) -> None:
+def test_histories_of_3scale_objects_on_the_real_deployment_are_replayed(threescale_lab: ThreescaleLab) -> None:
     life = threescale_lab.life()
     threescale_lab.ready_to(TURNS[0], life)
     life.take("create")

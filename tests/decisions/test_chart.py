@@ -540,7 +540,7 @@ def test_the_defaults_satisfy_the_schema() -> None:
     validate(yaml.safe_load(VALUES.read_text()), schema())
 
 
-def test_what_the_schema_takes_for_a_default_the_settings_read_as_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_default_of_the_schema_is_read_by_the_settings_as_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("PERDURE_"):
             monkeypatch.delenv(name)
@@ -582,7 +582,7 @@ def rendered_value(value: object) -> str:
     ],
     ids=str,
 )
-def test_what_cannot_work_is_refused_by_the_schema(wrong: dict[str, Any]) -> None:
+def test_impossible_values_are_refused_by_the_schema(wrong: dict[str, Any]) -> None:
     with pytest.raises(Exception, match=r".") as refused:
         validate(wrong, schema())
     assert type(refused.value).__name__ == "ValidationError"

@@ -135,7 +135,7 @@ async def past(deployment: Deployment) -> AsyncIterator[tuple[Lab, Past]]:
             await lab.leave()
 
 
-async def test_what_was_left_is_adopted_in_whatever_state_it_was(past: tuple[Lab, Past]) -> None:
+async def test_objects_left_by_the_operator_are_adopted_in_any_state(past: tuple[Lab, Past]) -> None:
     lab, left = past
     before = lab.account(NAMES["settled"])
     for role in ("torn", "emptied"):

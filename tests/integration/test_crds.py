@@ -127,7 +127,7 @@ async def test_the_api_server_accepts_a_definition_unchanged(kube: KubeApi, crd:
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
-async def test_what_existing_clients_write_is_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
+async def test_objects_of_existing_clients_are_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
     await assert_kept(kube, *OBJECTS[name])
 
 

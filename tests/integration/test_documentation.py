@@ -102,7 +102,7 @@ def _filled(page: str, text: str) -> str:
 
 
 @pytest.mark.parametrize("page", documented.RUN)
-def test_what_a_page_says_to_type_is_understood_and_done(home: Path, page: str) -> None:
+def test_the_commands_of_a_page_are_understood_and_done(home: Path, page: str) -> None:
     before = [(f"before {page}", text) for text in documented.RUN[page]]
     lines = commands_of(page)
     assert lines
@@ -110,7 +110,7 @@ def test_what_a_page_says_to_type_is_understood_and_done(home: Path, page: str) 
     assert [each for each in typed if not each.went_well] == []
 
 
-def test_what_is_typed_wrongly_is_noticed(home: Path) -> None:
+def test_a_mistyped_command_is_noticed(home: Path) -> None:
     typed = type_in(
         home,
         [

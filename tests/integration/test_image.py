@@ -74,7 +74,7 @@ def test_the_image_holds_the_processes_and_none_of_the_local_deployments_servers
     assert not {"temporal", "envoy", "moto_server", "pytest", "mypy", "pip"} & present
 
 
-def test_what_the_worker_runs_imports_without_tools_of_development(image: Path) -> None:
+def test_the_workers_code_imports_without_tools_of_development(image: Path) -> None:
     code = "import workers.main, starters.watch.main, starters.events.main"
     output = subprocess.run(
         [image / "bin" / "python", "-c", code], cwd="/", env={}, capture_output=True, text=True, check=False

@@ -65,7 +65,7 @@ def version_of(obj: JsonObject) -> str:
     return text(obj, "metadata", "resourceVersion")
 
 
-async def test_what_is_created_can_be_read_changed_replaced_and_deleted(kube: KubeApi, namespace: str) -> None:
+async def test_an_object_can_be_created_read_changed_replaced_and_deleted(kube: KubeApi, namespace: str) -> None:
     await kube.create(CONFIG_MAP, config_map("a", x="1"), namespace)
     await kube.patch(CONFIG_MAP, namespace, "a", {"data": {"x": None, "y": "2"}})
     read = await kube.get(CONFIG_MAP, namespace, "a")
@@ -141,7 +141,7 @@ async def test_a_list_reads_all_pages_and_only_what_is_selected(kube: KubeApi, n
     assert len((await kube.list(CONFIG_MAP, label_selector="odd=0")).items) >= 4
 
 
-async def test_what_secrets_hold_is_not_sent_where_metadata_is_enough(kube: KubeApi, namespace: str) -> None:
+async def test_the_data_of_secrets_is_not_sent_where_metadata_is_enough(kube: KubeApi, namespace: str) -> None:
     secret: JsonObject = {"metadata": {"name": "a"}, "stringData": {"token": "hidden"}}
     await kube.create(SECRET, secret, namespace)
     async with aclosing(kube.pages(SECRET, namespace, metadata_only=True)) as pages:

@@ -47,7 +47,7 @@ def lists_of(namespace: str) -> float:
     return REGISTRY.get_sample_value("perdure_watch_relists_total", {"kind": f"ConfigMap in {namespace}"}) or 0.0
 
 
-async def test_what_others_write_is_there_soon(kube: KubeApi, namespace: str) -> None:
+async def test_writes_of_others_are_there_soon(kube: KubeApi, namespace: str) -> None:
     async with Store(kube) as store:
         mirror = store.follow(Followed(CONFIG_MAP, namespace))
         await mirror.settled()

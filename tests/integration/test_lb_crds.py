@@ -55,7 +55,7 @@ REFUSED: list[tuple[Kind, Json, str]] = [
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
-async def test_what_yawol_writes_is_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
+async def test_objects_of_yawol_are_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
     await assert_kept(kube, *OBJECTS[name])
 
 
@@ -85,7 +85,7 @@ async def test_replicas_are_scaled_by_their_subresource(kube: KubeApi, name: str
     assert stored["spec"]["replicas"] == 5  # type: ignore[index]
 
 
-async def test_what_is_made_for_a_service_is_stored_and_needs_no_patch_afterwards(kube: KubeApi) -> None:
+async def test_objects_made_for_a_service_are_stored_and_need_no_patch_afterwards(kube: KubeApi) -> None:
     service = Service.model_validate(
         {
             "metadata": {"name": "shop", "namespace": "web", "finalizers": ["stackit.cloud/loadbalancer"]},

@@ -63,7 +63,9 @@ async def made(kube: KubeApi, namespace: str) -> tuple[Key, str]:
     return found.key, found.metadata.resource_version
 
 
-async def test_what_has_woken_a_pass_is_read_without_a_request(asked: Asked, kube: KubeApi, namespace: str) -> None:
+async def test_an_object_that_has_woken_a_pass_is_read_without_a_request(
+    asked: Asked, kube: KubeApi, namespace: str
+) -> None:
     key, version = await made(kube, namespace)
     found = await asked.own(key, LoadBalancer=version)
     assert found is not None
@@ -82,7 +84,9 @@ async def test_what_has_woken_a_pass_is_read_without_a_request(asked: Asked, kub
     assert asked.requests == 0
 
 
-async def test_what_the_cache_does_not_have_yet_is_asked_for(asked: Asked, kube: KubeApi, namespace: str) -> None:
+async def test_an_object_that_the_cache_does_not_have_yet_is_requested(
+    asked: Asked, kube: KubeApi, namespace: str
+) -> None:
     """Else a lifecycle would end that has just begun."""
     key, version = await made(kube, namespace)
     assert await asked.own(key, LoadBalancer=version) is not None
@@ -105,7 +109,7 @@ async def test_a_recreated_object_of_the_same_name_is_another(asked: Asked, kube
     assert await asked.own(key.model_copy(update={"uid": "former"})) is None
 
 
-async def test_what_a_pass_writes_is_known_at_once(asked: Asked, kube: KubeApi, namespace: str) -> None:
+async def test_a_write_of_a_pass_is_known_at_once(asked: Asked, kube: KubeApi, namespace: str) -> None:
     key, version = await made(kube, namespace)
     assert await asked.own(key, LoadBalancer=version) is not None
     answer = await kube.patch(LOAD_BALANCER, namespace, key.name, {"spec": {"replicas": 5}})

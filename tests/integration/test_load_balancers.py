@@ -148,7 +148,9 @@ async def test_a_load_balancer_lives_in_the_cloud_from_its_creation_to_its_delet
 
 
 @pytest.mark.complete
-async def test_what_is_lost_on_the_way_is_made_once(openstack: Deployment, shop: KubeApi, project: Project) -> None:
+async def test_an_object_whose_answer_is_lost_is_made_once(
+    openstack: Deployment, shop: KubeApi, project: Project
+) -> None:
     with OpenStackControl.of(openstack) as control:
         control.clear()
         for service in ("neutron", "nova"):

@@ -549,7 +549,7 @@ def test_the_cloud_survives_a_killed_supervisor(fresh: Deployment) -> None:
     assert described["OrganizationalUnit"]["Name"] == "kept"
 
 
-def test_what_a_dead_supervisor_left_is_ended_before_the_next_start(fresh: Deployment) -> None:
+def test_processes_of_a_dead_supervisor_are_ended_before_the_next_start(fresh: Deployment) -> None:
     running = fresh.up(only=(services.TEMPORAL,))
     running.supervisor.send(signal.SIGKILL)
     with subprocess.Popen(["sleep", "300"], start_new_session=True) as left:

@@ -182,7 +182,7 @@ def test_a_server_with_a_floating_address_becomes_active_and_goes(openstack: Dep
     user.call("neutron", "DELETE", path)
 
 
-def test_what_a_hypervisor_and_a_router_would_do_is_written_down(openstack: Deployment, user: User) -> None:
+def test_the_work_of_a_hypervisor_and_a_router_is_recorded(openstack: Deployment, user: User) -> None:
     ground = openstack.state.data("openstack") / "ground"
     port = user.create_port("ground")
     fixed_address = port["fixed_ips"][0]["ip_address"]

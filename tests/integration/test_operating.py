@@ -179,7 +179,7 @@ spec: {awsAccountID: "999900003333", iamUserSecret: planned}
 """
 
 
-async def test_what_a_file_would_do_is_said_and_not_done(installation: Installation, tmp_path: Path) -> None:
+async def test_the_effect_of_a_file_is_printed_and_not_applied(installation: Installation, tmp_path: Path) -> None:
     file = tmp_path / "planned.yaml"
     file.write_text(PLANNED)
     code, out, err = await installation.perdure("plan", "-f", str(file), "-n", PLACE, "-o", "json")

@@ -81,7 +81,7 @@ async def claim(kube: KubeApi, name: str) -> None:
     await kube.create(ACCOUNT_CLAIM, {"metadata": {"name": name}, "spec": spec}, namespace=name)
 
 
-async def test_what_is_under_way_goes_on_when_the_database_or_the_server_is_killed(
+async def test_running_work_goes_on_when_the_database_or_the_server_is_killed(
     production_deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with clients(production_deployment, monkeypatch) as (_, kube):

@@ -422,7 +422,7 @@ async def test_a_load_balancers_events_reach_its_service_once_across_restarts(sh
 
 
 @pytest.mark.complete
-async def test_what_happens_while_nothing_runs_is_made_good(shop: Shop, lab: Lab, kube: KubeApi) -> None:
+async def test_changes_during_downtime_are_applied_afterwards(shop: Shop, lab: Lab, kube: KubeApi) -> None:
     await shop.create()
     await shop.until_balancer(lambda _: True, "the LoadBalancer is made")
     async with lab.without_product():
@@ -504,7 +504,7 @@ async def test_nothing_is_done_while_yawol_still_leads(shop: Shop, lab: Lab, kub
 
 
 @pytest.mark.slow
-async def test_what_yawol_leaves_is_taken_over_without_a_write(shop: Shop, lab: Lab, kube: KubeApi) -> None:
+async def test_objects_left_by_yawol_are_adopted_without_a_write(shop: Shop, lab: Lab, kube: KubeApi) -> None:
     """W1: also where its networks are in another order than ours would."""
     async with lab.without_product():
         await shop.create({"additionalNetworks": "net-a,net-b", "tcpIdleTimeout": "300s", "replicas": "2"})

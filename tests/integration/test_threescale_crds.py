@@ -62,7 +62,7 @@ REFUSED: list[tuple[Kind, Json, str]] = [
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
-async def test_what_users_of_the_operator_write_is_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
+async def test_objects_of_the_operators_users_are_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
     await assert_kept(kube, *OBJECTS[name])
 
 
@@ -71,7 +71,7 @@ async def test_a_3scale_kind_is_refused_as_ever(kube: KubeApi, kind: Kind, spec:
     await assert_refused(kube, kind, spec, complaint)
 
 
-async def test_what_a_definition_does_not_know_is_pruned_and_not_refused(kube: KubeApi) -> None:
+async def test_unknown_fields_are_pruned_and_not_refused(kube: KubeApi) -> None:
     spec = {"name": "x", "providerAccountRef": {"name": "a", "namespace": "b"}, "unknown": 1}
     stored = await store(kube, PRODUCT, "pruned", {"spec": spec, "policies": []})
 

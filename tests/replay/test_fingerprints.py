@@ -31,7 +31,7 @@ def test_a_changed_workflow_needs_a_new_history_or_a_new_version() -> None:
     assert unproved(BEFORE, altered("1.1.0")) == []
 
 
-def test_what_has_not_changed_and_what_is_new_need_none() -> None:
+def test_unchanged_and_new_workflows_need_none() -> None:
     more = Release(version="1.0.0", workflows={**BEFORE.workflows, "Pool": Code(fingerprint="c")})
     assert changed(BEFORE, more) == []
 

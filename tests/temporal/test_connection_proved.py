@@ -134,7 +134,7 @@ def test_the_command_line_comes_with_the_same_proofs(
     assert f"error: Temporal at {gate} refuses the API key" in refused.stderr
 
 
-async def test_what_a_command_answers_has_no_lines_of_the_sdk_among_it(
+async def test_a_commands_output_has_no_lines_of_the_sdk_among_it(
     temporal: TemporalServer, made: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its core reports a call that it has made again and again, and would do so on standard output."""

@@ -21,7 +21,7 @@ STANDING = [key for kind in all_kinds() for key in objectless(kind, "north", DEF
 
 
 @pytest.mark.parametrize("key", STANDING, ids=lambda key: key.kind)
-async def test_what_list_shows_is_what_why_takes(
+async def test_names_that_list_shows_are_accepted_by_why(
     key: Key, temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = pointing_at(temporal, monkeypatch, cluster="north")

@@ -15,7 +15,7 @@ from engine.temporal import connect, wake
 from tests.running.programs import ROOT
 
 
-async def test_what_runs_is_replayed_and_a_change_that_breaks_it_is_named(
+async def test_open_lifecycles_are_replayed_and_a_change_that_breaks_one_is_named(
     temporal: TemporalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = await connect(pointing_at(temporal, monkeypatch), "tests")

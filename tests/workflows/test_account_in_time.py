@@ -183,7 +183,7 @@ async def test_a_permit_that_ends_unused_is_requested_again(lifecycle: Lifecycle
 # --- waiting ---
 
 
-async def test_what_is_pending_is_observed_again_by_the_server_without_history(lifecycle: Lifecycle) -> None:
+async def test_pending_quotas_are_observed_again_by_the_server_without_history(lifecycle: Lifecycle) -> None:
     world = lifecycle.world
     from world import AWS_ID
 

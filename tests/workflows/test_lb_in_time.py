@@ -228,7 +228,7 @@ async def test_the_timeline_of_a_machine_shows_its_creation(played: Played) -> N
 
 @pytest.mark.recorded
 @pytest.mark.parametrize("type_", [Unavailable, Throttled])
-async def test_what_openstack_does_not_answer_is_decided_upon_at_once(played: Played, type_: type[ApiError]) -> None:
+async def test_silence_of_openstack_is_decided_upon_at_once(played: Played, type_: type[ApiError]) -> None:
     played.trouble[CreatePort.activity] = type_("Neutron does not answer", delay=timedelta(seconds=20))
     await played.until(1, timedelta(minutes=5))
     (name,) = played.world.objects["lbm"]

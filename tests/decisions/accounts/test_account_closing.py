@@ -105,7 +105,7 @@ def test_a_closed_account_is_never_reused_even_if_the_feature_is_switched_off() 
     assert release_of(decide(released(known={"closed": AWS_ID}, config=config()), NOW)).how is Release.CLOSED
 
 
-def test_what_aws_limits_is_put_off_on_the_account_and_the_claim_waits() -> None:
+def test_a_closing_that_aws_limits_is_put_off_on_the_account_and_the_claim_waits() -> None:
     before = released()
     after = fold(before, CloseAccount(account_id=AWS_ID), Closing(limited="CLOSE_ACCOUNT_QUOTA_EXCEEDED"))
     (note,) = decide(after, NOW).actions

@@ -67,7 +67,7 @@ def test_credentials_and_regions_are_asked_for_side_by_side() -> None:
     assert decision.deadline == NOW + timedelta(minutes=25)
 
 
-def test_what_is_asked_of_aws_carries_the_names_that_tools_rely_on() -> None:
+def test_requests_to_aws_carry_the_names_that_tools_rely_on() -> None:
     tag, role, user, _ = decide(world(in_state("Creating")), NOW).actions
     assert isinstance(tag, TagAccount)
     assert tag.tags == {"owner": "shard-1"}

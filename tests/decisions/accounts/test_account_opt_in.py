@@ -182,7 +182,7 @@ def test_a_region_that_aws_denies_is_named_and_blocks_nothing() -> None:
     assert AFRICA in said["message"]
 
 
-def test_what_is_no_region_leaves_the_status_and_is_not_asked_for_again() -> None:
+def test_an_unknown_region_leaves_the_status_and_is_not_requested_again() -> None:
     before = world(opting_in(af_south_1="TODO", eu_south_1="ENABLED"), config=feature())
     after = learnt(before, af_south_1="")
     decision = decide(after, NOW)
@@ -211,7 +211,7 @@ def test_a_region_that_is_disabled_meanwhile_is_left_alone() -> None:
     "off", [{"feature.opt_in_regions": "false"}, {"opt-in-regions": ""}, {"opt-in-regions": ZURICH}]
 )
 @pytest.mark.parametrize("state", ["OptingInRegions", "Ready"])
-def test_what_the_configmap_wants_no_more_is_not_enabled(state: str, off: dict[str, str]) -> None:
+def test_a_region_that_the_configmap_wants_no_more_is_not_enabled(state: str, off: dict[str, str]) -> None:
     """A region that AWS enables is nothing that an account goes back from."""
     of = opting_in(af_south_1="TODO", eu_south_1="ENABLED", eu_central_2="ENABLED")
     spec = {"iamUserSecret": f"{NAME}-secret"}
@@ -304,7 +304,7 @@ def test_a_lifecycle_that_lost_its_memory_gives_the_same_turns() -> None:
     assert permits(crowd, feature(), first.granted, NOW) == first
 
 
-def test_what_is_no_region_stops_no_new_account() -> None:
+def test_an_unknown_region_stops_no_new_account() -> None:
     """Ready accounts lack it for ever: each lets one turn run out, and does not come before a new account."""
     crowd = [born(minutes, ready(AFRICA)) for minutes in range(1, 31)]
     first = permits(crowd, feature(), {}, NOW)

@@ -160,7 +160,7 @@ def test_never_more_than_twenty_are_open_and_each_region_has_one_look() -> None:
     assert asked(standing("TODO")) == {"region-00": 15, "region-01": 5}
 
 
-def test_what_is_open_comes_first_and_leaves_the_rest_of_the_places() -> None:
+def test_open_requests_come_first_and_leave_the_rest_of_the_places() -> None:
     first = {code: ServiceQuota(value=1, status="IN_PROGRESS") for code in list(FIFTEEN)[:12]}
     of = standing("TODO", regions=MANY[:3])
     of = of.model_copy(update={"regional_service_quotas": {**of.regional_service_quotas, "region-02": first}})
@@ -187,7 +187,7 @@ def test_account_wide_quotas_count_and_come_last() -> None:
     assert asked(of) == {"region-00": 15, "": 1}
 
 
-def test_what_runs_stays_among_the_chosen_while_earlier_ones_end_in_any_way() -> None:
+def test_running_requests_stay_among_the_chosen_while_earlier_ones_end_in_any_way() -> None:
     """A running observation learns no new choices: all it was given must stay chosen, or more than 20 were open."""
     of = standing("TODO", regions=MANY[:4])
     running = {
@@ -263,7 +263,7 @@ def _in_regions() -> Account:
 # --- what comes of them ---
 
 
-def test_what_was_learnt_is_written_once_and_then_forgotten() -> None:
+def test_news_of_quotas_are_written_once_and_then_forgotten() -> None:
     before = world(pending({"us-east-1": {RULES: "TODO", VCPUS: "TODO"}}))
     action = raised(decide(before, NOW))["us-east-1"]
     after = learn(before, action, L_0EA8095F="IN_PROGRESS", L_1216C47A="COMPLETED")

@@ -98,7 +98,7 @@ def test_a_ready_account_is_unchanged(of: Account) -> None:
     assert (decision.outcome, decision.actions) == (Outcome.SETTLED, ())
 
 
-def test_what_only_kubernetes_lacks_is_written_there_and_nowhere_else() -> None:
+def test_a_value_that_only_kubernetes_lacks_is_written_there_and_nowhere_else() -> None:
     bare = ready_account(meta={"finalizers": [], "labels": {}})
     end, asked = asked_of_aws(seen_first(bare))
     assert (asked, end.account.metadata.finalizers, end.account.status.state) == ([], (FINALIZER,), "Ready")

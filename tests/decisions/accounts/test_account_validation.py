@@ -126,7 +126,7 @@ def test_between_sweeps_only_written_or_failed_accounts_are_observed() -> None:
     assert len(chosen(sighted, known, everything=True)) == 4
 
 
-def test_what_could_not_be_put_right_is_tried_again_in_five_minutes() -> None:
+def test_a_failed_correction_is_retried_in_five_minutes() -> None:
     known = ValidationMemory(swept_at=NOW, looked_at=NOW, failed=("aws-account-operator/a",))
     assert due_again(known, HOURS) == NOW + timedelta(minutes=5)
 

@@ -134,7 +134,7 @@ def test_a_quota_that_is_no_number_is_a_problem_of_its_pool_alone(quotas: str) -
 @pytest.mark.parametrize(
     "text", ["pool:", "pool: {servicequotas: , globalservicequotas: }", "pool: {servicequotas: {a: }}"]
 )
-def test_what_a_pools_entry_leaves_blank_is_empty(text: str) -> None:
+def test_fields_that_a_pools_entry_leaves_blank_are_empty(text: str) -> None:
     read = parse_config({**DATA, "accountpool": text})
     assert read.problems == {}
     assert read.pools is not None
@@ -210,7 +210,7 @@ def test_the_user_id_of_any_other_name_comes_from_the_uid(name: str) -> None:
 @pytest.mark.parametrize(
     ("attempts", "seconds"), [(1, 5), (2, 10), (3, 20), (4, 40), (7, 320), (8, 600), (9, 600), (500, 600)]
 )
-def test_what_was_refused_is_tried_again_after_a_delay_that_doubles_to_ten_minutes(attempts: int, seconds: int) -> None:
+def test_a_refused_action_is_retried_after_a_delay_that_doubles_to_ten_minutes(attempts: int, seconds: int) -> None:
     refused = Refusal(type=ErrorType.DENIED, message="", at=NOW, attempts=attempts)
     assert refused.retry_at == NOW + timedelta(seconds=seconds)
 

@@ -46,7 +46,7 @@ from domain.refusal import ErrorType, Refusal
 TESTS = Path(__file__).parents[2]
 
 WEAKNESSES = {
-    "W1": "test_what_a_killed_process_asked_for_is_found_by_name_and_not_asked_again",
+    "W1": "test_a_request_by_a_killed_process_is_found_by_name_and_not_repeated",
     "W2": "test_a_created_account_is_recorded_in_the_spec_before_the_state "
     "test_a_state_without_an_aws_account_is_blanked_to_search_for_the_account",
     "W3": "test_a_request_under_way_is_observed_again_later_each_time",
@@ -55,11 +55,11 @@ WEAKNESSES = {
     "W5": "test_the_limit_counts_what_is_being_created_and_what_is_promised "
     "test_several_pools_at_once_never_pass_the_limit_and_use_all_of_it",
     "W6": "test_pool_size_and_limit_delta_are_published test_an_empty_pool_is_filled_up_to_what_may_be_in_flight",
-    "W7": "test_what_counts_as_supply_when_filling",
+    "W7": "test_accounts_that_count_as_supply",
     "W8": "test_region_initialisation_fails_after_3060_seconds_to_the_second "
     "test_a_drained_worker_hands_the_initialisation_to_the_next",
     "W9": "test_an_account_whose_every_region_refused_fails_and_says_so",
-    "W10": "test_what_a_killed_process_left_running_is_terminated_by_the_next_attempt",
+    "W10": "test_instances_left_by_a_killed_process_are_terminated_by_the_next_attempt",
     "W11": "test_another_clients_write_is_a_conflict_and_both_survive",
     "W12": "test_a_claim_that_an_account_names_already_is_completed_not_given_a_second_one",
     "W13": "test_an_unfit_account_is_never_given test_a_fresh_looking_account_of_another_legal_entity_is_never_given",
@@ -74,7 +74,7 @@ WEAKNESSES = {
     "W23": "test_continuing_as_new_carries_what_cannot_be_observed",
     "W24": "test_input_that_crashed_the_replaced_operator_is_only_input",
     "W25": "test_many_regions_at_once_assume_the_role_once",
-    "W26": "test_what_is_pending_is_observed_again_by_the_server_without_history",
+    "W26": "test_pending_quotas_are_observed_again_by_the_server_without_history",
     "W29": "test_an_account_held_by_a_living_claim_stays_and_reports_so_once",
     "W30": "test_a_deletion_whose_identities_cannot_be_deleted_keeps_the_account",
     "W31": "test_each_check_has_its_own_flag "
@@ -95,7 +95,7 @@ TRAPS = {
     "C2": "test_only_the_dot_com_annotation_with_true_pauses",
     "C3": "test_statuses_with_required_fields_are_always_whole",
     "C4": "test_an_account_counts_where_the_reference_says",
-    "C5": "test_what_counts_as_supply_when_filling",
+    "C5": "test_accounts_that_count_as_supply",
     "C6": "test_a_claim_can_be_ready_before_its_account_says_claimed",
     "C8": "test_a_broken_claim_is_in_error_and_a_broken_account_failed",
     "C9": "test_conditions_accumulate_and_keep_their_order",

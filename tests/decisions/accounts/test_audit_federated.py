@@ -18,7 +18,7 @@ UID = "bcd456"
         ("perdure-validation-gone", 1, True),
     ],
 )
-def test_what_a_torn_judging_left_is_found(name: str, observed: int, found: bool) -> None:
+def test_leftovers_of_an_interrupted_judgement_are_found(name: str, observed: int, found: bool) -> None:
     judged = role(status={"state": "Valid", "conditions": [], "observedGeneration": observed})
     assert [finding.subject for finding in torn([name], [judged])] == ([f"policy {name} of the payer"] if found else [])
 

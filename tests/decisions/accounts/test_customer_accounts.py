@@ -181,7 +181,7 @@ def test_a_refused_key_is_tried_again_beside_its_condition() -> None:
     assert activities(decision) == ["kube.patch", "aws.ensure_support_role"]
 
 
-def test_what_iam_refuses_the_support_role_fails_the_account_as_before() -> None:
+def test_an_iam_refusal_of_the_support_role_fails_the_account_as_before() -> None:
     denied = {"aws.ensure_admin_user": refusal(ErrorType.DENIED, code="AccessDenied")}
     decision = decide(byoc(creating(), known={"support_role": True}, refusals=denied), NOW)
     assert written_condition(decision, "AuthorizationError")["reason"] == "AccessDenied"

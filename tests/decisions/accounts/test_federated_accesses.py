@@ -209,7 +209,7 @@ def test_another_outside_identity_is_trusted_instead() -> None:
     assert done == [*GRANT, "write status"]
 
 
-def test_what_the_replaced_operator_granted_is_completed_only() -> None:
+def test_grants_of_the_replaced_operator_are_only_completed() -> None:
     found = access(meta=KEPT, status=FOUND)
     world, _, done = live(access_world(found, role()), look := _Attaching())
     assert done == [*GRANT, "write status"]
@@ -365,7 +365,7 @@ def test_a_deletion_that_is_refused_says_why_and_ends_after_a_day() -> None:
     assert decide(world, decision.deadline - timedelta(seconds=1)).actions[0].activity == "aws.revoke_access"
 
 
-def test_what_is_unavailable_is_never_given_up() -> None:
+def test_an_unavailable_revocation_is_never_given_up() -> None:
     found = access(meta={**DELETING, "deletionTimestamp": "2026-04-01T00:00:00Z"}, status=FOUND)
     (action,) = decide(access_world(found, role()), NOW).actions
     assert action.activity == "aws.revoke_access"

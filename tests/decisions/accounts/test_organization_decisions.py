@@ -271,7 +271,7 @@ def test_an_account_of_that_name_and_mail_is_adopted_even_at_the_limit() -> None
 @pytest.mark.parametrize(
     "fields", [{"email": "somebody@else.com"}, {"state": "SUSPENDED"}, {"name": "other"}], ids=lambda f: next(iter(f))
 )
-def test_what_only_resembles_an_account_of_ours_is_not_adopted(fields: dict[str, str]) -> None:
+def test_an_account_that_only_resembles_ours_is_not_adopted(fields: dict[str, str]) -> None:
     accounts = wanting(1)
     name = accounts[0].metadata.name
     like = member(777, **{"name": name, "email": email_of(name, "redhat.com"), **fields})
@@ -374,7 +374,7 @@ def test_an_older_account_of_the_same_name_that_wants_none_blocks_no_other(idle:
     assert judged([landed, first], census(), passed=found.passed).passed == {}
 
 
-def test_what_an_older_namesake_may_have_asked_for_is_not_given_to_another() -> None:
+def test_an_account_that_an_older_namesake_may_have_requested_is_not_given_away() -> None:
     first = account(meta={**PAUSED, "creationTimestamp": ago(minutes=9)})
     second = account(meta={"namespace": "other", "creationTimestamp": ago(minutes=8)})
     name = first.metadata.name

@@ -40,7 +40,7 @@ async def test_many_edits_of_many_claims_wake_the_binder_once(queue: BinderQueue
     assert woken == [BINDER]
 
 
-async def test_what_comes_after_the_wake_wakes_again(queue: BinderQueue, woken: list[Key]) -> None:
+async def test_a_change_after_the_wake_wakes_again(queue: BinderQueue, woken: list[Key]) -> None:
     edit(queue, "one", 1)
     await a_moment()
     edit(queue, "two", 1)

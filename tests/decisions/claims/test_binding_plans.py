@@ -222,7 +222,7 @@ def test_a_pools_references_are_handed_on_in_the_domain_that_is_served() -> None
     assert body.spec["resources"] == [{"provider": reference("sizes")}, {"provider": {"name": "unknown"}}]
 
 
-def test_what_a_pool_says_of_its_handles_is_handed_on() -> None:
+def test_a_pools_settings_of_its_handles_are_passed_on() -> None:
     said = {"preferenceScore": 5, "resourceLabels": {"a": "b"}, "resourceAnnotations": {"c": "d"}}
     body = make(pool(resources=[entry("sizes")], minAvailable=3, maxUnready=1, **said))
     assert body.spec == {
@@ -289,7 +289,7 @@ def test_while_the_name_is_not_known_they_are_left_to_the_first_pass() -> None:
 
 
 @pytest.mark.parametrize("said", ["metadata.uid", "uid", "metadata.creationTimestamp", "creation_timestamp"])
-def test_what_speaks_of_what_only_a_made_handle_has_is_left_to_the_first_pass(said: str) -> None:
+def test_a_template_that_needs_a_created_handle_is_left_to_the_first_pass(said: str) -> None:
     tagged = provider("tagged", template={"definition": {"data": {"tag": f"{{{{ resource_handle.{said} }}}}"}}})
     body = make(pool(provider={"name": "tagged"}), tagged)
     assert (body.fault, "resources" in body.spec) == (None, False)

@@ -605,7 +605,7 @@ def test_the_substitute_for_an_account_in_development_mode_is_never_cleaned() ->
 CLOSES = {"feature.close_on_release": "true", "close_account.dry_run": "false"}
 
 
-def test_what_a_release_writes_is_what_upstream_writes() -> None:
+def test_a_release_writes_what_upstream_writes() -> None:
     after = free(HELD)
     assert (after.status.state, after.status.claimed, after.status.reused) == ("Ready", False, True)
     assert (after.status.rotate_credentials, after.status.rotate_console_credentials) == (True, True)

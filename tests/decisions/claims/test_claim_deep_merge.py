@@ -126,7 +126,7 @@ def test_defaults_of_a_schema(schema: JsonValue, defaults: JsonValue) -> None:
     assert schema_defaults(schema) == defaults
 
 
-def test_what_is_nested_beyond_reason_is_refused_and_what_is_deep_is_not() -> None:
+def test_excessive_nesting_is_refused_and_deep_nesting_is_not() -> None:
     def nested(levels: int) -> JsonValue:
         document: JsonValue = 1
         for _ in range(levels):

@@ -22,7 +22,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "D2 handles that are about to end are bound": (
         f"{DECISIONS}/test_claim_matching.py::test_a_candidate_differs_only_where_it_is_tolerated",
-        f"{CLAIMS}/test_claim_binding.py::test_what_is_unhealthy_different_or_about_to_end_is_not_taken",
+        f"{CLAIMS}/test_claim_binding.py::test_an_unhealthy_different_or_expiring_handle_is_not_bound",
     ),
     "D3 the relative maximum is read from the maximum": (
         f"{DECISIONS}/test_claim_lifespan.py::test_the_end_at_creation",

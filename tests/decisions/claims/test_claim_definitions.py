@@ -122,7 +122,7 @@ def test_a_missing_requester_is_none_and_an_empty_list() -> None:
     assert overridden(text) == "True True 0"
 
 
-def test_what_is_in_the_status_is_no_resource_reference() -> None:
+def test_a_status_field_is_no_resource_reference() -> None:
     recorded = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "namespace": "things"}
     held = handle(entry("base", template=config_map("x")), status={"resources": [{"reference": recorded}]})
     assert overridden("{{ resource_reference | object }}", held) == {}
@@ -390,7 +390,9 @@ NEW = {"apiVersion": "lab.dev/v1", "kind": "Gadget"}
         "a version that is served",
     ],
 )
-def test_what_the_api_server_does_not_know_pins_no_definition(was: dict[str, str], unknown: str, name: str) -> None:
+def test_a_definition_that_the_api_server_does_not_know_is_not_pinned(
+    was: dict[str, str], unknown: str, name: str
+) -> None:
     reference = {**NEW, **was, "name": "old"}
     held = handle(entry("base", template={**config_map("new"), **NEW}, reference=reference))
     seen = resources(held, provider("base"))

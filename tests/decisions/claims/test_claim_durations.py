@@ -51,7 +51,7 @@ def test_durations_are_read_as_pytimeparse_reads_them(text: str, seconds: float)
 @pytest.mark.parametrize(
     "text", ["", " ", "30", "soon", "1x", "{{ d }}", "9" * 30 + "d", "1" * LONGEST_TEXT + "s", "1d" * 90]
 )
-def test_what_is_no_duration_is_quoted(text: str) -> None:
+def test_a_text_that_is_no_duration_is_quoted(text: str) -> None:
     with pytest.raises(UnreadableDuration, match=r"lifespan\.maximum is") as caught:
         parse_duration(text, "lifespan.maximum")
     assert len(str(caught.value)) < 250
@@ -75,7 +75,7 @@ def test_durations_are_written_without_units_of_zero(duration: timedelta, text: 
 
 
 @given(st.timedeltas(timedelta(days=-4000), timedelta(days=4000)))
-def test_what_is_written_reads_the_same(duration: timedelta) -> None:
+def test_a_written_duration_reads_the_same(duration: timedelta) -> None:
     whole = timedelta(seconds=int(duration.total_seconds()))
     assert parse_duration(format_duration(whole)) == whole
 
@@ -107,7 +107,7 @@ def test_one_unit_always_fits_the_schema_and_says_the_same(seconds: int) -> None
 
 
 @pytest.mark.parametrize("text", ["-1h", "never"])
-def test_what_the_schema_cannot_say_is_refused(text: str) -> None:
+def test_a_duration_that_the_schema_cannot_express_is_refused(text: str) -> None:
     with pytest.raises(UnreadableDuration):
         in_one_unit(text)
 
@@ -131,7 +131,7 @@ def test_moments_are_read_kindly_in_utc_and_whole_seconds(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "tomorrow", "2025-13-01T00:00:00Z", "12:00", "0001-01-01T00:00:00+10:00"])
-def test_what_is_no_moment_is_quoted(text: str) -> None:
+def test_a_text_that_is_no_timestamp_is_quoted(text: str) -> None:
     with pytest.raises(UnreadableMoment, match=r"lifespan\.end is"):
         parse_moment(text, "lifespan.end")
 

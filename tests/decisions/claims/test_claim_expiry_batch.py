@@ -118,7 +118,7 @@ def test_an_end_that_moves_or_goes_is_forgotten() -> None:
     assert (ends.next, ends.take(LATER)) == (LATEST, None)
 
 
-def test_what_was_not_done_is_given_again() -> None:
+def test_an_unfinished_expiry_is_given_again() -> None:
     ends = Ends()
     ends.put("a", NOW)
     assert ends.take(NOW) == "a"
@@ -278,7 +278,7 @@ async def test_all_that_expire_are_ended_and_their_workflows_notified(ended: Are
     assert sorted(ended.notified) == sorted((name, False) for name in names)
 
 
-async def test_what_is_not_plain_is_left_to_its_own_workflow(ended: Area) -> None:
+async def test_a_claim_in_a_special_state_is_left_to_its_own_workflow(ended: Area) -> None:
     ignored, detached = a_claim("ignored"), a_claim("detached")
     ignored["metadata"]["labels"] = {NAMES.ignore_label: "true"}
     detached["status"]["resourceHandle"]["detached"] = True

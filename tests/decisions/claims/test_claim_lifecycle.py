@@ -128,9 +128,7 @@ SHOWN = ("ResourceClaim status with its handle",)
         (settled(named(DETACHED), held(), HandlePlan(auto_detach=True), end=ENDED), "Detached", []),
     ],
 )
-def test_what_a_claim_says_and_how_its_handle_is_decides_what_is_done(
-    seen: Claim, phase: str, actions: list[str]
-) -> None:
+def test_the_claim_and_the_state_of_its_handle_decide_the_actions(seen: Claim, phase: str, actions: list[str]) -> None:
     decision = decide(seen, NOW)
     assert (decision.phase, does(decision)) == (phase, actions)
 
@@ -236,7 +234,7 @@ def test_a_refusal_is_reported_once_it_is_shown_and_when_it_changes() -> None:
 
 
 @pytest.mark.parametrize("halt", [Halt.NONE, Halt.FAULT])
-def test_what_is_not_carried_out_is_planned_to_its_end(halt: Halt) -> None:
+def test_a_plan_that_is_not_carried_out_is_planned_to_its_end(halt: Halt) -> None:
     of = ours(claim({}))
     plan = ClaimPlan(status={"provider": {"name": "base"}}, halt=halt, fault=BROKEN if halt else None)
     decision = decide(validated(of, plan=plan, plans_only=True), NOW)
@@ -374,7 +372,7 @@ def test_a_claim_that_asks_for_another_end_at_its_end_is_observed_again() -> Non
     assert does(decide(read.fold(seen, ClaimRead(claim=named())), NOW)) == ["validate_claim"]
 
 
-def test_what_was_made_is_taken_back_where_the_rest_of_a_pass_is_refused() -> None:
+def test_created_objects_are_deleted_where_the_rest_of_a_pass_is_refused() -> None:
     plan = HandlePlan(creations=((0, {"kind": "Job"}), (1, {"kind": "Job"})))
     seen = settled(named(), held(), plan, begun=({"kind": "Job"},), begun_upon=held())
     assert does(decide(seen, NOW)) == ["create_resource", "create_resource"]

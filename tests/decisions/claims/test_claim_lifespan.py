@@ -319,7 +319,7 @@ def test_the_maximum_counts_from_first_ready_else_from_the_start() -> None:
     assert base_of(claim({"start": timestamp(SECOND), "firstReady": timestamp(SECOND + HOUR)})) == SECOND + HOUR
 
 
-def test_what_users_write_must_be_a_moment() -> None:
+def test_values_written_by_users_must_be_timestamps() -> None:
     assert requested_end_of(claim(spec={"end": "2025-01-31T14:00:00.5+02:00"})) == SECOND
     assert requested_end_of(claim()) is None
     with pytest.raises(UnreadableMoment, match=r"spec\.lifespan\.end is 'later'"):

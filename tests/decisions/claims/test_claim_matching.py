@@ -367,5 +367,5 @@ def test_a_hand_made_handle_needs_nothing_but_a_name() -> None:
         pytest.param(with_fields("metadata", annotations={PAUSED: "true"}), id="paused"),
     ],
 )
-def test_what_no_claim_may_take_is_not_free(body: JsonObject) -> None:
+def test_a_handle_that_no_claim_may_take_is_not_free(body: JsonObject) -> None:
     assert free_handle(NAMES, body) is None

@@ -105,7 +105,7 @@ def test_the_domain_is_configurable(configured: str, domain: str) -> None:
 
 
 @pytest.mark.parametrize("configured", ["poolboy", "Poolboy.dev", "a..b", "-a.b", "a.b/c", "a.b.", "a" * 300 + ".b"])
-def test_what_is_no_domain_is_refused_by_name(configured: str) -> None:
+def test_a_malformed_domain_is_refused_by_name(configured: str) -> None:
     with pytest.raises(ValueError, match="OPERATOR_DOMAIN is"):
         parse(configured)
 

@@ -112,7 +112,7 @@ def test_a_default_template_that_fails_is_reported() -> None:
         "declared since: its default is not checked",
     ],
 )
-def test_what_was_accepted_stays(parameters: Any, asked: Any, accepted: Any, result: Any) -> None:
+def test_accepted_values_stay(parameters: Any, asked: Any, accepted: Any, result: Any) -> None:
     assert values(settle(parameters, asked, accepted)) == result
 
 

@@ -227,7 +227,7 @@ def test_while_it_is_pending_or_rejected_the_status_shows_nothing_of_a_handle(st
     ],
     ids=["approved", "has a handle", "has a handle, whatever is said", "a handle holds it"],
 )
-def test_what_is_approved_or_has_a_handle_goes_on(status: Any, held: Any) -> None:
+def test_an_approved_or_bound_claim_goes_on(status: Any, held: Any) -> None:
     asked = claim(status, provider={"name": "base"})
     assert ask(asked, APPROVING, held=held).halt is Halt.NONE
 
@@ -392,7 +392,7 @@ def test_a_list_mode_claim_wants_its_own_list() -> None:
     assert wanted.template == config_map(x="1", color="red")
 
 
-def test_what_is_shown_before_a_handle_is_there_follows_the_values() -> None:
+def test_the_status_before_there_is_a_handle_follows_the_values() -> None:
     top = provider(
         "top",
         parameters=[{"name": "which", "allowUpdate": True}],
@@ -525,7 +525,7 @@ def test_creation_may_be_forbidden_while_a_free_handle_is_still_looked_for(asked
         ({}, "tomorrow", "MomentUnreadable"),
     ],
 )
-def test_what_is_wrong_with_making_a_handle_hinders_no_binding(lifespan: Any, asked: Any, reason: str) -> None:
+def test_a_fault_in_creating_a_handle_prevents_no_binding(lifespan: Any, asked: Any, reason: str) -> None:
     spec = {"lifespan": {"end": asked}} if asked else {}
     plan = ask(claim(provider={"name": "base"}, **spec), provider("base", lifespan=lifespan, **CREATES))
     assert plan.fault is not None

@@ -77,7 +77,7 @@ def test_a_paused_handle_is_neither_given_up_nor_replaced() -> None:
         pytest.param(Wants(), some(1), 0, id="no minimum"),
     ],
 )
-def test_what_is_missing_is_made_within_the_cap(wants: Wants, handles: list[PoolHandle], created: int) -> None:
+def test_missing_handles_are_created_within_the_cap(wants: Wants, handles: list[PoolHandle], created: int) -> None:
     decided = plan(wants, handles, (), NOW)
     assert decided == PoolPlan(create=(NewHandle(),) * created)
 
@@ -283,7 +283,7 @@ def handle(spec: JsonObject | None = None, **meta: JsonValue) -> JsonObject:
     return {"metadata": born, "spec": {"resourcePool": OURS, **(spec or {})}, "status": {"healthy": True}}
 
 
-def test_what_a_pool_wants_is_read_from_it() -> None:
+def test_a_pools_wants_are_read_from_it() -> None:
     assert wants_of(POOL) == Wants(min_available=2, max_unready=0, delete_unhealthy=True)
     assert wants_of({"spec": {}}) == Wants()
 

@@ -118,7 +118,7 @@ def test_without_resources_health_is_unknown() -> None:
     assert status(handle(), provider("base")) == {}
 
 
-def test_what_is_unknown_or_over_vanishes() -> None:
+def test_unknown_and_outdated_states_vanish() -> None:
     before = {
         "healthy": True,
         "ready": True,
@@ -243,7 +243,7 @@ def test_a_claim_shows_its_handles_resources_with_their_live_objects() -> None:
     }
 
 
-def test_what_vanishes_from_the_handle_vanishes_from_the_claim() -> None:
+def test_a_field_that_vanishes_from_the_handle_vanishes_from_the_claim() -> None:
     before = mirrored({})
     found = mirrored(before, {"resources": [{"name": "first"}]}, [None])
     assert found == {"resources": [{"name": "first", "provider": reference("base")}]}

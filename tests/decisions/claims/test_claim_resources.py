@@ -238,7 +238,7 @@ def test_objects_of_every_release_come_back_as_they_were(name: str) -> None:
     assert written.get("status") == obj.get("status")
 
 
-def test_what_is_absent_is_read_as_the_operators_default() -> None:
+def test_an_absent_field_is_read_as_the_operators_default() -> None:
     provider = ResourceProvider.model_validate({"spec": {"approval": {}, "template": {}, "updateFilters": [{}]}})
     assert provider.spec.approval is not None
     assert provider.spec.approval.pending_message == "Approval pending."
@@ -347,7 +347,7 @@ def test_a_claim_is_approved_by_an_approver_or_by_having_been_served(status: Jso
     assert ResourceClaim.model_validate({"status": status}).approved is approved
 
 
-def test_what_abandoning_leaves_behind_is_reported() -> None:
+def test_objects_that_abandoning_leaves_behind_are_reported() -> None:
     claim = ResourceClaim.model_validate(OBJECTS["claim-1.12-bound"])
     assert claim.outside[0].startswith("ResourceHandle poolboy/guid-x7k2m")
     assert claim.outside[1] == "ConfigMap labs/thing-x7k2m (v1)"

@@ -29,7 +29,7 @@ PERSON = {
     ],
     ids=["empty", "object", "nullable", "format", "bound", "unknown words", "local reference"],
 )
-def test_what_the_schema_allows_has_no_violation(schema: Any, value: Any) -> None:
+def test_a_value_that_the_schema_allows_has_no_violation(schema: Any, value: Any) -> None:
     assert violation(schema, value) is None
 
 

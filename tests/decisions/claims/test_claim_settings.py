@@ -51,7 +51,7 @@ def test_no_variable_of_poolboy_is_forgotten() -> None:
     assert {*TAKEN, *IGNORED_VARIABLES} == OF_POOLBOY
 
 
-def test_what_has_no_effect_is_named_only_where_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_without_effect_is_named_only_where_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KOPF_OPTIONS", "--log-format=json")
     monkeypatch.setenv("METRICS_PORT", "9091")
     assert present_variables(IGNORED_VARIABLES) == ("KOPF_OPTIONS", "METRICS_PORT")

@@ -111,7 +111,7 @@ async def test_a_new_value_of_a_linked_resource_reaches_the_other_in_the_same_pa
     assert specs(server) == {"base": {"size": "2"}, "top": {"size": "2", "baseSize": "2"}}
 
 
-async def test_what_is_another_each_time_ends_by_itself() -> None:
+async def test_a_template_that_differs_each_time_ends_by_itself() -> None:
     chance = provider(
         override={**gadget("chance", word="{{ '[a-z]{20}' | strgen }}")},
         template={"enable": True},
@@ -122,7 +122,7 @@ async def test_what_is_another_each_time_ends_by_itself() -> None:
     assert len(server.patches) <= MOST_PATCHES
 
 
-async def test_what_does_not_take_effect_is_sent_once() -> None:
+async def test_an_ineffective_write_is_sent_once() -> None:
     server = Server(None, handle(entry("base")), provider(override=gadget("fixed", size="2"), updateFilters=ANYTHING))
     await server.settle()
     before = server.live["fixed"] = {**server.live["fixed"], "spec": {"size": "1"}}

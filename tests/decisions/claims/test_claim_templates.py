@@ -218,7 +218,7 @@ def test_a_variable_that_cannot_be_rendered_fails_where_it_is_used(lazy: dict[st
         ({"a": "{{ missing | default(omit) | int }}"}, {"a": 0}),
     ],
 )
-def test_what_is_omitted_is_gone(template: Json, result: Json) -> None:
+def test_an_omitted_value_is_gone(template: Json, result: Json) -> None:
     assert render(template) == result
 
 
@@ -319,7 +319,7 @@ def test_names_and_filters(expression: str, result: str) -> None:
         "'[' | strgen",
     ],
 )
-def test_what_they_cannot_read_is_an_error(expression: str) -> None:
+def test_an_unreadable_template_is_an_error(expression: str) -> None:
     assert refused("{{ " + expression + " }}")
 
 
@@ -410,7 +410,7 @@ def test_time_and_chance_are_seen_in_a_template(text: str) -> None:
         "{{ nowhere.known }}",
     ],
 )
-def test_what_only_events_change_is_not_rendered_by_the_clock(text: str) -> None:
+def test_a_template_that_only_events_change_is_not_rendered_by_the_clock(text: str) -> None:
     assert not depends_on_time([text])
 
 

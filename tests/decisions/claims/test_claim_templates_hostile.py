@@ -199,13 +199,13 @@ def test_a_condition_that_walks_is_an_error_and_not_false(walk: str) -> None:
 
 
 @pytest.mark.parametrize("template", STOPPED, ids=lambda each: each[:60])
-def test_what_grows_without_bound_meets_a_limit(template: str) -> None:
+def test_a_template_that_grows_without_bound_meets_a_limit(template: str) -> None:
     error = refused(template)
     assert any(word in error.text for word in ("more than", "too big", "too deep", "Circular", "in a format")), error
 
 
 @pytest.mark.parametrize("template", ENDED, ids=lambda each: each[:60])
-async def test_what_is_slow_or_large_by_itself_is_ended_while_others_go_on(evaluator: Evaluator, template: str) -> None:
+async def test_a_slow_or_large_template_is_ended_while_others_go_on(evaluator: Evaluator, template: str) -> None:
     request = Rendering(template={"a": "x", "b": template}, what="claim ns/hostile, autoDelete.when")
     hostile = asyncio.ensure_future(evaluator.call(render, request, Rendered, key="ns/hostile", author="hostile"))
     meanwhile = 0

@@ -119,7 +119,7 @@ def test_without_the_customers_key_no_account_is_made_and_the_claim_says_why(
     assert written_condition(mended, "AuthenticationFailed")["status"] == "False"
 
 
-def test_what_keeps_the_account_from_being_entered_shows_on_the_claim() -> None:
+def test_an_obstacle_to_entering_the_account_shows_on_the_claim() -> None:
     trouble = condition("AuthenticationError", reason="InvalidClientTokenId", message="unknown key")
     decision = decide(byoc(linked=True, account=customers("Creating", conditions=[trouble])), NOW)
     shown = written_condition(decision, "AuthenticationFailed")
@@ -286,7 +286,7 @@ def test_a_release_that_is_stuck_says_why_and_how_to_let_it_go() -> None:
     assert decision.outcome is Outcome.WAITING
 
 
-def test_what_a_claim_holds_decides_its_release_not_what_its_spec_says_by_now() -> None:
+def test_the_state_of_a_claim_decides_its_release_not_its_present_spec() -> None:
     pools = account(spec={"claimLink": "claim", "claimLinkNamespace": "tenant", "awsAccountID": AWS_ID})
     turned = decide(byoc(linked=True, account=pools, of={"meta": DELETED, "status": READY}), NOW)
     assert "accounts.let_secrets_go" not in activities(turned)

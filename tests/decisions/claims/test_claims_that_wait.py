@@ -225,7 +225,7 @@ async def test_a_claim_that_cannot_be_bound_has_its_workflow_notified_and_blocks
     assert not area.queue.waiting
 
 
-async def test_what_a_claim_has_got_while_it_was_deleted_ends_as_well(area: Area) -> None:
+async def test_a_handle_that_a_claim_got_while_it_was_deleted_ends_as_well(area: Area) -> None:
     area.handle("guid-1", holder="b")
     area.notified.clear()
     assert await area.refused(gone=True) is None

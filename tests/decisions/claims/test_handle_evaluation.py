@@ -140,7 +140,7 @@ def test_two_resources_are_never_one_object() -> None:
     )
 
 
-def test_what_shares_an_object_already_leaves_it_to_the_first() -> None:
+def test_an_entry_that_shares_an_object_leaves_it_to_the_first() -> None:
     """Poolboy let both write the one object, and its annotations flipped at every pass."""
     shared = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things", "name": "box-b7k2q"}
     held = twins("a", "b")
@@ -287,7 +287,7 @@ def test_a_cluster_object_keeps_its_reference_whatever_namespace_a_template_name
     assert entries(ask(handle(placed), maps(), states=[state("a")]))[0]["reference"] == recorded
 
 
-def test_what_is_there_is_changed_through_the_filters_and_what_is_not_is_made() -> None:
+def test_an_existing_object_is_changed_through_the_filters_and_a_missing_one_created() -> None:
     base = maps(updateFilters=[{"pathMatch": "/data/x"}])
     held = handle(entry("base", template={"data": {"x": "2", "y": "2"}}), entry("base", "b"))
     plan = ask(held, base, states=[state(x="1", y="1"), None])
@@ -615,7 +615,7 @@ def test_the_default_restarts_although_the_claim_is_not_accepted() -> None:
     ],
     ids=["by default", "the wish is the default", "the maximum"],
 )
-def test_what_is_ready_only_after_its_end_has_passed_has_ended(asked: str, terms: Any) -> None:
+def test_a_handle_that_is_ready_only_after_its_end_has_ended(asked: str, terms: Any) -> None:
     held = holding(end=timestamp(NOW), **terms)
     plan = bound(long(BEGUN, asked), held, maps(), states=[state(ready="yes")])
     assert (plan.end, plan.requested_end) == (NOW, "")
@@ -877,7 +877,7 @@ def test_no_condition_is_evaluated_while_its_provider_is_missing(missing: str) -
     assert (plan.handle_status["ready"], plan.auto_delete) == (True, False)
 
 
-def test_what_may_not_be_read_is_shown_as_it_was() -> None:
+def test_a_forbidden_resource_is_shown_as_it_was() -> None:
     live = Live(claim(), handle(entry("base"), **BOUND), maps(), states=[state(ready="yes")])
     live.look()
     shown = live.look().claim_status

@@ -220,7 +220,7 @@ SUPPLY = [
 
 
 @pytest.mark.parametrize(("of", "supplied"), SUPPLY)
-def test_what_counts_as_supply_when_filling(of: Account, supplied: int) -> None:
+def test_accounts_that_count_as_supply(of: Account, supplied: int) -> None:
     assert len(decide(view(of, size=3), NOW).create) == 3 - supplied
 
 

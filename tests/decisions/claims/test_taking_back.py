@@ -85,7 +85,7 @@ ENDED = {
 
 
 @pytest.mark.parametrize("handle", ENDED.values(), ids=list(ENDED))
-async def test_what_was_made_for_a_handle_that_has_ended_is_deleted(handle: Json | None) -> None:
+async def test_an_object_made_for_an_ended_handle_is_deleted(handle: Json | None) -> None:
     cluster = Cluster(
         handle,
         an_object("made", "guid-abcde"),
@@ -144,7 +144,7 @@ async def test_an_object_that_has_taken_the_name_meanwhile_goes_only_if_it_is_th
 
 
 @pytest.mark.parametrize("known_before", [True, False])
-async def test_what_another_version_serves_is_deleted_in_that(known_before: bool) -> None:
+async def test_an_object_served_in_another_version_is_deleted_in_that(known_before: bool) -> None:
     cluster = Cluster(HANDLE, an_object("it"))
     cluster.elsewhere = True
     cluster.moved, cluster.unserved = known_before, set() if known_before else {"v1"}
@@ -152,7 +152,7 @@ async def test_what_another_version_serves_is_deleted_in_that(known_before: bool
     assert cluster.objects == {}
 
 
-async def test_what_no_version_serves_is_gone() -> None:
+async def test_an_object_that_no_version_serves_is_gone() -> None:
     cluster = Cluster(HANDLE, an_object("it"))
     cluster.unserved = {"v1"}
     assert await deleted(cluster, "it") == []

@@ -137,7 +137,7 @@ def test_another_object_of_the_name_is_left_alone(kube: MemoryKube, monkeypatch:
     assert events(kube) == []
 
 
-def test_what_could_not_be_abandoned_is_not_recorded(kube: MemoryKube, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_abandoning_is_not_recorded(kube: MemoryKube, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck(kube, ACCOUNT, ACCOUNT.finalizer)
 
     async def patch(*_: object, **__: object) -> None:

@@ -106,7 +106,7 @@ def test_areas_are_filled_in() -> None:
         (["list", "-o", "y"], "yaml"),
     ],
 )
-def test_what_is_typed_is_filled_in(typed: list[str], offered: str) -> None:
+def test_typed_prefixes_are_completed(typed: list[str], offered: str) -> None:
     assert candidates(typed) == [offered]
 
 

@@ -77,7 +77,7 @@ def test_of_a_phase_the_way_to_its_objects_is_shown() -> None:
     ]
 
 
-def test_what_is_owned_by_what_is_not_there_begins_a_branch() -> None:
+def test_an_object_whose_owner_is_missing_begins_a_branch() -> None:
     assert drawn([row("LoadBalancerSet", "a", "LoadBalancer/lbs/gone")]) == ["LoadBalancerSet a"]
 
 

@@ -93,7 +93,7 @@ def test_a_lever_is_refused_before_the_command_gives_up() -> None:
 
 
 @pytest.mark.parametrize("paused", [True, False])
-async def test_what_is_being_tried_again_is_not_retried_under_a_pause(
+async def test_an_update_that_is_being_retried_is_not_retried_under_a_pause(
     monkeypatch: pytest.MonkeyPatch, *, paused: bool
 ) -> None:
     kube = MemoryKube()

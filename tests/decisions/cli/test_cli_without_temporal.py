@@ -154,7 +154,7 @@ def test_the_account_of_a_released_claim_is_found_by_its_link(kube: Cluster) -> 
 
 
 @pytest.mark.parametrize("command", ["why", "plan", "retry", "wake"])
-def test_what_needs_temporal_says_that_it_does_not_answer(kube: Cluster, command: str) -> None:
+def test_a_command_that_needs_temporal_says_that_it_does_not_answer(kube: Cluster, command: str) -> None:
     account(kube)
     refused = perdure(command, "account", "ns/one").exception
     assert isinstance(refused, CommandError)

@@ -52,7 +52,7 @@ def kube(monkeypatch: pytest.MonkeyPatch) -> SupposedKube:
     return made
 
 
-async def test_what_is_supposed_is_read_in_the_place_of_what_is(kube: SupposedKube) -> None:
+async def test_an_object_of_a_file_is_read_in_the_place_of_the_real_one(kube: SupposedKube) -> None:
     found = [await kube.get(ACCOUNT, "ns", name) for name in ("one", "two", "new")]
     assert listed(*found) == [("one", "as it is"), ("two", "supposed"), ("new", "supposed")]
 

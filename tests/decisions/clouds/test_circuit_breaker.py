@@ -92,7 +92,9 @@ def test_a_trial_without_an_answer_pauses_again(guard: CallGuard, clock: Clock) 
     ],
     ids=["a broken connection", "a late refusal", "a late throttling"],
 )
-def test_what_is_no_silence_stops_nothing(guard: CallGuard, clock: Clock, error: ApiError, seconds: float) -> None:
+def test_an_error_that_is_no_silence_trips_no_breaker(
+    guard: CallGuard, clock: Clock, error: ApiError, seconds: float
+) -> None:
     for _ in range(3 * SILENCES):
         with pytest.raises(type(error)):
             call(guard, clock, seconds, error)

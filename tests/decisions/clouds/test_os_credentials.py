@@ -110,7 +110,7 @@ def test_a_domain_of_the_environment_is_no_second_one() -> None:
 
 
 @pytest.mark.parametrize("key", ["auth-url", "username", "password", "domain-name", "project-name"])
-def test_what_is_lacking_is_named(key: str) -> None:
+def test_a_missing_field_is_named(key: str) -> None:
     assert key in refused(without(key))
 
 
@@ -128,7 +128,7 @@ def test_a_secret_without_the_entry_is_refused() -> None:
         read_credentials({"other": "eA=="}, WHERE, environment={})
 
 
-def test_what_is_no_text_is_refused() -> None:
+def test_a_field_that_is_no_text_is_refused() -> None:
     with pytest.raises(Invalid, match="not text"):
         read_credentials({"cloudprovider.conf": "%%%"}, WHERE, environment={})
 

@@ -81,7 +81,7 @@ def test_a_server_group_comes_and_goes_with_its_policy(cloud: SmallCloud, projec
     assert owner.status.server_group_id is None
 
 
-def test_what_is_recorded_and_not_listed_is_asked_for(cloud: SmallCloud, project: Project) -> None:
+def test_an_object_that_is_recorded_and_not_listed_is_requested(cloud: SmallCloud, project: Project) -> None:
     port = cloud.put("ports", name="renamed", description="")
     seen = observe_load_balancer(project, balancer(status={"portID": port, "securityGroupID": "gone"}))
     assert [each.id for each in seen.ports] == [port]

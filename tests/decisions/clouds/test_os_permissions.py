@@ -46,7 +46,7 @@ def test_every_call_is_declared_and_every_declaration_is_called() -> None:
 
 
 @pytest.mark.parametrize("item", PERMISSIONS, ids=lambda item: f"{item.api} {item.operation} {item.object}")
-def test_what_changes_something_asks_for_a_member_and_reading_for_a_reader(item: Permission) -> None:
+def test_a_write_needs_a_member_and_a_read_needs_a_reader(item: Permission) -> None:
     method = item.request.split(" ")[0]
     if item.rules:
         assert item.role == ("reader" if method == "GET" else "member")

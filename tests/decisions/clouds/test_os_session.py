@@ -233,7 +233,7 @@ def test_a_silent_service_is_given_up_after_the_timeout(cloud: Cloud) -> None:
         held.set()
 
 
-def test_what_is_no_json_is_unreadable(cloud: Cloud, project: Project) -> None:
+def test_an_answer_that_is_no_json_is_unreadable(cloud: Cloud, project: Project) -> None:
     cloud.answers = [(200, "<html>")]
     with pytest.raises(Unavailable) as unreadable:
         port(project)

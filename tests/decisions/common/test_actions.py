@@ -39,7 +39,7 @@ def test_an_actions_summary_and_slot_are_made_of_its_fields() -> None:
         assert named | ({action.slot_by} - {""}) <= action.model_fields.keys(), action
 
 
-def test_what_is_learnt_of_an_action_is_something_that_a_memory_keeps() -> None:
+def test_the_facts_of_an_action_are_fields_of_a_memory() -> None:
     all_actions()
     remaining = {name for world in worlds(World) for name in type(world.model_fields["known"].default).model_fields}
     for action in all_actions():

@@ -192,7 +192,7 @@ def test_a_field_of_a_type_that_json_schema_lacks_is_refused() -> None:
         schema_of(Odd)
 
 
-def test_what_go_clients_leave_empty_reads_as_the_defaults() -> None:
+def test_fields_that_go_clients_leave_empty_read_as_the_defaults() -> None:
     claim = AccountClaim.model_validate(
         {
             "spec": {

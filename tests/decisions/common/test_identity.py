@@ -40,7 +40,7 @@ def test_a_cluster_knows_its_own_by_their_ids_and_no_others(key: Key) -> None:
 
 @pytest.mark.parametrize("key", [INSTANCE, GROUP], ids=lambda key: key.kind)
 @pytest.mark.parametrize("cluster", ["", "north"])
-def test_what_aws_has_named_is_every_clusters(key: Key, cluster: str) -> None:
+def test_names_of_aws_are_shared_by_all_clusters(key: Key, cluster: str) -> None:
     assert found(key, cluster) == key.model_copy(update={"cluster": cluster})
     assert key.model_copy(update={"cluster": cluster}).workflow_id == key.workflow_id
     assert key.workflow_id.startswith(id_prefix(key.kind, cluster))

@@ -168,7 +168,7 @@ async def test_independent_actions_run_side_by_side_under_a_limit() -> None:
     [((ELSEWHERE,), []), ((ELSEWHERE, A), ["a"]), ((ELSEWHERE, Finish(name="z")), [])],
     ids=["alone", "beside others", "the last action waits for it"],
 )
-async def test_what_is_not_done_here_is_left_to_the_objects_workflow(
+async def test_an_action_that_is_not_done_here_is_left_to_the_objects_workflow(
     wanted: tuple[Action, ...], made: list[str]
 ) -> None:
     effects = Effects()
@@ -177,7 +177,7 @@ async def test_what_is_not_done_here_is_left_to_the_objects_workflow(
 
 
 @pytest.mark.parametrize(("hold", "dry_run"), [("paused by mia", False), ("", True)], ids=["held", "dry run"])
-async def test_what_may_not_be_done_becomes_lines_for_people(hold: str, dry_run: bool) -> None:
+async def test_forbidden_actions_become_lines_for_people(hold: str, dry_run: bool) -> None:
     effects = Effects(hold=hold)
     effects.notices = (warning("Bad", "nothing is reported"),)
     passed = await effects.carry_out((Read(name="r"),), (A, Do(name="b"), Do(name="c")), dry_run=dry_run)
@@ -250,14 +250,14 @@ async def test_the_next_pass_tries_what_was_refused_at_once_only_when_it_was_wok
 
 
 @pytest.mark.parametrize("error", [Conflict("changed"), Absent("gone")])
-async def test_what_was_outdated_is_observed_and_tried_again_at_once(error: ApiError) -> None:
+async def test_an_outdated_action_is_observed_and_retried_at_once(error: ApiError) -> None:
     effects = Effects(error, error)
     passed = await effects.carry_out((A,), (BAD,), woken=False)
     assert effects.made == ["a", "bad"]
     assert (effects.observed, passed.refusals) == ([False, True, True], {})
 
 
-async def test_what_stays_outdated_is_left_to_the_next_pass_after_some_looks() -> None:
+async def test_an_action_that_stays_outdated_is_left_to_the_next_pass() -> None:
     effects = Effects(*[Conflict("changed")] * 20)
     passed = await effects.carry_out((BAD,))
     assert len(effects.errors) == 20 - SECOND_LOOKS - 1

@@ -55,7 +55,7 @@ async def sent_for(kind: str) -> str:
     return await environment.run(change)
 
 
-def test_what_is_written_is_read() -> None:
+def test_a_written_pause_is_read() -> None:
     assert pauses_in(config_map(accounts=LEAK.written())) == {"accounts": LEAK}
 
 
@@ -116,7 +116,7 @@ async def test_everything_is_sent_where_nothing_is_paused() -> None:
     assert await sent_for("Account") == ""
 
 
-def test_what_no_lifecycle_asks_for_is_sent_even_then() -> None:
+def test_a_request_outside_of_a_lifecycle_is_sent_even_then() -> None:
     """Leases, levers, and whatever else a process does by itself."""
     set_pauses({"all": LEAK})
     refuse_if_paused("update Lease perdure/perdure-watch")

@@ -134,7 +134,7 @@ def test_in_order_nothing_overtakes_what_comes_before_it(wanted: tuple[Action, .
     assert started(found) == starts
 
 
-def test_what_was_cancelled_is_cancelled_once_and_its_end_starts_the_last_action() -> None:
+def test_a_cancelled_action_is_cancelled_once_and_its_end_starts_the_last_action() -> None:
     state, _ = step(settled(), A)
     state, first = step(state, LAST)
     state, second = step(state, LAST)
@@ -192,7 +192,7 @@ def test_a_result_is_folded_into_the_world_and_frees_its_slot() -> None:
     assert (state.world.known.done, dict(state.running), state.dirty) == (("a",), {}, False)
 
 
-def test_what_an_action_leaves_behind_may_be_observed_instead() -> None:
+def test_an_actions_effect_may_be_observed_instead() -> None:
     state, _ = step(settled(), Leave(name="a"))
     assert state.finished("a", None).dirty
 
@@ -216,7 +216,7 @@ def test_a_refusal_ends_with_the_success_of_its_slot() -> None:
     assert state.finished("a", None).world.refusals == {}
 
 
-def test_what_is_remembered_survives_an_observation() -> None:
+def test_memory_survives_an_observation() -> None:
     state, _ = step(refused(), B)
     state = state.finished("b", None).observed(Hello(key=KEY))
     assert (state.world.known.done, list(state.world.refusals)) == (("b",), ["a"])
@@ -363,7 +363,7 @@ def test_why_names_what_runs_and_what_was_refused() -> None:
     ],
     ids=["a conflict", "an absence", "none is left", "no second look helps"],
 )
-def test_what_is_outdated_is_tried_again_at_once_while_second_looks_are_left(
+def test_an_outdated_action_is_retried_at_once_while_second_looks_are_left(
     left: int, type_: ErrorType, starts: list[str], attempts: int, left_then: int
 ) -> None:
     state, _ = step(replace(refused(), second_looks=left), A, now=NOW + 5 * SECOND)
@@ -385,7 +385,7 @@ def test_a_write_based_on_an_older_version_is_tried_again_at_once_the_first_time
     assert (started((state, found)), found.until) == ([], NOW + 10 * SECOND)
 
 
-def test_what_says_nothing_of_the_observation_is_tried_again_without_another_one() -> None:
+def test_an_error_independent_of_the_observation_is_retried_without_another_one() -> None:
     call = Call(name="a")
     state, _ = step(replace(settled(), second_looks=1), call)
     state = state.failed("a", refusal(ErrorType.ABSENT))
@@ -478,7 +478,7 @@ def test_the_same_words_about_another_object_are_another_event() -> None:
     assert recorded(state, warning("Bad", "one", about=other))[1] == ("one",)
 
 
-def test_what_a_result_reports_is_recorded_once_and_again_with_the_next_result() -> None:
+def test_a_results_notice_is_recorded_once_and_again_with_the_next_result() -> None:
     made = Reported(notices=(normal("Made", "made", each_time=True),))
     state = settled()
     for _ in range(2):

@@ -42,7 +42,7 @@ def test_every_page_is_named_on_the_first() -> None:
     assert [page for page in pages(navigation()) if page != "index.md" and f"]({page})" not in first] == []
 
 
-def test_what_builds_the_site_is_pinned() -> None:
+def test_the_tools_that_build_the_site_are_pinned() -> None:
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["docs"]
     pinned = re.findall(r"^([a-z0-9-]+)==\S+", (ROOT / "docs.lock").read_text(), re.MULTILINE)
     assert {re.split(r"[<>=~]", line, maxsplit=1)[0] for line in wanted} <= set(pinned)

@@ -116,7 +116,7 @@ async def test_every_event_is_applied_once_and_its_message_deleted() -> None:
 
 
 @pytest.mark.parametrize("body", ["", "null", "<html>", '{"source":"aws.ec2"}', "[" * 100_000, '{"a":NaN}'])
-async def test_what_cannot_be_read_is_a_dead_letter_with_its_reason(body: str) -> None:
+async def test_an_unreadable_message_is_a_dead_letter_with_its_reason(body: str) -> None:
     queue, workflows = memory(), Workflows()
     queue.put(body)
     queue.put(spot_warning(instance_name(1), "e", NOW))
@@ -129,7 +129,7 @@ async def test_what_cannot_be_read_is_a_dead_letter_with_its_reason(body: str) -
     assert workflows.all_applied() == [f"e/{instance_name(1)}"]
 
 
-async def test_what_cannot_be_buried_stays() -> None:
+async def test_a_message_that_cannot_be_buried_stays() -> None:
     class NoDeadLetters(MemoryQueue):
         async def bury(self, body: str, attributes: object) -> None:
             self.refused = True
@@ -145,7 +145,7 @@ async def test_what_cannot_be_buried_stays() -> None:
 @pytest.mark.parametrize(
     "body", ['{"source":"aws.s3","detail-type":"x","detail":{}}', '{"Event":"autoscaling:TEST_NOTIFICATION"}']
 )
-async def test_what_is_not_for_us_is_deleted(body: str) -> None:
+async def test_a_message_for_others_is_deleted(body: str) -> None:
     queue, workflows = memory(), Workflows()
     queue.put(body)
     async with consuming(queue, workflows):
@@ -316,7 +316,7 @@ async def test_a_stopping_consumer_lets_work_in_progress_end() -> None:
     assert queue.deleted == 1
 
 
-async def test_what_does_not_end_in_time_is_given_back_at_once() -> None:
+async def test_a_message_that_does_not_end_in_time_is_given_back_at_once() -> None:
     queue, workflows = memory(), Workflows()
     queue.put(spot_warning(instance_name(0), "e", NOW))
     workflows.may_answer.clear()
@@ -335,7 +335,7 @@ async def test_a_health_event_of_three_instances_reaches_three_workflows() -> No
     assert sorted(workflows.applied) == [instance_name(n) for n in range(3)]
 
 
-async def test_what_is_done_is_logged_without_the_body(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_finished_message_is_logged_without_the_body(caplog: pytest.LogCaptureFixture) -> None:
     queue = memory()
     queue.put(spot_warning(instance_name(0), "e", NOW))
     queue.put('{"source":"aws.ec2","secret":"shown to nobody"}')

@@ -43,7 +43,7 @@ def test_a_place_is_read(text: str, place: Place) -> None:
         "123456789012/eu-central-1/a=123456789012/eu-west-1",
     ],
 )
-def test_what_is_no_place_is_named(text: str) -> None:
+def test_a_malformed_place_is_named(text: str) -> None:
     with pytest.raises(ValueError, match="ACCOUNT/REGION"):
         place_of(text)
 

@@ -38,7 +38,7 @@ def test_an_event_names_its_object_what_happened_when_and_who_says_so() -> None:
     assert "action" not in made
 
 
-def test_what_is_too_long_for_the_api_server_is_cut() -> None:
+def test_a_text_that_is_too_long_for_the_api_server_is_cut() -> None:
     long = SUBJECT._replace(name="n" * 253)
     made: dict[str, Any] = event(long, SAID._replace(message="m" * 5000), NOW)
     assert len(made["message"]) == 1024

@@ -35,7 +35,7 @@ def test_readable_json_is_read_unchanged() -> None:
     assert parsed(body.encode()) == json.loads(body)
 
 
-def test_what_is_no_json_is_refused() -> None:
+def test_a_text_that_is_no_json_is_refused() -> None:
     with pytest.raises(ValueError, match="Expecting"):
         parsed(b'{"a": }')
     with pytest.raises(ValueError, match="Expecting"):

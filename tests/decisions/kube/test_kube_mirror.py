@@ -33,7 +33,7 @@ def test_an_own_write_is_known_at_once_and_an_older_answer_changes_nothing() -> 
     assert mirror.get("users", "mine") == an_object(version="9")
 
 
-def test_what_has_gone_does_not_come_back_by_an_answer_that_is_late() -> None:
+def test_a_deleted_object_does_not_come_back_by_a_late_answer() -> None:
     mirror = mirror_that_saw_go(an_object())
     mirror.learn(an_object(version="8"))
     assert mirror.get("users", "mine") is None

@@ -100,7 +100,7 @@ def test_a_call_limit_is_shown_in_the_phase_without_an_event() -> None:
             assert tuple(notice.message for notice in said.notices) == reported
 
 
-def test_what_ends_by_itself_is_no_problem() -> None:
+def test_a_blocker_that_ends_by_itself_is_no_problem() -> None:
     assert (GOING.problem, OUTAGE.problem, QUOTA.nature) == ("", OUTAGE.why, Nature.QUOTA)
 
 
@@ -261,7 +261,7 @@ def test_after_a_failed_step_the_cloud_is_observed_when_its_pause_is_over() -> N
     assert [type(each) for each in decide_machine(again, NOW).actions if each.slot != "kube.write"] == [LookAtMachine]
 
 
-def test_what_a_cancelled_step_may_have_left_is_looked_for_at_once() -> None:
+def test_objects_that_a_cancelled_step_may_have_left_are_searched_at_once() -> None:
     going = machine(metadata={**FINALIZED_MACHINE["metadata"], **DELETED}, status={"serverID": None})
     world = machine_world(going, None, MachineCloud())
     assert [type(each) for each in decide_machine(world, NOW).actions] == [RevokeAccess]
@@ -341,7 +341,7 @@ def test_a_server_that_takes_long_to_delete_is_reported_after_ten_minutes() -> N
         {"metadata": {"resourceVersion": "99"}},
     ],
 )
-def test_what_the_cloud_knows_nothing_of_asks_for_no_look(change: dict[str, object]) -> None:
+def test_a_change_that_does_not_concern_the_cloud_asks_for_no_observation(change: dict[str, object]) -> None:
     assert look_of_balancer(balancer(**change)) == look_of_balancer(balancer())
 
 
@@ -354,7 +354,7 @@ def test_what_the_cloud_knows_nothing_of_asks_for_no_look(change: dict[str, obje
         {"metadata": {"annotations": {DRIFT_ANNOTATION: "2026-05-01T12:00:00Z"}}},
     ],
 )
-def test_what_the_cloud_rests_on_asks_for_a_look(change: dict[str, object]) -> None:
+def test_a_change_that_concerns_the_cloud_asks_for_an_observation(change: dict[str, object]) -> None:
     assert look_of_balancer(balancer(**change)) != look_of_balancer(balancer())
 
 

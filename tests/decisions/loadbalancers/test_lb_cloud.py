@@ -170,7 +170,7 @@ def test_a_floating_ip_that_is_down_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("gone", ["groups", "ports"])
-def test_what_was_deleted_outside_perdure_is_created_again(gone: str) -> None:
+def test_an_object_deleted_outside_perdure_is_created_again(gone: str) -> None:
     of, project = taken_over()
     getattr(project, gone).clear()
     of, plan = settle(of, project)
@@ -396,7 +396,7 @@ def test_of_several_the_recorded_one_stays_and_marked_duplicates_go() -> None:
     assert "double" not in project.groups
 
 
-def test_what_another_cluster_left_unmarked_beside_ours_is_not_deleted() -> None:
+def test_an_unmarked_object_of_another_cluster_is_not_deleted() -> None:
     project = Project()
     of, _ = settle(fresh(), project)
     project.ports["theirs"] = CloudPort(id="theirs", name=NAME)
@@ -512,7 +512,7 @@ def test_a_floating_ip_that_is_described_otherwise_is_never_deleted() -> None:
     assert set(project.floating) == {floating.id}
 
 
-def test_what_is_gone_is_forgotten_in_one_patch() -> None:
+def test_deleted_objects_are_forgotten_in_one_patch() -> None:
     of, _ = taken_over()
     forgotten = released_status(of.status)
     after = LoadBalancer.model_validate(merge(of.model_dump(mode="json"), forgotten))

@@ -61,7 +61,7 @@ def test_the_known_load_balancer_has_the_known_hash() -> None:
     assert template_hash(LoadBalancer.model_validate(SOME)) == "5h3dhrkdncr5csa7"
 
 
-def test_what_reaches_machines_through_their_agent_changes_no_hash() -> None:
+def test_a_change_that_reaches_machines_through_their_agent_changes_no_hash() -> None:
     spec = {
         **SOME["spec"],
         "replicas": 3,
@@ -104,7 +104,7 @@ def test_every_field_has_its_place() -> None:
     ],
     ids=["networks", "labels", "project", "subnet", "flavor", "floating net"],
 )
-def test_what_is_empty_is_hashed_unlike_what_is_absent(spec: dict[str, Any], part: str) -> None:
+def test_an_empty_value_is_hashed_unlike_an_absent_one(spec: dict[str, Any], part: str) -> None:
     assert part in to_json(template_document(LoadBalancer.model_validate({"spec": spec})))
     assert template_hash(LoadBalancer.model_validate({"spec": spec})) != "ogwzb3hasmo2o2tj"
 
@@ -139,7 +139,7 @@ def test_an_empty_load_balancer_has_the_known_cloud_hash() -> None:
         {"metadata": {"annotations": {"yawol.stackit.cloud/adHocDebug": "true"}}},
     ],
 )
-def test_what_the_cloud_is_compared_with_changes_the_clouds_hash(changes: dict[str, Any]) -> None:
+def test_a_value_that_the_cloud_is_compared_with_changes_the_clouds_hash(changes: dict[str, Any]) -> None:
     assert cloud_hash(balancer(**changes)) != cloud_hash(balancer())
 
 

@@ -194,7 +194,7 @@ def test_former_names_are_read_and_written_as_they_were() -> None:
     assert LoadBalancer.model_validate({"status": former}).model_dump(exclude_unset=True)["status"] == former
 
 
-def test_what_abandon_would_leave_behind_is_named() -> None:
+def test_objects_that_abandon_would_leave_behind_are_named() -> None:
     status = {"floatingID": "f", "portID": "p", "securityGroupID": "s", "serverGroupID": "g"}
     balancer = LoadBalancer.model_validate({"status": status})
     assert balancer.outside == ("floating IP f", "port p", "security group s", "server group g")
@@ -223,7 +223,7 @@ def pruned(schema: Json, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
-def test_what_yawol_writes_fits_the_schema_and_loses_nothing(name: str) -> None:
+def test_objects_of_yawol_fit_the_schema_and_lose_nothing(name: str) -> None:
     obj = OBJECTS[name]
     schema = schema_of(obj["kind"])
     assert complaints(obj["kind"], obj) == []
@@ -232,7 +232,7 @@ def test_what_yawol_writes_fits_the_schema_and_loses_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
-def test_what_yawol_writes_is_read_and_written_unchanged(name: str) -> None:
+def test_objects_of_yawol_are_read_and_written_unchanged(name: str) -> None:
     obj = OBJECTS[name]
     found = read(MODELS[obj["kind"]], obj)
     assert not isinstance(found, Malformed)

@@ -53,7 +53,7 @@ def plan(
 # --- making ---
 
 
-def test_what_is_missing_is_made_at_once_and_by_the_same_names_each_time() -> None:
+def test_missing_machines_are_made_at_once_and_by_the_same_names_each_time() -> None:
     first, again = plan(3), plan(3)
     assert len(set(first.create)) == 3
     assert first.create == again.create

@@ -66,7 +66,7 @@ def test_ignored_annotations_are_reported_and_appear_in_the_status() -> None:
     assert "tcpIdleTimeout" in message
 
 
-def test_what_the_status_shows_is_neither_reported_nor_written_again() -> None:
+def test_an_existing_status_is_neither_reported_nor_written_again() -> None:
     """W31: a process that knows nothing of the last one repeats nothing."""
     once = shown(service({"replicas": "three"}))
     assert standing(once) == ShownStatus()
@@ -163,7 +163,7 @@ def test_a_service_whose_first_annotation_is_bad_is_served_with_the_default() ->
 # --- taking over ---
 
 
-def test_what_yawol_leaves_is_taken_over_without_a_write() -> None:
+def test_a_service_left_by_yawol_is_adopted_without_a_write() -> None:
     """W1, W2: other spellings, another order of networks, and what the API server adds are no difference."""
     asked = {"additionalNetworks": "net-a,net-b", "tcpIdleTimeout": "300s", "replicas": "2"}
     left = balancer(spec={**ADDED_BY_YAWOL, "replicas": 2}, status={"readyReplicas": 2})
@@ -207,7 +207,7 @@ def test_a_ready_service_says_what_of_it_is_ignored() -> None:
     assert why.startswith("it is served at 203.0.113.7. Could not read annotation")
 
 
-def test_what_would_be_done_is_said_in_order() -> None:
+def test_planned_actions_are_listed_in_order() -> None:
     new = decide_service(service_world(service(metadata={"finalizers": None})), NOW)
     assert new.summaries == ("add the finalizer", "create its LoadBalancer")
     gone = decide_service(service_world(service(metadata=DELETING)), NOW)

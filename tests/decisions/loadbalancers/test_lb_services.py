@@ -93,7 +93,7 @@ def test_a_new_service_gets_a_finalizer_and_a_whole_load_balancer_in_one_request
     )
 
 
-def test_what_was_just_created_needs_no_patch() -> None:
+def test_a_new_load_balancer_needs_no_patch() -> None:
     of = service(ALL_OPTIONS)
     assert work(of, after(work(of))).patch == {}
 
@@ -158,7 +158,7 @@ def test_every_annotation_reaches_the_load_balancer_in_one_patch() -> None:
     assert "Warning" not in messages(done)
 
 
-def test_what_is_asked_no_more_is_removed_by_nulls_of_the_same_patch() -> None:
+def test_an_option_that_is_removed_becomes_null_in_the_same_patch() -> None:
     """W13: subnet, proxy and labels go when they are asked no more."""
     rich = after(work(service(ALL_OPTIONS), balancer()), balancer())
     done = work(service(), rich)
@@ -201,7 +201,7 @@ def test_a_settled_service_asks_for_nothing() -> None:
     ],
     ids=["networks", "project", "flavor", "subnet", "labels", "options"],
 )
-def test_what_says_nothing_is_left_in_its_stored_form_so_that_no_machine_is_replaced(stored: Json) -> None:
+def test_an_equivalent_value_stays_in_its_stored_form_so_that_no_machine_is_replaced(stored: Json) -> None:
     assert work(service(), balancer(spec=stored)).patch == {}
 
 

@@ -66,7 +66,7 @@ def test_the_next_refusal_writes_nothing_though_its_request_has_another_id() -> 
 
 
 @pytest.mark.parametrize("passing", [OUTAGE, UNDER_WAY])
-def test_what_passes_by_itself_leaves_the_condition(passing: Refusal) -> None:
+def test_a_passing_blocker_leaves_the_condition(passing: Refusal) -> None:
     of = with_condition("Refused", "network n-1 does not exist")
     assert stalled(of, passing) == ("Refused", "network n-1 does not exist")
 
@@ -89,7 +89,7 @@ def test_a_condition_that_the_api_server_has_dropped_is_not_written_again() -> N
     assert "conditions" not in shown, "nor after another observation, which shows none"  # type: ignore[operator]
 
 
-def test_what_the_api_server_drops_of_a_status_is_reported() -> None:
+def test_a_status_field_that_the_api_server_drops_is_reported() -> None:
     asked: dict[str, object] = {"status": {"conditions": [{"type": "Stalled"}], "replicas": 1, "portID": None}}
     assert dropped_fields(asked, {"status": {"replicas": 1}}) == ("conditions",)
     assert dropped_fields(asked, {"status": {"replicas": 1, "conditions": []}}) == ()

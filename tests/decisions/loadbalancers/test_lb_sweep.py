@@ -61,7 +61,7 @@ def test_a_status_that_was_changed_by_hand_is_named(world: World) -> None:
     assert differences(world)[0] == "its status is not up to date"
 
 
-def test_what_is_being_deleted_differs_from_nothing(world: World) -> None:
+def test_an_object_that_is_being_deleted_differs_from_nothing(world: World) -> None:
     world.project.floating.clear()
     world.project.servers.clear()
     for kind, name in (("lb", "web--shop"), *(("lbm", each) for each in world.objects["lbm"])):

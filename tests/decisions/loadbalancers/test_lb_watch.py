@@ -29,13 +29,13 @@ def seen(of: LoadBalancer | LoadBalancerSet | LoadBalancerMachine, **changes: An
     return entry.project("", body)
 
 
-def test_what_a_services_workflow_or_the_sweep_writes_is_news_to_the_load_balancer() -> None:
+def test_a_write_by_a_services_workflow_or_the_sweep_is_news_to_the_load_balancer() -> None:
     before = seen(balancer())
     assert seen(balancer(), metadata={"generation": 2}).handed != before.handed
     assert seen(balancer(), metadata={"annotations": {DRIFT_ANNOTATION: "now"}}).handed != before.handed
 
 
-def test_what_the_load_balancer_writes_itself_is_an_echo() -> None:
+def test_a_load_balancers_own_write_is_an_echo() -> None:
     before = seen(balancer())
     ready = seen(balancer(), status={"readyReplicas": 1})
     assert ready.handed == before.handed

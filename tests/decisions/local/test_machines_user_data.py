@@ -71,7 +71,7 @@ def test_user_data_of_no_machine_of_ours_is_refused(text: str, said: str) -> Non
         read(encoded(text))
 
 
-def test_what_is_no_base64_is_refused() -> None:
+def test_malformed_base64_is_refused() -> None:
     with pytest.raises(ForeignError, match="no base64"):
         read("#cloud-config")
 

@@ -92,7 +92,7 @@ def test_a_refusal_has_the_shape_of_the_services_own_errors(service: str, status
     assert ("A", "b") in headers
 
 
-def test_what_means_nothing_is_refused() -> None:
+def test_a_meaningless_fault_is_refused() -> None:
     for wrong in (Fault(kind="sideways"), Fault(path="(")):
         with pytest.raises(ValueError, match=r"none of|regular expression"):
             FaultBoard().add(wrong)

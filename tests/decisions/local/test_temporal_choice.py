@@ -268,7 +268,7 @@ def test_a_pid_file_whose_pid_another_program_has_is_removed(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("without", ["postgres", "postgres,temporal-schema"])
-def test_what_temporal_on_postgresql_needs_cannot_be_left_out_alone(without: str, tmp_path: Path) -> None:
+def test_a_service_that_temporal_on_postgresql_needs_cannot_be_left_out_alone(without: str, tmp_path: Path) -> None:
     app = typer.Typer()
     cli.register(app)
     command = ["up", "--state", str(tmp_path / "state"), "--temporal", "postgres", "--without", without]

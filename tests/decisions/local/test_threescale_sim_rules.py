@@ -154,7 +154,7 @@ def test_a_pattern_is_a_path_with_variables(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["", "a", "/a$b", "/a b", "/{", "/{}", "/a?{x}=1", "/a?", "/a?x", "/a$$"])
-def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+def test_a_malformed_pattern_is_refused(pattern: str) -> None:
     assert not is_pattern(pattern)
 
 
@@ -216,7 +216,7 @@ def test_xml_carries_the_numbers_of_a_page_and_no_links() -> None:
     assert [(each.tag, each.text) for each in root[0]] == [("id", "1"), ("on", "true"), ("none", None)]
 
 
-def test_what_is_not_found_is_empty_in_xml() -> None:
+def test_a_missing_object_is_empty_in_xml() -> None:
     assert answers.as_xml({"status": "Not found"}) == b""
     assert answers.as_xml({"error": "Access denied"}).endswith(b"<error>Access denied</error>")
 

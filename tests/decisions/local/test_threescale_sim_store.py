@@ -44,7 +44,7 @@ def test_a_change_touches_only_what_differs(store: Store, tenant: Record) -> Non
     assert store.update(changed, name="b") is changed
 
 
-def test_what_fails_leaves_nothing(store: Store, tenant: Record) -> None:
+def test_a_failed_change_leaves_nothing(store: Store, tenant: Record) -> None:
     def fail() -> None:
         with store.transaction():
             service(store, tenant, "a")
@@ -63,7 +63,7 @@ def test_the_store_enforces_unique_values_too(store: Store, tenant: Record) -> N
         service(store, tenant, "a")
 
 
-def test_what_belongs_to_a_row_goes_with_it(store: Store, tenant: Record) -> None:
+def test_rows_that_belong_to_a_row_go_with_it(store: Store, tenant: Record) -> None:
     owner, other = service(store, tenant, "a"), service(store, tenant, "b")
     for each in (owner, other):
         store.insert(tables.METRICS, service_id=each.id, system_name="hits", friendly_name="Hits")

@@ -76,7 +76,7 @@ def test_all_is_settled_when_both_types_are_taken() -> None:
     assert not delivery.settled
 
 
-def test_what_is_refused_is_left_out_and_everything_else_is_served() -> None:
+def test_a_refused_resource_is_left_out_and_everything_else_is_served() -> None:
     delivery = refused_at_first()
     assert delivery.refusals == [BIND]
     assert delivery.want(wanted(TCP_80=1, TCP_81=1), NOW)
@@ -116,14 +116,14 @@ def test_a_refusal_that_names_nothing_speaks_of_all_that_is_new() -> None:
     assert form_of(delivery, "TCP-81") is None
 
 
-def test_what_changes_after_a_refusal_is_proposed_at_once() -> None:
+def test_a_resource_that_changes_after_a_refusal_is_proposed_at_once() -> None:
     delivery = refused_at_first()
     delivery.want(wanted(TCP_80=2, TCP_81=1), NOW)
     assert form_of(delivery, "TCP-80") == 2
     assert delivery.refusals == []
 
 
-def test_what_is_refused_is_proposed_again_after_pauses_that_grow() -> None:
+def test_a_refused_resource_is_proposed_again_after_pauses_that_grow() -> None:
     delivery, now, pauses = refused_at_first(), NOW, []
     for _ in range(7):
         began = now
@@ -139,7 +139,7 @@ def test_what_is_refused_is_proposed_again_after_pauses_that_grow() -> None:
     assert pauses[-1] == LONGEST_PAUSE
 
 
-def test_what_is_taken_at_the_second_time_is_refused_no_more() -> None:
+def test_a_resource_accepted_at_the_second_time_is_refused_no_more() -> None:
     delivery = refused_at_first()
     delivery.want(wanted(TCP_80=1, TCP_81=1), NOW + FIRST_PAUSE)
     assert delivery.refusals == [BIND], "it stays reported until Envoy has taken it"

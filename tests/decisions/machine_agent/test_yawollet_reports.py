@@ -71,7 +71,7 @@ def test_a_first_report_has_its_transition_now() -> None:
     assert found.last_transition_time == timestamp(NOW)
 
 
-def test_what_others_wrote_among_the_conditions_stays_as_it_was() -> None:
+def test_conditions_of_others_stay_unchanged() -> None:
     found = reported([MARK, condition()], [finding()], NOW)
     assert [each.type for each in found] == ["EnvoyReady", "MarkedForDeletion"]
     assert found[1] == MARK
@@ -327,7 +327,7 @@ def test_an_address_is_read_and_nought_turns_its_server_off(text: str, address: 
 
 
 @pytest.mark.parametrize("text", ["8080", "host:", "host:http"])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_a_text_that_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no address"):
         server_address(text)
 

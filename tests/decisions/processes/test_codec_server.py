@@ -45,7 +45,7 @@ def answered(answer: httpx.Response) -> list[Payload]:
     return list(ParseDict(answer.json(), Payloads()).payloads)
 
 
-async def test_what_is_encoded_for_a_page_is_what_the_processes_read_and_back(keys: Path) -> None:
+async def test_a_page_decodes_what_the_processes_encode_and_back(keys: Path) -> None:
     async with asking(keys) as client:
         (hidden,) = answered(await client.post("/encode", json=body(TOLD)))
         assert await EncryptionCodec(KeyRing(keys)).decode([hidden]) == [TOLD]
@@ -98,7 +98,7 @@ def test_without_keys_it_does_not_start() -> None:
         codec_application(Settings())
 
 
-async def test_what_cannot_be_done_is_said_with_its_reason(keys: Path, tmp_path: Path) -> None:
+async def test_an_impossible_request_is_answered_with_its_reason(keys: Path, tmp_path: Path) -> None:
     other = add_key(tmp_path / "other", "b")
     (foreign,) = await EncryptionCodec(KeyRing(other)).encode([TOLD])
     async with asking(keys) as client:

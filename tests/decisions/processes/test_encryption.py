@@ -31,7 +31,7 @@ def keys(tmp_path: Path) -> Path:
     return add_key(tmp_path, "2026-05")
 
 
-async def test_what_is_encrypted_shows_nothing_and_comes_back_whole(keys: Path) -> None:
+async def test_an_encrypted_payload_shows_nothing_and_comes_back_whole(keys: Path) -> None:
     codec = EncryptionCodec(KeyRing(keys))
     (hidden,) = await codec.encode([TOLD])
     assert b"payer" not in hidden.SerializeToString()
@@ -45,7 +45,7 @@ async def test_the_same_payload_never_looks_the_same_twice(keys: Path) -> None:
     assert first.data != second.data
 
 
-async def test_what_was_written_before_encryption_is_read(keys: Path) -> None:
+async def test_a_payload_written_before_encryption_is_read(keys: Path) -> None:
     assert await EncryptionCodec(KeyRing(keys)).decode([TOLD]) == [TOLD]
 
 
@@ -83,7 +83,7 @@ async def test_another_key_of_the_same_name_does_not_open_it(keys: Path) -> None
         await EncryptionCodec(KeyRing(keys)).decode([hidden])
 
 
-async def test_what_was_changed_on_the_way_is_refused(keys: Path) -> None:
+async def test_a_payload_changed_on_the_way_is_refused(keys: Path) -> None:
     codec = EncryptionCodec(KeyRing(keys))
     (hidden,) = await codec.encode([TOLD])
     hidden.data = hidden.data[:-1] + bytes([hidden.data[-1] ^ 1])
@@ -133,7 +133,7 @@ async def test_a_directory_that_cannot_be_read_for_a_while_leaves_the_keys(
         ("current", "2025-11", "names '2025-11'; there are: 2026-05"),
     ],
 )
-def test_what_is_no_key_is_said_without_what_is_in_it(keys: Path, name: str, content: str, said: str) -> None:
+def test_a_malformed_key_is_reported_without_its_content(keys: Path, name: str, content: str, said: str) -> None:
     (keys / name).write_text(content)
     with pytest.raises(KeysUnreadable, match=said):
         KeyRing(keys)

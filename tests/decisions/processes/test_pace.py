@@ -52,7 +52,7 @@ def test_a_late_event_loop_brings_it_down_however_quick_the_task_was() -> None:
     assert int(limit) == 35
 
 
-def test_what_may_wait_for_other_systems_is_left_some_room() -> None:
+def test_work_that_may_wait_for_other_systems_gets_some_room() -> None:
     limit = Limit(50, 6)
     for second in range(20):
         limit.ended(second, second + 0.5, late=2 * LATE)

@@ -26,7 +26,7 @@ from engine.process import ungrouped
         ("run", "KUBECONFIG", "run cannot start: KUBECONFIG names no cluster, and this is not a Pod"),
     ],
 )
-def test_what_keeps_a_process_from_beginning_is_one_line(command: str, variable: str, said: str) -> None:
+def test_an_error_at_the_start_of_a_process_is_one_line(command: str, variable: str, said: str) -> None:
     begun = begin(command, **{variable: "/nowhere"})
     assert begun.returncode == 1
     (line,) = begun.stderr.splitlines()

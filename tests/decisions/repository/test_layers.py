@@ -65,7 +65,7 @@ def test_decisions_are_deterministic() -> None:
     assert {path.name: found for path in decisions if (found := nondeterministic(path.read_text()))} == {}
 
 
-def test_what_breaks_a_replay_is_found() -> None:
+def test_code_that_breaks_a_replay_is_found() -> None:
     source = "import datetime, random\nfrom uuid import uuid4\nuuid4(), datetime.datetime.now(), workflow.now()"
     assert nondeterministic(source) == {"random", "uuid4", "datetime.now"}
 

@@ -148,11 +148,11 @@ def test_only_the_first_process_starts_others(
     assert option.numprocesses == number
 
 
-def test_what_the_selection_names_exists() -> None:
+def test_files_that_the_selection_names_exist() -> None:
     assert [each for each in (*selection.ONLY_COMPLETE, *selection.LONGEST) if not (FOLDER / each).exists()] == []
 
 
-def test_what_takes_longest_has_the_first_rank() -> None:
+def test_the_longest_test_has_the_first_rank() -> None:
     config = cast("pytest.Config", SimpleNamespace(rootpath=FOLDER.parent))
     in_order = (
         "chaos/test_kills.py",

@@ -65,7 +65,7 @@ def test_a_backends_description_that_is_no_more_in_the_spec_goes() -> None:
     assert "description" not in creation.fields
 
 
-def test_what_has_the_id_in_the_status_and_another_name_is_left_alone() -> None:
+def test_an_item_with_the_id_of_the_status_and_another_name_is_left_alone() -> None:
     (look,) = decided(backend()).reads
     answer = {"backend_api": {"id": 7, "system_name": "orders", "name": "Orders"}}
     found = decided(backend(), found=read_backend(FoundBackend(), look, answer, "stock"))

@@ -43,7 +43,7 @@ def test_no_other_object_becomes_its_owner(other: Tenant) -> None:
     assert belonging(product(), ACCOUNT, (other,)) == {}
 
 
-def test_what_has_an_owner_or_no_tenant_or_is_new_or_going_is_left_alone() -> None:
+def test_an_object_with_an_owner_or_without_a_tenant_or_new_or_going_is_left_alone() -> None:
     owner = {"apiVersion": "v1", "kind": "OpenAPI", "name": "pets", "uid": "1", "controller": True}
     for meta in ({"ownerReferences": [owner]}, {"finalizers": []}, {"deletionTimestamp": "2026-11-22T00:00:00Z"}):
         assert belonging(product(meta=meta), ACCOUNT, (tenant(),)) == {}

@@ -62,7 +62,7 @@ async def test_an_unreadable_object_is_not_found_and_blocks_no_other(ground: Gro
     assert ground.cache.get(Backend, "shop", "store") is not None
 
 
-async def test_what_is_asked_of_one_kind_is_not_answered_by_another(ground: Ground) -> None:
+async def test_a_query_for_one_kind_is_not_answered_by_another(ground: Ground) -> None:
     """All products of a tenant refer to its Secret, as does the Tenant."""
     spec = {"name": "other", "systemName": "other"}
     await ground.kube.create(PRODUCT, {"metadata": {"name": "other"}, "spec": spec}, "shop")

@@ -113,7 +113,7 @@ def test_an_object_that_has_begun_nothing_is_deleted_without_a_call(kind: str) -
         assert (gone.reads, gone.writes, gone.drops_finalizer) == ((), (), True)
 
 
-def test_what_was_begun_is_known_by_the_name_that_it_had_then() -> None:
+def test_a_begun_creation_is_known_by_its_name_of_that_time() -> None:
     acme, ann = account(begun("DeveloperAccount")), user(begun("DeveloperUser"))
     renamed = after(acme, {"spec": {"orgName": "Globex"}}), after(ann, {"spec": {"username": "anna"}})
     for signed_up, person in ((acme, ann), renamed):
@@ -132,14 +132,14 @@ def test_a_sign_up_is_searched_although_its_user_is_gone() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Application", "DeveloperUser"])
-def test_what_was_begun_in_an_account_that_goes_waits_for_that(kind: str) -> None:
+def test_a_creation_begun_in_a_deleted_account_waits_for_that(kind: str) -> None:
     found = on(kind, {**begun(kind), **GOING}, account=ready_account(GOING))
 
     assert (found.phase, found.reads, found.writes, found.drops_finalizer) == (Phase.DELETING, (), (), False)
 
 
 @pytest.mark.parametrize("kind", ["ActiveDoc", "CustomPolicyDefinition"])
-def test_what_another_of_that_name_may_have_made_is_not_looked_for(kind: str) -> None:
+def test_an_item_that_another_of_that_name_may_have_made_is_not_searched(kind: str) -> None:
     found = on(kind, {**begun(kind), **GOING}, siblings=(document({"uid": "another"}).metadata,))
 
     assert found.drops_finalizer
@@ -165,7 +165,7 @@ def test_an_application_that_is_moved_leaves_nothing_in_either_place() -> None:
     assert [each.id for each in calls[2].writes] == [5]
 
 
-def test_what_was_begun_for_a_product_that_is_gone_is_known_by_what_was_noted() -> None:
+def test_a_creation_begun_for_a_deleted_product_is_known_by_its_record() -> None:
     there = FoundApplication(id=5, name="App", service_id=5)
 
     assert observed(application(begun("Application"))).is_it(there)

@@ -70,13 +70,13 @@ def test_each_kind_is_listed_once_however_many_objects_there_are() -> None:
     assert [each.path for each in lists_for(OBJECTS[:1])] == ["services"]
 
 
-def test_what_is_in_3scale_as_its_object_says_has_not_drifted() -> None:
+def test_an_item_that_agrees_with_its_object_has_not_drifted() -> None:
     assert differences(OBJECTS, lists()) == ()
     assert without_owner(OBJECTS, lists()) == ()
 
 
 @pytest.mark.parametrize("path", list(ANSWERS))
-def test_what_is_gone_from_3scale_has_drifted(path: str) -> None:
+def test_an_item_that_is_gone_from_3scale_has_drifted(path: str) -> None:
     (found,) = differences(OBJECTS, lists(**{path.replace("/", "_"): []}))
 
     assert "is not in 3scale any more" in found.problem
@@ -138,7 +138,7 @@ def test_sweeps_compare_every_product_in_turn_and_at_most_so_many_each(objects: 
     assert {each.metadata.name for turn in turns for each in turn} == {each.metadata.name for each in whole}
 
 
-def test_what_has_no_parts_or_is_not_in_step_has_no_turn() -> None:
+def test_an_object_without_parts_or_unsynced_has_no_turn() -> None:
     assert in_turn([in_step(model) for model in SPECS], 0, 20) == ()
     assert in_turn([product(product_id=1), remembers(product(), synced="digest")], 0, 20) == ()
     assert in_turn(OBJECTS, 0, 0) == ()

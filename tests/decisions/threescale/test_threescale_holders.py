@@ -68,7 +68,7 @@ def held(id_: int = 5, **more: Any) -> tuple[Holder, ...]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_another_has_too_is_left_to_it(kind: str) -> None:
+def test_an_item_that_another_object_has_too_is_left_to_it(kind: str) -> None:
     found = deleted(kind, held())
 
     assert (found.reads, found.writes, found.drops_finalizer) == ((), (), True)

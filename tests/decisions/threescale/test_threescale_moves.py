@@ -134,7 +134,7 @@ def test_an_object_that_moves_is_looked_for_by_its_name(resource: CustomResource
     [document(**GOING), policy(**GOING), account(meta=GOING), application(**GOING)],
     ids=lambda each: type(each).__name__,
 )
-def test_what_has_its_id_elsewhere_is_not_deleted(resource: CustomResource) -> None:
+def test_an_object_whose_id_is_elsewhere_is_not_deleted(resource: CustomResource) -> None:
     found = moved(resource)
 
     assert (found.reads, found.writes, found.drops_finalizer) == ((), (), True)
@@ -167,7 +167,7 @@ def test_an_application_waits_for_its_account_to_move() -> None:
     assert found.waits_for == ("DeveloperAccount/shop/acme",)
 
 
-def test_what_is_done_once_waits_until_what_it_speaks_of_has_moved() -> None:
+def test_an_action_done_once_waits_until_its_referent_has_moved() -> None:
     once = ProxyConfigPromote.model_validate({"metadata": metadata("once"), "spec": {"productCRName": "shop"}})
     uses = product(product_id=5, backendUsages={"stock": {"path": "/"}})
     synced = after(uses, {}, {"conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 3})
@@ -185,7 +185,7 @@ def test_what_is_done_once_waits_until_what_it_speaks_of_has_moved() -> None:
     assert (other.why, other.reads) == ("Application app does not belong to the same provider account", ())
 
 
-def test_what_is_known_of_one_tenant_is_not_taken_for_another() -> None:
+def test_facts_of_one_tenant_are_not_taken_for_another() -> None:
     synced = remembers(product(product_id=5), synced="digest")
     found = FoundProduct(looked=True, service=FoundService(id=5))
 

@@ -70,14 +70,14 @@ def test_a_deletion_that_3scale_refuses_is_warned_of(kind: Kind, reason: str) ->
     assert not notices_of(kind, Phase.DELETING, "403", deadline=LATER, waits_for=("Product/shop/goods",))
 
 
-def test_what_fails_is_a_reconcile_error_and_what_waits_is_none() -> None:
+def test_a_failure_is_a_reconcile_error_and_waiting_is_none() -> None:
     assert notices_of(PRODUCT, Phase.FAILED, "500") == [("Warning", "ReconcileError", "500", "Product")]
     assert notices_of(APPLICATION_AUTH, Phase.FAILED, "500")[0][3] == "Application"
     for phase in (Phase.NEW, Phase.SYNCING, Phase.SYNCED, Phase.ORPHAN, Phase.DELETING, Phase.GONE):
         assert not notices_of(PRODUCT, phase, "so")
 
 
-def test_what_is_left_aside_of_a_document_is_its_own_reason() -> None:
+def test_parts_left_out_of_a_document_have_their_own_reason() -> None:
     aside = left_aside(NO_SECURITY)
     assert (aside.type, aside.reason, aside.message) == ("Warning", NO_SECURITY, NO_SECURITY)
     assert NO_SECURITY == "No security requirements are found in OAS"

@@ -406,7 +406,7 @@ def test_credentials_wait_without_a_call(observed: dict[str, Any], waits_for: tu
         ("", ("UserKey",), ("ApplicationKey",)),
     ],
 )
-def test_what_the_secret_lacks_is_made_up_there_first(
+def test_values_that_the_secret_lacks_are_generated_there_first(
     kind: str, filled: tuple[str, ...], made_up: tuple[str, ...]
 ) -> None:
     """3scale weakness 17: keys that can be guessed, and a crash where none are asked for."""
@@ -424,7 +424,7 @@ def test_what_the_secret_lacks_is_made_up_there_first(
         ("oidc", ("ApplicationKey", "UserKey"), ["UserKey", "ApplicationKey"]),
     ],
 )
-def test_what_the_secret_holds_is_set_however_callers_say_who_they_are(
+def test_values_of_the_secret_are_set_however_callers_authenticate(
     kind: str, filled: tuple[str, ...], set_: list[str]
 ) -> None:
     there = One[FoundApplication](looked=True, item=FoundApplication(id=21))
@@ -475,7 +475,7 @@ def test_a_secret_has_all_three_keys_in_the_end_whatever_the_application_needs()
     assert states(on_auth(auth(), "UserKey", found=there, done=(slot,)).status) == "Ready"
 
 
-def test_what_a_person_keeps_as_the_applications_id_is_not_emptied() -> None:
+def test_an_application_id_stored_by_a_person_is_not_emptied() -> None:
     there = One[FoundApplication](looked=True, item=FoundApplication(id=21))
     slot = "PUT accounts/11/applications/21 UserKey"
     found = on_auth(auth(), "UserKey", "ApplicationID", found=there, done=(slot,))

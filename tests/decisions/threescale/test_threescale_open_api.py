@@ -480,7 +480,7 @@ def test_a_deleted_object_takes_its_product_and_then_its_backend_along() -> None
     assert (remaining.effects, remaining.drops_finalizer) == ((), True)
 
 
-def test_what_is_retained_is_retained_by_what_was_made_too() -> None:
+def test_generated_objects_of_a_retained_object_are_retained_too() -> None:
     retained = {"annotations": {"perdure.dev/retain": "true"}}
     body: Any = on(open_api(retained)).effects[1].body
 

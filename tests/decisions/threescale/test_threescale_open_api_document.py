@@ -98,7 +98,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_used_is_refused_with_the_reason(name: str) -> None:
+def test_an_unusable_document_is_refused_with_the_reason(name: str) -> None:
     text, reason = REFUSED[name]
     with pytest.raises(Unreadable, match=re.escape(reason)):
         read_api(text)
@@ -120,7 +120,7 @@ def test_a_text_is_read_once_whether_it_can_be_used_or_not(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("place", ["info", "description", "operationId", "servers", "security", "path", "get", "url"])
-def test_what_is_left_empty_is_absent(place: str) -> None:
+def test_an_empty_field_is_absent(place: str) -> None:
     said = {
         name: "" if name == place else value
         for name, value in {

@@ -142,7 +142,7 @@ def test_a_secret_that_is_not_there_is_waited_for_and_looked_for_again(spec: dic
     assert found.deadline is not None
 
 
-def test_what_a_secret_holds_may_be_at_fault() -> None:
+def test_a_secrets_content_may_be_at_fault() -> None:
     key = SecretKey(namespace="shop", name="lost", key="configuration")
     found = decided(product(policies=[IN_A_SECRET, APICAST]), secrets=(SecretText(key=key, text="[1]"),))
 
@@ -268,7 +268,7 @@ def test_a_refusal_is_reported_and_retried_while_the_rest_goes_on() -> None:
     assert [each.slot for each in later.writes] == [slot]
 
 
-def test_what_3scale_calls_invalid_is_invalid() -> None:
+def test_a_refusal_of_3scale_as_invalid_makes_the_object_invalid() -> None:
     slot = "POST services shop"
     refusals = {slot: refusal(ErrorType.INVALID, "system_name: is invalid")}
     found = decided(product(), found=FoundProduct(looked=True), refusals=refusals)

@@ -40,7 +40,7 @@ def calls(wish: Wanted, there: FoundProduct, *refused: str) -> list[str]:
     return [f"{each.method} {each.path}" for each in sync_product(wish, there, 5, refused).writes]
 
 
-def test_what_is_as_it_shall_be_asks_for_nothing() -> None:
+def test_a_synced_product_asks_for_nothing() -> None:
     assert sync_product(wanted(), found(), 5).done
 
 
@@ -111,7 +111,7 @@ def test_a_refused_plan_holds_nothing_back() -> None:
     ]
 
 
-def test_what_counts_a_new_metric_waits_for_its_id() -> None:
+def test_a_rule_that_counts_a_new_metric_waits_for_its_id() -> None:
     metric = {"hits": HITS, "new": {"friendlyName": "New", "unit": "1"}}
     wish = wanted(metrics=metric, mappingRules=[{**RULES[0], "metricMethodRef": "new"}])
     (creation,) = sync_product(wish, found(), 5).writes
@@ -150,7 +150,7 @@ def test_a_description_that_is_no_more_in_the_spec_goes() -> None:
     assert all(each.fields == {"description": ""} for each in writes)
 
 
-def test_what_is_made_without_a_description_is_sent_without_one() -> None:
+def test_an_item_without_a_description_is_sent_without_one() -> None:
     metrics = {"hits": HITS, "new": {"friendlyName": "New", "unit": "1"}}
     (creation,) = sync_product(wanted(metrics=metrics), found(), 5).writes
     assert creation.fields == {"friendly_name": "New", "unit": "1", "system_name": "new"}
@@ -171,7 +171,7 @@ def test_a_product_that_is_not_there_by_its_id_is_looked_for_by_its_name() -> No
     assert calls(wanted(), read_product(lost, by_name, {"services": []}, "shop")) == ["POST services"]
 
 
-def test_what_changes_the_gateway_forgets_that_it_was_deployed() -> None:
+def test_a_change_of_the_gateway_clears_the_deployment() -> None:
     delete = Write(resource=Resource.USAGE, method="DELETE", path="services/5/backend_usages/9", id=9)
     rename = Write(resource=Resource.SERVICE, method="PUT", path="services/5", id=5, fields={"name": "Other"})
 

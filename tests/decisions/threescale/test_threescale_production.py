@@ -135,7 +135,7 @@ def in_step(**more: Any) -> Any:
     return after(object_, done.patch, done.status)
 
 
-def test_what_production_has_is_remembered_and_costs_nothing_more() -> None:
+def test_the_version_in_production_is_remembered_and_costs_nothing_more() -> None:
     there = in_step()
 
     assert digests_of(there).production

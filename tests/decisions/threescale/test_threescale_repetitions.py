@@ -71,7 +71,7 @@ async def tried_again(write: Write, found: object) -> object:
     ],
     ids=["account", "tenant", "application"],
 )
-async def test_what_an_attempt_before_has_made_is_found(write: Write, found: object) -> None:
+async def test_an_item_made_by_an_earlier_attempt_is_found(write: Write, found: object) -> None:
     assert '"id": 21' in json.dumps(await tried_again(write, found))
 
 

@@ -196,7 +196,7 @@ def test_every_kind_of_the_3scale_area_has_a_definition() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
-def test_what_users_of_the_operator_write_is_read_and_written_unchanged(kind: str) -> None:
+def test_objects_of_the_operators_users_are_read_and_written_unchanged(kind: str) -> None:
     written = OBJECTS[kind]
     found = read(MODELS[kind], written)
 
@@ -206,7 +206,7 @@ def test_what_users_of_the_operator_write_is_read_and_written_unchanged(kind: st
 
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
-def test_what_users_of_the_operator_write_fits_the_definition(kind: str) -> None:
+def test_objects_of_the_operators_users_fit_the_definition(kind: str) -> None:
     OAS30Validator(schema_of(kind)).validate(OBJECTS[kind])
 
 
@@ -225,7 +225,7 @@ def test_what_users_of_the_operator_write_fits_the_definition(kind: str) -> None
         ("DeveloperUser", {"role": "king"}),
     ],
 )
-def test_what_the_operators_definitions_refuse_is_refused(kind: str, change: Json) -> None:
+def test_objects_that_the_operators_definitions_refuse_are_refused(kind: str, change: Json) -> None:
     spec = {name: value for name, value in {**OBJECTS[kind]["spec"], **change}.items() if value is not None}
 
     assert list(OAS30Validator(schema_of(kind)).iter_errors({**OBJECTS[kind], "spec": spec}))
@@ -259,7 +259,7 @@ def test_of_alternatives_exactly_one_is_given() -> None:
     assert field("OpenAPI", "openapiRef")["oneOf"] == one_of("secretRef", "url")
 
 
-def test_what_is_given_once_is_never_changed() -> None:
+def test_an_immutable_value_is_never_changed() -> None:
     def rules(*path: str) -> Any:
         return field(*path)["x-kubernetes-validations"]
 
@@ -269,7 +269,7 @@ def test_what_is_given_once_is_never_changed() -> None:
     assert rules("Application", "accountCR") == [{"message": message, "rule": "self == oldSelf"}]
 
 
-def test_what_clients_send_beyond_the_fields_is_read_over() -> None:
+def test_unknown_fields_of_clients_are_ignored() -> None:
     sent = {
         "spec": {"name": "x", "providerAccountRef": {"name": "s", "namespace": "n"}, "policies": []},
         "policies": [],

@@ -34,7 +34,7 @@ def test_an_open_product_is_filled_in() -> None:
     }
 
 
-def test_what_was_filled_in_stays() -> None:
+def test_defaults_that_were_filled_in_stay() -> None:
     apicast = {"name": "apicast", "version": "builtin", "enabled": True, "configuration": {"a": 1}}
 
     assert spec_defaults.of_product(product(systemName="mine", policies=[apicast]).spec) == {}

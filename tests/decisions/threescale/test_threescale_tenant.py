@@ -183,7 +183,7 @@ def test_a_person_who_puts_a_token_into_the_secret_need_not_know_the_address() -
     )
 
 
-def test_what_differs_is_written_and_what_is_not_said_stays() -> None:
+def test_a_difference_is_written_and_an_unset_field_stays() -> None:
     found = on(
         tenant(NOTED, fromEmail="from@example.com"), found=known(annotations={}, support_email="x@y.z"), secret=KEPT
     )

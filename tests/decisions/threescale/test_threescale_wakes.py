@@ -105,7 +105,7 @@ NOTHING = provider_account("shop", "", {})
     ],
     ids=lambda value: value.kind_of.name if isinstance(value, CustomResource) else "",
 )
-def test_what_is_waited_for_is_referred_to_and_so_wakes(object_: CustomResource, seen: dict[str, Any]) -> None:
+def test_an_awaited_object_is_referred_to_and_so_wakes(object_: CustomResource, seen: dict[str, Any]) -> None:
     waits_for = decided(object_, **seen).waits_for
     assert waits_for
     assert set(waits_for) <= set(refers_to(object_))

@@ -92,7 +92,7 @@ def read(kind: Kind, each: Obj) -> Projection:
         ("spec.claimLink", "claim"),
     ],
 )
-def test_what_an_account_decides_by_changes_its_fingerprint(path: str, value: Any) -> None:
+def test_a_field_that_an_account_decides_by_changes_its_fingerprint(path: str, value: Any) -> None:
     before = account(state="Ready")
     assert read(ACCOUNT, before).fingerprint != read(ACCOUNT, edited(before, path, value)).fingerprint
 
@@ -107,7 +107,7 @@ def test_what_an_account_decides_by_changes_its_fingerprint(path: str, value: An
         ("status.rotateCredentials", True),
     ],
 )
-def test_what_an_account_does_not_decide_by_leaves_its_fingerprint(path: str, value: Any) -> None:
+def test_a_field_that_an_account_does_not_decide_by_leaves_its_fingerprint(path: str, value: Any) -> None:
     before = account(state="Ready")
     assert read(ACCOUNT, before).fingerprint == read(ACCOUNT, edited(before, path, value)).fingerprint
 
@@ -122,7 +122,7 @@ def test_what_an_account_does_not_decide_by_leaves_its_fingerprint(path: str, va
         ("status.conditions", [{"type": "Ready", "status": "False"}], [{"type": "Ready", "status": "True"}]),
     ],
 )
-def test_what_is_set_back_within_an_accounts_status_changes_its_fingerprint(path: str, was: Any, value: Any) -> None:
+def test_a_reset_within_an_accounts_status_changes_its_fingerprint(path: str, was: Any, value: Any) -> None:
     before = edited(account(state="Ready"), path, was)
     assert read(ACCOUNT, before).fingerprint != read(ACCOUNT, edited(before, path, value)).fingerprint
     assert read(ACCOUNT, before).fingerprint == read(ACCOUNT, edited(before, path, deepcopy(was))).fingerprint

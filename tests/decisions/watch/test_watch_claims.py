@@ -252,7 +252,7 @@ async def test_a_status_blanked_by_others_wakes_the_binder() -> None:
     assert Scene().changed(served(), edited(served(), "status", {})) == {"ClaimBinder"}
 
 
-def test_what_frameworks_keep_in_a_status_is_no_news() -> None:
+def test_fields_that_frameworks_store_in_a_status_are_no_news() -> None:
     assert Scene().changed(served(), edited(served(), "status.kopf", {"progress": 1})) == set()
     assert Scene().changed(served(), edited(served(), "status.diffBase", "{}")) == set()
 
@@ -435,7 +435,7 @@ def test_a_managed_object_wakes_the_lifecycle_of_its_handle() -> None:
     assert Scene(bound(), claim()).changed(resource("1"), resource("2")) == {"ClaimBinder"}
 
 
-def test_what_handles_wrote_into_a_managed_object_is_no_news() -> None:
+def test_writes_of_handles_into_a_managed_object_are_no_news() -> None:
     assert Scene(handle()).changed(None, by_handles(resource())) == set()
     assert Scene(handle()).changed(by_handles(resource("1")), by_handles(resource("2"))) == set()
 
@@ -447,7 +447,7 @@ def test_our_write_to_a_managed_object_with_its_own_lifecycle_wakes_it() -> None
         assert Scene(handle()).changed(before, after) == {"ResourceHandle/guid-b7k2q"}
 
 
-def test_what_handles_wrote_into_an_object_is_news_to_its_own_lifecycle() -> None:
+def test_writes_of_handles_into_an_object_are_news_to_its_own_lifecycle() -> None:
     before = ours(served())
     after = edited(before, "metadata.generation", 2)
     after["metadata"]["managedFields"] = by_handles(after)["metadata"]["managedFields"]
@@ -522,7 +522,7 @@ def test_namespaces_are_watched_while_there_are_claims() -> None:
         {"apiVersion": f"{'apps.' * 30}example.com/V1", "kind": "X"},
     ],
 )
-def test_what_can_be_no_kind_is_not_looked_for(odd: Obj) -> None:
+def test_a_text_that_can_be_no_kind_is_not_searched(odd: Obj) -> None:
     assert not declared(handle(entry("base", template=odd)))
 
 
@@ -573,7 +573,7 @@ def entry_of(status: Obj) -> Obj:
         (namespace("ada"), True),
     ],
 )
-def test_what_shows_itself_settled(known: Obj, settled: bool) -> None:
+def test_states_that_show_a_settled_object(known: Obj, settled: bool) -> None:
     assert Scene().seen(known).settled is settled
 
 

@@ -87,11 +87,11 @@ def test_no_pool_counts_a_customers_account(world: World) -> None:
         ("metadata.deletionTimestamp", "2026-01-01T00:00:00Z"),
     ],
 )
-def test_what_the_account_is_made_by_wakes_it(world: World, path: str, value: Any) -> None:
+def test_an_input_of_the_account_wakes_it(world: World, path: str, value: Any) -> None:
     assert "Account/account" in world.wakes("AccountClaim", claim(), edited(claim(), path, value))
 
 
-def test_what_the_claim_writes_of_itself_does_not_wake_its_account(world: World) -> None:
+def test_a_claims_own_status_write_does_not_wake_its_account(world: World) -> None:
     assert world.wakes("AccountClaim", claim(), edited(claim(), "spec.supportRoleARN", "arn")) == set()
 
 

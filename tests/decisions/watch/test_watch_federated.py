@@ -111,7 +111,7 @@ def test_accesses_whose_role_went_unseen_are_found(index: Index) -> None:
         ("status.granted", ""),
     ],
 )
-def test_what_an_access_decides_by_is_in_its_fingerprint(path: str, value: Any) -> None:
+def test_an_input_of_an_access_is_in_its_fingerprint(path: str, value: Any) -> None:
     assert seen(ACCESS, access()).fingerprint != seen(ACCESS, edited(access(), path, value)).fingerprint
 
 
@@ -154,7 +154,7 @@ def test_the_customers_secret_is_watched_while_an_access_waits(each: Obj, named:
         (ACCESS, edited(access(), "metadata.annotations", {"perdure.dev/retry": "1"}), False),
     ],
 )
-def test_what_has_nothing_left_to_do_is_settled(entry: Watched, each: Obj, settled: bool) -> None:
+def test_an_object_with_nothing_left_to_do_is_settled(entry: Watched, each: Obj, settled: bool) -> None:
     assert seen(entry, each).settled is settled
 
 

@@ -81,7 +81,7 @@ class World:
         return [each.name for each in self._entries[known.key.kind].declared(known)]
 
 
-def test_what_matters_of_a_referent_wakes_those_who_refer_to_it() -> None:
+def test_relevant_changes_of_a_referent_wake_its_referrers() -> None:
     world = World(stands_on(matters=News(lambda shelf: shelf.full)))
     world.put(BOOK, "on it", shelf="s")
     world.put(BOOK, "elsewhere", shelf="other")
@@ -151,7 +151,7 @@ def test_referrers_of_an_unseen_deletion_are_found_if_the_relation_requires_it()
 BY_US = {"managedFields": [{"manager": "perdure", "time": "2026-05-01T11:00:00Z"}]}
 
 
-def test_what_a_referent_has_made_itself_is_no_news_to_it_until_it_looks_otherwise() -> None:
+def test_an_object_that_a_referent_has_made_is_no_news_to_it_until_it_differs() -> None:
     world = World(stands_on(news=News(lambda book: book.torn, as_made=lambda book: not book.torn)))
     world.put(SHELF, "s")
     assert world.woken(None, world.seen(BOOK, "b", shelf="s", metadata=BY_US)) == set()
@@ -234,7 +234,7 @@ def test_an_object_that_its_model_cannot_read_is_as_if_it_did_not_exist() -> Non
     assert world.woken(odd, book) == world.woken(book, odd) == {"s"}
 
 
-def test_what_is_named_is_watched_by_its_name() -> None:
+def test_a_named_object_is_watched_by_its_name() -> None:
     named = Relation(
         of=Book,
         to=SECRET,
@@ -247,14 +247,14 @@ def test_what_is_named_is_watched_by_its_name() -> None:
     assert world.declared(world.seen(BOOK, "b", key="k")) == ["key n/k"]
 
 
-def test_what_relations_hold_of_an_object_is_in_its_fingerprint() -> None:
+def test_values_that_relations_use_are_in_the_fingerprint() -> None:
     world = World(stands_on(news=News(lambda book: book.torn)))
     whole = world.seen(BOOK, "b", shelf="s")
     assert whole.fingerprint != world.seen(BOOK, "b", shelf="s", torn=True).fingerprint
     assert whole.fingerprint == world.seen(BOOK, "b", shelf="s", key="k").fingerprint
 
 
-def test_what_is_named_may_be_watched_by_namespace_or_in_the_whole_cluster() -> None:
+def test_a_named_object_may_be_watched_by_namespace_or_in_the_whole_cluster() -> None:
     def named(scope: Scope) -> Relation:
         watched = WhileNamed(scope, "keys in", "all keys")
         return Relation(of=Book, to=SECRET, by=lambda book: [("n", each) for each in book.key], watched=watched)
@@ -326,14 +326,14 @@ def test_an_object_may_wake_a_lifecycle_that_has_no_object() -> None:
     assert world.woken(None, world.seen(BOOK, "b")) == set()
 
 
-def test_what_an_object_owns_is_of_its_area_and_so_is_what_it_refers_to() -> None:
+def test_an_owned_object_and_its_referents_belong_to_the_owners_area() -> None:
     assert owned(CONFIG_MAP, by=ACCOUNT, label="example.com/of").area == ACCOUNT.area
     assert Watched(Followed(SECRET), read=lambda _: View(()), relations=(stands_on(),)).area == ""
     named = Relation(of=Account, to=Book, by=lambda account: [account.metadata.name])
     assert Watched(Followed(BOOK), read=lambda _: View(()), relations=(named,)).area == ACCOUNT.area
 
 
-def test_what_an_object_owns_wakes_it_whatever_changes_of_it() -> None:
+def test_an_owned_object_wakes_its_owner_by_any_change() -> None:
     config_map = Kind(name="ConfigMap", group="", version="v1", plural="configmaps", area="")
     owning, entry = objects(BOOK), owned(config_map, by=BOOK, label="example.com/of")
     index = Index()

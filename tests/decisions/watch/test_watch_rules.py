@@ -79,7 +79,7 @@ def test_our_own_write_still_wakes_the_relatives_that_care() -> None:
     assert after_change(thing(), thing(fingerprint=2, ours=True, facts={"seen": "x"})) == {"relative"}
 
 
-def test_what_another_workflow_handed_over_is_no_echo() -> None:
+def test_a_hand_over_by_another_workflow_is_no_echo() -> None:
     assert after_change(thing(), thing(fingerprint=2, handed=2, ours=True)) == {"a"}
 
 
@@ -87,7 +87,7 @@ def test_a_deletion_is_no_echo_though_it_names_no_writer() -> None:
     assert after_change(thing(), thing(fingerprint=2, ours=True, deleting=True)) == {"a"}
 
 
-def test_what_others_take_away_again_is_no_echo() -> None:
+def test_a_removal_by_others_is_no_echo() -> None:
     assert after_change(thing(others=1), thing(fingerprint=2, ours=True, others=2)) == {"a"}
 
 
@@ -114,7 +114,7 @@ def test_within_a_second_of_another_clients_write_ours_shows_by_what_is_ours(own
 
 
 @pytest.mark.parametrize("own", [(("Update ", "2026-11-21T12:00:00Z", 19),), ()], ids=["smaller", "gone"])
-def test_what_others_take_away_of_ours_is_no_echo(own: Any) -> None:
+def test_a_removal_of_our_fields_by_others_is_no_echo(own: Any) -> None:
     assert after_change(thing(own=(OWN,)), thing(fingerprint=2, own=own, ours=True)) == {"a"}
 
 
@@ -146,7 +146,7 @@ def test_after_a_start_only_the_unsettled_are_woken_at_once() -> None:
     assert after_start(thing("calm"), thing("busy", settled=False)) == {"busy", "relative"}
 
 
-def test_what_changed_since_the_checkpoint_is_woken() -> None:
+def test_an_object_changed_since_the_checkpoint_is_woken() -> None:
     known = json.dumps({"Thing": "10"})
     assert after_start(thing("old", "9"), thing("same", "10"), thing("new", "11"), checkpoint=known) == {
         "new",
@@ -245,7 +245,7 @@ def test_the_delegate_is_woken_instead_of_what_it_carries() -> None:
     assert after_carried_change(carried(), None) == {"delegate", "relative"}
 
 
-def test_what_the_delegate_made_is_no_news_to_it_but_to_relatives() -> None:
+def test_a_write_by_the_delegate_is_no_news_to_it_but_to_relatives() -> None:
     seen = {"carried": "yes", "seen": "x"}
     assert after_carried_change(None, carried(ours=True, facts=seen)) == {"relative"}
     assert after_carried_change(None, carried(ours=False, facts=seen)) == {"delegate", "relative"}
@@ -335,7 +335,7 @@ async def test_only_what_carries_itself_is_missed_among_workflows(monkeypatch: p
     assert waiting(subject) == {"free", "gone"}
 
 
-async def test_what_ends_before_its_turn_would_come_is_adopted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_object_that_ends_before_its_turn_is_adopted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ends = {
         "never": None,
         "in a day": timedelta(days=1),
@@ -411,6 +411,6 @@ async def test_none_is_started_for_an_object_that_is_gone_or_was_replaced() -> N
     assert await sent(thing().key, thing(uid="another")) == "notified if open"
 
 
-async def test_what_is_not_known_to_be_gone_is_started() -> None:
+async def test_an_object_not_known_to_be_gone_is_started() -> None:
     assert await sent(thing().key, listed=False) == "started"
     assert await sent(RELATIVE) == "started", "nothing of this kind is watched: it has no object"

@@ -107,7 +107,7 @@ def test_where_foreign_services_are_released_the_finalizer_is_enough() -> None:
     ],
     ids=str,
 )
-def test_what_the_decision_reads_is_news(changes: dict[str, Any]) -> None:
+def test_the_inputs_of_the_decision_are_news(changes: dict[str, Any]) -> None:
     assert seen(**changes).fingerprint != seen().fingerprint
 
 
@@ -154,7 +154,7 @@ def test_a_node_concerns_every_service_that_wants_a_load_balancer() -> None:
     ],
     ids=str,
 )
-def test_what_a_service_waits_for_of_its_load_balancer_wakes_it(changes: dict[str, Any]) -> None:
+def test_awaited_changes_of_its_load_balancer_wake_a_service(changes: dict[str, Any]) -> None:
     before, after = seen_balancer(), seen_balancer(**changes)
     assert OURS in ENTRIES[LOAD_BALANCER.name].relatives(before, after, index(seen()))
     assert before.fingerprint != after.fingerprint, "else no lifecycle would be asked"
@@ -165,7 +165,7 @@ def test_a_load_balancer_that_is_gone_or_new_wakes_its_service() -> None:
     assert OURS in ENTRIES[LOAD_BALANCER.name].relatives(None, seen_balancer(), index(seen()))
 
 
-def test_what_the_cloud_brings_besides_the_address_does_not_concern_the_service() -> None:
+def test_other_cloud_fields_than_the_address_do_not_concern_the_service() -> None:
     known = index(seen())
     assert (
         ENTRIES[LOAD_BALANCER.name].relatives(seen_balancer(), seen_balancer(status={"portID": "port-2"}), known)
@@ -173,7 +173,7 @@ def test_what_the_cloud_brings_besides_the_address_does_not_concern_the_service(
     )
 
 
-def test_what_its_service_writes_wakes_a_load_balancer_though_perdure_wrote_it() -> None:
+def test_a_write_by_its_service_wakes_a_load_balancer_though_perdure_wrote_it() -> None:
     assert seen_balancer(metadata={"generation": 9}).handed != seen_balancer().handed
 
 
@@ -185,7 +185,7 @@ def test_an_event_about_a_load_balancer_wakes_its_service() -> None:
     assert ENTRIES[EVENTS].relatives(None, found, index(seen())) == set()
 
 
-def test_what_is_watched_and_where() -> None:
+def test_the_watched_kinds_and_namespaces() -> None:
     watched = {each.name: each for each in READING.watched()}
     assert set(watched) == {"Service", "Node", EVENTS}
     assert [name for name, each in watched.items() if each.kind.served] == ["Service", "Node"]

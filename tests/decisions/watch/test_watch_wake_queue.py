@@ -100,7 +100,7 @@ async def test_a_key_that_is_always_refused_blocks_no_other() -> None:
     assert "bad" not in temporal.woken
 
 
-async def test_what_is_put_later_is_not_waited_for() -> None:
+async def test_a_later_item_is_not_waited_for() -> None:
     temporal = Temporal()
     temporal.refuse = lambda key: key.name == "later"
     queue = WakeQueue(temporal.wake)
@@ -138,7 +138,7 @@ async def test_a_held_key_is_woken_once_when_its_time_is_over() -> None:
     assert len(queue) == 0
 
 
-async def test_what_cannot_wait_ends_the_hold() -> None:
+async def test_an_urgent_item_ends_the_hold() -> None:
     temporal = Temporal()
     queue = WakeQueue(temporal.wake)
     async with draining(queue):
@@ -180,7 +180,7 @@ async def test_a_key_that_is_held_while_it_rests_is_woken_when_the_hold_is_over(
     assert temporal.woken == {"a": 2}
 
 
-async def test_what_is_urgent_goes_first() -> None:
+async def test_urgent_items_go_first() -> None:
     order: list[str] = []
 
     async def wake(key: Key) -> None:

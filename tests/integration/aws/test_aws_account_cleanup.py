@@ -187,7 +187,7 @@ def test_a_kind_that_cannot_be_listed_stops_no_other(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["before", "after", "throttle"])
 @pytest.mark.parametrize("operation", ["DeleteVolume", "DeleteSnapshot", "TerminateInstances"])
-def test_what_may_pass_is_tried_again_and_then_done(lab: Lab, operation: str, kind: str) -> None:
+def test_a_passing_refusal_is_retried_and_then_succeeds(lab: Lab, operation: str, kind: str) -> None:
     account_id, _ = lab.account()
     ec2 = lab.sessions.member(account_id).ec2(REGION)
     launch(lab, account_id)

@@ -50,7 +50,7 @@ def test_aws_limits_are_reported_and_close_nothing(lab: Lab, setting: str, reaso
     assert status(lab, account_id) == "ACTIVE"
 
 
-def test_what_aws_will_not_close_is_refused(lab: Lab) -> None:
+def test_an_account_that_aws_will_not_close_is_refused(lab: Lab) -> None:
     account_id, _ = lab.account()
     lab.emulator.fault("organizations", "CloseAccount", kind="denied", count=1)
     with pytest.raises(Denied):

@@ -43,7 +43,7 @@ def test_a_lost_answer_is_found_within_the_attempt(lab: Lab) -> None:
     assert lab.calls("organizations", "CreateAccount") == 1
 
 
-def test_what_a_killed_process_asked_for_is_found_by_name_and_not_asked_again(lab: Lab) -> None:
+def test_a_request_by_a_killed_process_is_found_by_name_and_not_repeated(lab: Lab) -> None:
     name = lab.name()
     lab.emulator.fault("organizations", "CreateAccount", kind="after", count=1)
     blind = lab.emulator.fault("organizations", "ListCreateAccountStatus", kind="before")

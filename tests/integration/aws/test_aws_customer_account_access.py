@@ -126,7 +126,7 @@ def test_only_our_own_launches_are_ended_in_a_customers_account(lab: Lab) -> Non
     assert [each.id for each in lab.instances(customer.own.account)] == [launched[0]]
 
 
-def test_what_is_ours_goes_by_the_customers_key_and_the_customer_stays(lab: Lab) -> None:
+def test_our_resources_are_deleted_by_the_customers_key_and_the_customers_stay(lab: Lab) -> None:
     customer = Customer(lab)
     customer.make_support_role()
     customer.make_user()
@@ -135,7 +135,7 @@ def test_what_is_ours_goes_by_the_customers_key_and_the_customer_stays(lab: Lab)
     assert customer.users() == [customer.own.user]
 
 
-def test_what_is_ours_goes_by_the_support_role_where_the_key_is_gone(lab: Lab) -> None:
+def test_our_resources_are_deleted_by_the_support_role_where_the_key_is_gone(lab: Lab) -> None:
     customer = Customer(lab)
     customer.make_support_role()
     customer.make_user()

@@ -83,7 +83,7 @@ def test_no_answer_is_unavailable(error: Exception) -> None:
     assert isinstance(api_error(CALL, error), Unavailable)
 
 
-def test_what_botocore_would_not_send_is_invalid() -> None:
+def test_a_request_that_botocore_rejects_is_invalid() -> None:
     assert isinstance(api_error(CALL, ParamValidationError(report="x")), Invalid)
 
 

@@ -199,7 +199,7 @@ def test_a_lost_answer_leaves_nothing_running(lab: Lab, operation: str, kind: st
     assert lab.instances(account_id) == []
 
 
-def test_what_a_killed_process_left_running_is_terminated_by_the_next_attempt(lab: Lab) -> None:
+def test_instances_left_by_a_killed_process_are_terminated_by_the_next_attempt(lab: Lab) -> None:
     account_id, name = lab.account()
     launch_and_die(lab, region_init(account_id, name))
     outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=2)
@@ -208,7 +208,7 @@ def test_what_a_killed_process_left_running_is_terminated_by_the_next_attempt(la
     assert lab.calls("ec2", "RunInstances") == 1
 
 
-def test_what_an_earlier_life_left_running_counts_as_initialised(lab: Lab) -> None:
+def test_instances_left_by_an_earlier_lifecycle_count_as_initialised(lab: Lab) -> None:
     account_id, name = lab.account()
     launch_and_die(lab, region_init(account_id, name))
     again = region_init(account_id, name, search=True).model_copy(update={"round": "2"})
@@ -295,7 +295,7 @@ def test_a_region_that_is_not_verified_for_25_minutes_is_given_up(lab: Lab) -> N
     assert (outcome.ok, outcome.given_up, "PendingVerification" in outcome.message) == (False, True, True)
 
 
-def test_what_was_launched_in_a_region_that_is_given_up_is_ended(lab: Lab) -> None:
+def test_instances_launched_in_a_region_that_is_given_up_are_terminated(lab: Lab) -> None:
     account_id, name = lab.account()
     launch_and_die(lab, region_init(account_id, name))
     lab.emulator.fault("ec2", "DescribeInstances", kind="before", count=2)  # a read is repeated at once

@@ -116,7 +116,7 @@ def test_an_open_request_of_another_value_is_awaited_before_the_wanted_one(lab: 
     assert len(requests(lab, account_id)) == 2
 
 
-def test_what_aws_has_no_place_for_stays_to_be_done(lab: Lab) -> None:
+def test_a_request_without_room_at_aws_stays_to_be_done(lab: Lab) -> None:
     account_id, _ = lab.account()
     lab.emulator.config(quota_pending_seconds=DAY, quota_requests_open=2)
     asked = raised(lab, account_id, L_0EA8095F="TODO", L_1216C47A="TODO", L_0263D0A3="TODO")

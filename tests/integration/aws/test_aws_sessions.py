@@ -97,7 +97,7 @@ def test_payer_account_ids_of_the_configmap_are_refused(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("account_id", ["", "12345", "12345678901a", "123456789013\n"])
-def test_what_is_no_account_is_refused(lab: Lab, account_id: str) -> None:
+def test_a_malformed_account_id_is_refused(lab: Lab, account_id: str) -> None:
     with pytest.raises(Invalid):
         lab.sessions.member(account_id)
 

@@ -83,7 +83,7 @@ async def test_of_equal_handles_the_preferred_then_the_older_is_taken(ground: Gr
         assert look(await ground.bound(f"claim-{number}"), "metadata.name") == name
 
 
-async def test_what_is_unhealthy_different_or_about_to_end_is_not_taken(ground: Ground) -> None:
+async def test_an_unhealthy_different_or_expiring_handle_is_not_bound(ground: Ground) -> None:
     await provider(ground, healthCheck="spec.size | default(1) != 13", matchIgnore=["/spec/size"])
     soon, later = stamp(now() + timedelta(seconds=100)), stamp(now() + timedelta(seconds=600))
     unhealthy = await spare(ground, "unhealthy", ground.entry("lab", spec={"size": 13, "colour": "red"}))

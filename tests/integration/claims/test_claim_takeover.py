@@ -229,7 +229,7 @@ async def test_bound_objects_of_every_release_are_taken_over(scene: Scene, case:
     )
 
 
-async def test_what_was_taken_over_follows_its_claim(scene: Scene) -> None:
+async def test_an_adopted_handle_follows_its_claim(scene: Scene) -> None:
     ground = scene["1.12"]
     await Left(ground).taken_over()
     await ground.choose(size=5)

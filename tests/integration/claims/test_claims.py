@@ -166,7 +166,7 @@ async def test_the_shortest_lifespan_of_several_listed_providers_counts(ground: 
     assert look(handle, "spec.lifespan.maximum") == "2d"
 
 
-async def test_what_is_unknown_is_absent_from_every_status_and_never_null(ground: Ground) -> None:
+async def test_an_unknown_value_is_absent_from_every_status_and_never_null(ground: Ground) -> None:
     await ground.provider("lab", override=ground.gadget())
     await ground.ask("mine", provider="lab")
     claim, handle = await ground.served(), await ground.bound()

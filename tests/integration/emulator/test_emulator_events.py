@@ -142,7 +142,7 @@ def test_states_in_between_last_as_long_as_the_settings_say(place: Place, emulat
     assert place.state(instance) == "terminated"
 
 
-def test_what_is_on_its_way_survives_a_restart(own_emulator: EmulatorProcess) -> None:
+def test_an_event_on_its_way_survives_a_restart(own_emulator: EmulatorProcess) -> None:
     own_emulator.start()
     with own_emulator.control() as emulator:
         account = emulator.health().payer_account

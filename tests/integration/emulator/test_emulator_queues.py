@@ -69,7 +69,7 @@ def test_only_the_last_receipt_deletes(sqs: Any) -> None:
     assert counts["ApproximateNumberOfMessages"] == counts["ApproximateNumberOfMessagesNotVisible"] == "0"
 
 
-def test_what_is_received_too_often_is_among_the_dead_letters(sqs: Any) -> None:
+def test_a_message_received_too_often_is_among_the_dead_letters(sqs: Any) -> None:
     dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
     dead_arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     policy = json.dumps({"deadLetterTargetArn": dead_arn, "maxReceiveCount": 2})

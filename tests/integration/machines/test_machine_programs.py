@@ -42,7 +42,7 @@ async def running(pids: Pids) -> AsyncIterator[Program]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_what_dies_is_started_again_and_what_is_switched_off_stays_off(tmp_path: Path) -> None:
+async def test_a_dead_program_is_started_again_and_a_switched_off_one_stays_off(tmp_path: Path) -> None:
     pids = Pids(tmp_path / "log")
     async with running(pids) as program:
         program.restart_delay = 0.1

@@ -246,7 +246,7 @@ def _swept_away(passes: Passes, name: str, former: str) -> bool:
     return former not in now and passes.serves(name, 1)
 
 
-def test_what_yawol_has_left_is_taken_over_without_a_change_in_the_cloud(lab: Lab, passes: Passes) -> None:
+def test_objects_left_by_yawol_are_adopted_without_a_change_in_the_cloud(lab: Lab, passes: Passes) -> None:
     """Row i: no mark of ours is anywhere; ids, names and hash are recorded as yawol records them."""
     name = passes.create()
     passes.ready(name, 1)

@@ -98,7 +98,7 @@ def test_a_suspended_tenant_answers_403_without_words(tenant: Client, control: T
 
 
 @pytest.mark.parametrize("path", ["services/999999", "services/nonsense", "nothing", "services/999999/metrics"])
-def test_what_is_not_there_is_not_found(client: Client, path: str) -> None:
+def test_a_missing_object_is_not_found(client: Client, path: str) -> None:
     assert client.refused("GET", path) == NOT_FOUND
 
 
@@ -236,7 +236,7 @@ def items(client: Client) -> dict[str, str]:
     return {**made, **{path: path for path in alone}}
 
 
-def test_what_was_read_may_be_sent_back_whole_and_changes_nothing(tenant: Client) -> None:
+def test_an_answer_may_be_sent_back_whole_and_changes_nothing(tenant: Client) -> None:
     for path in items(tenant).values():
         ((wrapper, before),) = tenant.get(path).items()
         tenant.put(path, **before)

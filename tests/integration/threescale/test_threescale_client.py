@@ -81,7 +81,7 @@ async def test_a_signup_whose_answer_was_lost_is_found_by_its_admin(tenant: Tena
     assert control.ledger().mutating() == 0
 
 
-async def test_what_was_not_made_is_made_by_the_repetition(tenant: Tenant, control: ThreescaleControl) -> None:
+async def test_a_lost_creation_is_made_by_the_repetition(tenant: Tenant, control: ThreescaleControl) -> None:
     name = fresh("lost").replace(" ", "")
     control.fault("POST", "/services", kind="before", count=1)
     with pytest.raises(Unavailable):
@@ -134,7 +134,7 @@ async def test_a_list_that_does_not_say_how_long_it_is_is_read_to_its_end(
     assert control.ledger().mutating() == 0
 
 
-async def test_what_is_absent_is_none_deleted_and_not_changed(tenant: Tenant) -> None:
+async def test_a_missing_object_is_none_deleted_and_not_changed(tenant: Tenant) -> None:
     path = "services/999999"
     assert await tenant.read(Read(resource=Resource.SERVICE, path=path, of=999999)) is None
     assert await tenant.write(Write(resource=Resource.SERVICE, method="DELETE", path=path, id=999999), {}) is None

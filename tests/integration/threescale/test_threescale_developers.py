@@ -39,7 +39,7 @@ def test_a_signup_needs_little(client: Client) -> None:
     }
 
 
-def test_what_a_signup_needs_is_decided_by_fields_definitions(tenant: Client) -> None:
+def test_the_required_fields_of_a_signup_are_decided_by_fields_definitions(tenant: Client) -> None:
     tenant.post("fields_definitions", target="Account", name="vat_code", label="VAT", required=True)
     wish = {"org_name": "Org", "username": "someone"}
     assert tenant.refused("POST", "signup", wish) == (422, {"errors": {"vat_code": ["can't be blank"]}})

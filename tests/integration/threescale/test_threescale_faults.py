@@ -209,7 +209,7 @@ def test_the_ledger_knows_no_tokens(client: Client, control: ThreescaleControl) 
     assert call.query == "page=2"
 
 
-def test_what_happens_behind_a_clients_back_is_neither_counted_nor_disturbed(
+def test_changes_behind_a_clients_back_are_neither_counted_nor_disturbed(
     client: Client, control: ThreescaleControl
 ) -> None:
     control.fault(status=500)

@@ -91,7 +91,7 @@ async def test_a_waiting_object_is_explained_paused_and_resumed(shop: Shop, tena
     await shop.synced(PRODUCT, "goods")
 
 
-async def test_what_3scale_refuses_is_tried_again_when_a_person_says_so(
+async def test_a_refusal_of_3scale_is_retried_when_a_person_says_so(
     shop: Shop, tenant: Client, terminal: Terminal, control: ThreescaleControl
 ) -> None:
     refusal = control.fault("POST", "/backend_apis", status=403, tenant=control.tenants()[-1].name)

@@ -37,7 +37,7 @@ async def test_a_product_waits_for_its_backend_and_is_synced_when_that_arrives(s
     assert product["status"]["providerAccountHost"] == tenant.url
 
 
-async def test_what_is_deleted_goes_in_its_order_and_leaves_nothing(shop: Shop, tenant: Client) -> None:
+async def test_deleted_objects_go_in_their_order_and_leave_nothing(shop: Shop, tenant: Client) -> None:
     await shop.backend()
     await shop.product(backendUsages={"stock": {"path": "/"}})
     made = await shop.synced(PRODUCT, "goods")
@@ -53,7 +53,7 @@ async def test_what_is_deleted_goes_in_its_order_and_leaves_nothing(shop: Shop, 
     assert tenant.list("backend_apis") == []
 
 
-async def test_what_is_synced_costs_no_call_until_it_changes_and_then_what_differs(
+async def test_a_synced_object_costs_no_call_until_it_changes_and_then_only_the_difference(
     shop: Shop, control: ThreescaleControl
 ) -> None:
     await shop.backend()

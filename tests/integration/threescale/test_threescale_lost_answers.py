@@ -59,7 +59,7 @@ async def dies_at(path: str, key: Key, passes: Passes, control: ThreescaleContro
 
 
 @pytest.mark.parametrize("kind", list(MADE), ids=lambda kind: kind.name)
-async def test_what_a_lost_creation_has_made_goes_with_its_object(
+async def test_an_item_made_by_a_lost_creation_goes_with_its_object(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl, tenant: Client, kind: Kind
 ) -> None:
     await everything(bare_shop)

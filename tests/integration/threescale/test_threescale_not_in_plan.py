@@ -27,7 +27,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("what", CALLS)
-def test_what_the_plan_lacks_is_forbidden(what: str, tenant: Client, control: ThreescaleControl) -> None:
+def test_features_that_the_plan_lacks_are_forbidden(what: str, tenant: Client, control: ThreescaleControl) -> None:
     method, path, scope = CALLS[what]
     name = next(each.name for each in control.tenants() if each.url == tenant.url)
     others = tuple(each for each in TokenWish().scopes if each != scope)

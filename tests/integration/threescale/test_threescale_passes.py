@@ -248,7 +248,7 @@ async def test_passes_that_die_at_any_moment_leave_what_was_wanted_once(
     assert holds(world_of(control, shop.tenant)) == reference
 
 
-async def test_what_is_deleted_in_any_order_leaves_nothing(
+async def test_objects_deleted_in_any_order_leave_nothing(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
     """3scale weakness 9: documents and policies stay in 3scale."""
@@ -365,7 +365,7 @@ async def test_a_changed_backend_reaches_gateways_that_deployed_another_state(
     assert "evil.example.com" not in deployed()
 
 
-async def test_what_is_to_be_retained_stays_in_3scale(bare_shop: Shop, passes: Passes, tenant: Client) -> None:
+async def test_retained_items_stay_in_3scale(bare_shop: Shop, passes: Passes, tenant: Client) -> None:
     await bare_shop.backend()
     await passes.settled(bare_shop)
     await bare_shop.annotate(BACKEND, "stock", **{RETAIN: "true"})
@@ -411,7 +411,7 @@ async def test_nothing_is_done_while_the_replaced_operator_leads(
     assert control.ledger().calls() == 0
 
 
-async def test_what_3scale_finds_invalid_waits_for_a_change_and_is_tried_once_in_an_hour(
+async def test_an_invalid_object_waits_for_a_change_and_is_retried_once_in_an_hour(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
     invalid = json.dumps({"errors": {"private_endpoint": ["is invalid"]}})
@@ -623,7 +623,7 @@ async def test_a_token_that_is_revoked_is_reported_and_the_next_one_is_used(
     await passes.settled(bare_shop)
 
 
-async def test_what_a_secret_says_of_a_policy_is_brought_to_3scale_when_it_changes(
+async def test_a_changed_secret_of_a_policy_is_brought_to_3scale(
     bare_shop: Shop, passes: Passes, tenant: Client
 ) -> None:
     """3scale weakness 11: a changed Secret was seen after ten hours."""

@@ -133,7 +133,7 @@ def test_a_changed_deployment_option_changes_the_addresses(client: Client) -> No
     assert client.get(f"services/{made['id']}/proxy")["proxy"]["endpoint"]
 
 
-def test_what_belongs_to_oidc_shows_only_with_oidc(client: Client) -> None:
+def test_oidc_fields_show_only_with_oidc(client: Client) -> None:
     made = client.service()
     own = f"services/{made['id']}"
     client.put(f"{own}/proxy", oidc_issuer_endpoint="https://id.example.com")

@@ -201,7 +201,7 @@ def test_a_backend_is_the_same_with_or_without_its_port(client: Client, control:
     assert control.ledger().mutating() == 0
 
 
-def test_what_is_gone_by_its_id_is_found_by_its_name_or_made_again(client: Client) -> None:
+def test_an_item_gone_by_its_id_is_found_by_its_name_or_made_again(client: Client) -> None:
     spec = backend_spec(fresh("backend"))
     made = bring_backend(client, spec, FoundBackend()).backend
     again = bring_backend(client, spec, FoundBackend(), 999999).backend

@@ -148,7 +148,7 @@ async def test_a_listener_that_envoy_refuses_is_reported_verbatim_and_others_wor
             assert talk.delivery.refusals == [said]
 
 
-async def test_what_was_refused_is_served_once_it_has_changed(vm: Machine, backend: Backend) -> None:
+async def test_a_refused_resource_is_served_once_it_has_changed(vm: Machine, backend: Backend) -> None:
     async with conversation(vm) as talk:
         await connected(talk)
         with socket.socket() as squatter:
@@ -243,7 +243,9 @@ async def asked_for_clusters(vm: Machine) -> None:
     await eventually(asked, "Envoy asks")
 
 
-async def test_what_envoy_accepted_is_served_to_a_new_envoy_by_a_new_agent(vm: Machine, backend: Backend) -> None:
+async def test_resources_accepted_by_envoy_are_served_to_a_new_envoy_by_a_new_agent(
+    vm: Machine, backend: Backend
+) -> None:
     number = free_port()
     async with conversation(vm) as talk:
         await connected(talk)
