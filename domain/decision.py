@@ -117,6 +117,10 @@ class Action(Model):
         """After so many attempts a temporary error reaches the decision, too; 0: the server retries without limit."""
         return 0
 
+    def superseded_by(self, wanted: Action) -> bool:
+        """Whether a running action is cancelled for another one of its slot, which starts once this one has ended."""
+        return False
+
     def fold(self, world: W, result: Model | None) -> W:
         facts = {**self.learns, **(vars(result) if isinstance(result, Facts) else {})}
         return world.learn(**facts) if facts else world

@@ -9,7 +9,8 @@ Each event changes a `State`. Two drivers run the steps: `workflows/durable_driv
 `activities/inline_driver.py` within one activity.
 
 - One action per slot. A refusal is stored by slot; its action is retried with backoff, or at once after a wake.
-- Running actions that are no longer wanted are cancelled. A last action (`Action.last`) starts when none runs.
+- Running actions that are no longer wanted are cancelled, and long ones also for another action of their slot
+  (`Action.superseded_by`). A last action (`Action.last`) starts when none runs.
 - After a conflict or an absence the world is observed again. A write based on an older version is then retried at once
   the first time, other refused actions while `second_looks` are left.
 - A lost answer makes the world `unsure` until no action is left that may have taken effect already.
@@ -193,7 +194,8 @@ class State(Generic[W]):
         cancel = tuple(
             slot
             for slot, action in self.running.items()
-            if not (slot in wanted or slot in self.cancelled or action.finishes)
+            if not (slot in self.cancelled or action.finishes)
+            and (slot not in wanted or action.superseded_by(wanted[slot]))
         )
         running = dict(self.running)
         world = self.world

@@ -380,6 +380,8 @@ class EmptyNode(_NodeAction):
     activity: ClassVar[str] = "instances.drain"
     result: ClassVar[type[Model] | None] = Emptied
     start_to_close: ClassVar[timedelta] = timedelta(hours=49)
+    # The Node is used again only once no more Pods are evicted from it.
+    awaited_when_cancelled: ClassVar[bool] = True
 
     cause: str
     until: datetime | None = None
@@ -391,6 +393,14 @@ class EmptyNode(_NodeAction):
     @property
     def summary(self) -> str:
         return f"drain node {self.node} because of {self.cause}"
+
+    def superseded_by(self, wanted: Action) -> bool:
+        """It may go on for a day: it ends where the Node is used again, or to be drained in another way."""
+        return not isinstance(wanted, EmptyNode) or wanted._way != self._way
+
+    @property
+    def _way(self) -> tuple[object, ...]:
+        return self.node, self.cause, self.until, self.how
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         if not isinstance(result, Emptied):

@@ -166,12 +166,18 @@ def hook_untimed(world: InstanceWorld, hook: HookWork) -> bool:
 
 
 def _strongest(world: InstanceWorld, wanted: Sequence[Cause], now: datetime) -> Action | None:
-    for cause in sorted(wanted, key=lambda each: -each.reaction.strength):
+    for cause in sorted(wanted, key=_precedence):
         proven = cause.verdict is Verdict.CONFIRMED or _begun(world, cause.name, cause.reaction)
         step = _step(world, cause, now) if proven else None
         if step is not None:
             return step
     return None
+
+
+def _precedence(cause: Cause) -> tuple[int, bool, float]:
+    """The strongest reaction first, then the one with the least time."""
+    until = cause.deadline
+    return -cause.reaction.strength, until is None, until.timestamp() if until else 0.0
 
 
 def _cause_of(hook: HookWork, world: InstanceWorld) -> Cause:

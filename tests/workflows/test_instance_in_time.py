@@ -93,6 +93,8 @@ class OneInstance:
         self.kubernetes_down = self.workload_down = self.webhook_down = False
         self.node = KnownNode(at=datetime.now(UTC))
         self.delays: list[str] = []  # what delays a drain, one after the other
+        self.drains: list[EmptyNode] = []
+        self.blocked = False  # a drain goes on until it is cancelled
         self.reasons: list[str] = []  # of Events
         self.seen_before_answered = False  # an effect is seen before its action has ended
         self.done: list[tuple[str, datetime]] = []
@@ -200,6 +202,10 @@ class OneInstance:
     @activity.defn(name=EmptyNode.activity)
     async def drain(self, node: EmptyNode) -> Emptied:
         self._note("drain")
+        self.drains.append(node)
+        while self.blocked:
+            activity.heartbeat()
+            await asyncio.sleep(0.05)
         if not self.delays:
             return Emptied(at=now())
         begun = node.begun or Emptying(node=node.node, cause=node.cause, since=now())
@@ -639,6 +645,41 @@ async def test_a_node_is_cordoned_drained_and_used_again_after_a_reboot(env: Wor
         await env.sleep(timedelta(hours=26))
         await one.until(lambda: bool(one.did("uncordon")), "the end of the cordon")
         assert (len(one.did("cordon")), len(one.did("drain"))) == (1, 1)
+
+
+@pytest.mark.parametrize("ends", ["the event is withdrawn", "the policy asks for labels only"])
+async def test_a_drain_under_way_ends_before_its_node_is_used_again(env: WorkflowEnvironment, ends: str) -> None:
+    async with instance(env, reboot=Reaction.DRAIN) as one:
+        one.blocked = True
+        start = (await env.get_current_time()).replace(microsecond=0) + timedelta(hours=20)
+        notice = retirement(start, code="AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED")
+        one.facts["scheduled"] = (ScheduledEvent(id="s-1", code="system-reboot", not_before=start),)
+        await one.hand_over(await one.event(EventKind.HEALTH_SCHEDULED, health=notice))
+        await one.until(lambda: bool(one.did("drain")), "the drain")
+        if ends == "the event is withdrawn":
+            over = notice.model_copy(update={"status": "closed", "updated": start - timedelta(hours=19)})
+            one.facts["scheduled"] = ()
+            await one.hand_over(await one.event(EventKind.HEALTH_SCHEDULED, health=over))
+        else:
+            one.policy = ReactionPolicy()
+            await wake(env.client, one.key.lifecycle)
+        await one.until(lambda: bool(one.did("uncordon")), "the end of the cordon")
+        assert len(one.did("drain")) == 1
+
+
+async def test_a_drain_for_maintenance_makes_way_for_that_of_a_spot_notice(env: WorkflowEnvironment) -> None:
+    async with instance(env, reboot=Reaction.DRAIN, spot=Reaction.DRAIN) as one:
+        one.blocked = True
+        start = (await env.get_current_time()).replace(microsecond=0) + timedelta(hours=20)
+        notice = retirement(start, code="AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED")
+        one.facts["scheduled"] = (ScheduledEvent(id="s-1", code="system-reboot", not_before=start),)
+        await one.hand_over(await one.event(EventKind.HEALTH_SCHEDULED, health=notice))
+        await one.until(lambda: bool(one.did("drain")), "the drain")
+        one.facts |= {"spot": True, "spot_code": "marked-for-termination"}
+        spot = await one.event(EventKind.SPOT, action="terminate")
+        await one.hand_over(spot)
+        await one.until(lambda: len(one.drains) == 2, "the drain for Spot")
+        assert (one.drains[1].cause, one.drains[1].until) == (spot.key, spot.time + timedelta(minutes=2))
 
 
 async def test_a_terminated_instance_closes_after_an_hour_despite_a_late_event(

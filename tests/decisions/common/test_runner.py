@@ -41,6 +41,19 @@ class Call(Do):
     outdates: ClassVar[bool] = False
 
 
+class Yield(Do):
+    """Makes way for another action of its slot."""
+
+    of: str = "y"
+
+    @property
+    def slot(self) -> str:
+        return self.of
+
+    def superseded_by(self, wanted: Action) -> bool:
+        return wanted != self
+
+
 class Leave(Do):
     observed_after: ClassVar[bool] = True
 
@@ -140,6 +153,17 @@ def test_a_cancelled_action_is_cancelled_once_and_its_end_starts_the_last_action
     state, second = step(state, LAST)
     assert (first.cancel, second.cancel) == (("a",), ())
     assert started(step(state.stopped("a"), LAST)) == ["z"]
+
+
+def test_an_action_makes_way_for_another_of_its_slot_which_starts_once_it_has_ended() -> None:
+    first, second = Yield(name="1"), Yield(name="2")
+    state, _ = step(settled(), first)
+    assert step(state, first)[1].cancel == ()
+    state, found = step(state, second)
+    assert (found.cancel, found.start) == (("y",), ())
+    state, found = step(state, second)
+    assert (found.cancel, found.start) == ((), ())
+    assert step(state.stopped("y"), second)[1].start == (second,)
 
 
 def test_an_observation_that_can_be_renewed_is_given_up_for_the_end_of_a_run() -> None:

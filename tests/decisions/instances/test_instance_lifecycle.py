@@ -342,6 +342,19 @@ def test_draining_for_spot_ends_with_the_notice() -> None:
     assert begun.steps == (EmptyNode(**NODE, cause=spot(4).key, until=at(124), because=SPOT),)
 
 
+def test_of_two_drains_the_one_with_less_time_comes_first() -> None:
+    reboot = scheduled(3, at(DAY), "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED")
+    known = cordoned(record(reboot, spot(4)), "arn:h@" + str(int(at(DAY).timestamp())), "node-0")
+    policy = ReactionPolicy(spot=Reaction.DRAIN, reboot=Reaction.DRAIN)
+    answer = marked(6, scheduled=(REBOOT,))
+    (marking,) = work(known, 7, policy=policy, facts=answer).steps
+    assert isinstance(marking, CordonNode)
+    assert (marking.cause, marking.taken) == (spot(4).key, True)
+    (drain,) = work(cordoned(known, spot(4).key, "node-0"), 8, policy=policy, facts=answer).steps
+    assert isinstance(drain, EmptyNode)
+    assert (drain.cause, drain.until) == (spot(4).key, at(124))
+
+
 def test_a_drain_that_has_begun_goes_on_without_asking_again() -> None:
     known = cordoned(record(spot(4)), spot(4).key, "node-0")
     done = work(known, 90, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))
