@@ -10,6 +10,7 @@ from domain.loadbalancers.cloud.floating_ip import deleted_floating_ips, floatin
 from domain.loadbalancers.cloud.load_balancer import ports_of, security_groups_of, server_groups_of
 from domain.loadbalancers.cloud.machine import machine_ports, machine_servers
 from domain.loadbalancers.cloud.objects import CloudPort, LoadBalancerCloud, MachineCloud, SecurityGroup
+from domain.loadbalancers.cloud.parts import keeps
 from domain.loadbalancers.cloud.steps import (
     DeleteFloatingIp,
     DeletePort,
@@ -24,7 +25,6 @@ from domain.loadbalancers.constants import (
     KEEP_PORT_ANNOTATION,
     KEEP_SECURITY_GROUP_ANNOTATION,
 )
-from domain.loadbalancers.go_formats import parse_bool
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.model import Model
 
@@ -45,10 +45,10 @@ class Removal(Model):
 
 def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Removal:
     ports = ports_of(balancer, cloud)
-    keeps_port = _keeps(balancer, KEEP_PORT_ANNOTATION)
-    keeps_floating = _keeps(balancer, KEEP_FLOATING_IP_ANNOTATION)
+    keeps_port = keeps(balancer, KEEP_PORT_ANNOTATION)
+    keeps_floating = keeps(balancer, KEEP_FLOATING_IP_ANNOTATION)
     groups = security_groups_of(balancer, cloud)
-    keeps_group = _keeps(balancer, KEEP_SECURITY_GROUP_ANNOTATION)
+    keeps_group = keeps(balancer, KEEP_SECURITY_GROUP_ANNOTATION)
 
     outer: list[Step] = [DeleteServerGroup(id=each.id) for each in server_groups_of(balancer, cloud).ours]
     floating = floating_ips_of(balancer, cloud, ports.selected)
@@ -90,7 +90,3 @@ def remove_machine(machine: LoadBalancerMachine, cloud: MachineCloud) -> Removal
     # A machine of an older release may have recorded another port in the former field.
     former = {each.id for each in cloud.ports if each.id == machine.status.port_id}
     return Removal(steps=tuple(DeletePort(id=each) for each in sorted(ours | former)))
-
-
-def _keeps(balancer: LoadBalancer, annotation: str) -> bool:
-    return bool(parse_bool(balancer.metadata.annotations.get(annotation, "")))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, LoadBalancerCloud
 from domain.loadbalancers.cloud.ownership import Selection, select
-from domain.loadbalancers.cloud.parts import Part, owner_of
+from domain.loadbalancers.cloud.parts import Part, keeps, owner_of
 from domain.loadbalancers.cloud.steps import CreateFloatingIp, DeleteFloatingIp, Step, UpdateFloatingIp
+from domain.loadbalancers.constants import KEEP_FLOATING_IP_ANNOTATION
 from domain.loadbalancers.ip_addresses import same_address
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.resources import LoadBalancer
@@ -96,14 +97,15 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
 
 
 def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Part:
-    """The address is the port's own: delete our floating IP, and detach the user's."""
+    """The address is the port's own: delete our floating IP, and detach the user's and one that a person keeps."""
     address, users = port.address if port else balancer.status.port_ip, balancer.spec.existing_floating_ip
-    lent = (
+    kept = keeps(balancer, KEEP_FLOATING_IP_ANNOTATION)
+    detached = (
         UpdateFloatingIp(floating_ip_id=each.id, port_id="")
         for each in cloud.floating_ips
-        if users and port is not None and each.port_id == port.id and same_address(each.address, users)
+        if port is not None and each.port_id == port.id and (kept or (users and same_address(each.address, users)))
     )
-    deleted = deleted_floating_ips(balancer, cloud, port)
+    deleted = () if kept else deleted_floating_ips(balancer, cloud, port)
     # The recorded id is the only proof of ownership once it is detached, so it is cleared after the deletion.
     forgotten = {} if deleted else {"floating_id": None, "floating_name": None}
-    return Part(steps=(*deleted, *lent), status={**forgotten, "external_ip": address or None})
+    return Part(steps=(*deleted, *detached), status={**forgotten, "external_ip": address or None})

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from domain.loadbalancers.cloud.ownership import Owner
 from domain.loadbalancers.cloud.steps import Step
+from domain.loadbalancers.go_formats import parse_bool
 from domain.loadbalancers.resources import LoadBalancer
 from domain.model import Model
 from domain.notices import Notice
@@ -16,6 +17,11 @@ class Part(Model):
 
 def owner_of(balancer: LoadBalancer, recorded: str | None, name: str | None) -> Owner:
     return Owner(uid=balancer.metadata.uid, recorded=recorded or "", inherited=bool(name) and not recorded)
+
+
+def keeps(balancer: LoadBalancer, annotation: str) -> bool:
+    """Whether a person keeps the object in OpenStack when the LoadBalancer needs it no more."""
+    return bool(parse_bool(balancer.metadata.annotations.get(annotation, "")))
 
 
 def contested(what: str, name: str) -> Part:

@@ -226,6 +226,18 @@ def test_external_becomes_internal_and_external_again() -> None:
     assert of.status.external_ip == floating.address
 
 
+def test_a_floating_ip_that_a_person_keeps_survives_the_change_to_internal() -> None:
+    of, project = taken_over()
+    (floating,) = project.floating
+    changes = {
+        "metadata": {"annotations": {"yawol.stackit.cloud/keepFloatingIP": "true"}},
+        "spec": {"options": {"internalLB": True}},
+    }
+    of, _ = settle(LoadBalancer.model_validate(merge(of.model_dump(mode="json"), changes)), project)
+    assert [(each.id, each.port_id) for each in project.floating.values()] == [(floating, "")]
+    assert (of.status.floating_id, of.status.external_ip) == (None, of.status.port_ip)
+
+
 def test_a_floating_ip_that_goes_is_remembered_until_it_is_gone() -> None:
     of, project = taken_over()
     patch = {"spec": {"options": {"internalLB": True}}}
