@@ -461,6 +461,8 @@ async def test_a_machine_is_deleted_after_its_replacement_is_ready_despite_crash
             capi.ready = True
             await eventually(lambda: capi.scaled(3, marked=False), "the replacement is not asked for any more")
             await eventually(lambda: _gone(kube, namespace, name), "the Machine is deleted")
+            # The Event is written after the scaling, by the worker that still runs.
+            await eventually(lambda: cloud.told("ReplacementEnded"), "the end is reported on the MachineDeployment")
         left = await capi.names()
         assert (len(left), left >= set(others)) == (3, True)
         (ended,) = await cloud.told("ReplacementEnded")
