@@ -32,8 +32,6 @@ class Certificate(NamedTuple):
 
 @dataclass(frozen=True)
 class CertificateFiles:
-    """An authority's certificate and those that it signed, with their keys, in one directory."""
-
     directory: Path
 
     @property

@@ -1,7 +1,4 @@
-"""Builds that happen once per computer: one builder at a time, whose commands end with it.
-
-Results are cached once complete; a builder that dies leaves no lock.
-"""
+"""Builds that happen once per computer, by one builder at a time. A builder that dies leaves no lock."""
 
 from __future__ import annotations
 
@@ -27,10 +24,7 @@ def lines_of(
 ) -> Iterator[str]:
     """The lines that a command prints; it ends when the caller stops iterating.
 
-    `called` is its name in errors; `variables` its whole environment, by default this process's.
-
-    Raises:
-        BuildError: it failed; with its last lines.
+    `called` is its name in errors; `variables` its whole environment. Raises BuildError with its last lines.
     """
     tail: list[str] = []
     process = subprocess.Popen(

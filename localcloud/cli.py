@@ -194,7 +194,7 @@ def _leave(deployment: Deployment) -> None:
 
 
 class _StateReporter:
-    """Says each change of a service's state once, and the notes of the deployment."""
+    """Prints each change of a service's state once, and the deployment's notes."""
 
     def __init__(self, narrator: ConsoleNarrator, last: Running | None = None) -> None:
         self._narrator = narrator

@@ -19,11 +19,7 @@ class NoQuota(Exception):  # noqa: N818
 
 @contextmanager
 def limited(pid: int, share: float) -> Iterator[None]:
-    """Limit a process and its descendants to this share (0 to 1) of all cores.
-
-    Raises:
-        NoQuota: the machine or the user's rights do not allow it.
-    """
+    """Limit a process and its descendants to this share (0 to 1) of all cores; raises NoQuota."""
     quota = int(share * (os.cpu_count() or 1) * _PERIOD_MICROSECONDS)
     unified = (_CGROUPS / "cgroup.controllers").exists()
     parent = _CGROUPS if unified else _CGROUPS / "cpu"

@@ -17,13 +17,13 @@ def unpack(package: str, home: Path, *, proof: Sequence[str], without: str = "")
     """Unpack a package and the libraries that it needs into a new directory.
 
     Args:
-        package: its name, or that of a package without content that depends on it.
-        home: the directory, which gets `usr/...`.
-        proof: a program of the package, relative to `home` and possibly a pattern, and arguments: it must run.
-        without: a regular expression for libraries that are not needed.
+        package: its name, or that of an empty package that depends on it.
+        home: gets `usr/...`.
+        proof: a program below `home` (possibly a pattern) with arguments, which must run.
+        without: a regular expression for libraries to omit.
 
     Raises:
-        BuildError: this is no Debian, the package cannot be had, or its program does not run.
+        BuildError: this is no Debian, there is no such package, or its program does not run.
     """
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise BuildError(f"there is no apt-get to bring {package}: install it so that its programs are on PATH")
@@ -47,7 +47,7 @@ def libraries(home: Path) -> Path:
 
 
 def _download(package: str, work: Path, without: str) -> None:
-    """With the system's package lists, or where it has none, with lists of our own."""
+    """Uses package lists of our own where the system has none."""
     options: list[str] = []
     try:
         wanted = _wanted(package, options, work, without)
@@ -62,7 +62,7 @@ def _download(package: str, work: Path, without: str) -> None:
 
 
 def _wanted(package: str, options: list[str], work: Path, without: str) -> list[str]:
-    """The package, what stands for it where it is empty, and all libraries that the system lacks."""
+    """The package, those that an empty one depends on, and libraries that the system lacks."""
     depends = ["apt-cache", *options, "depends", "--recurse", "--important", "--no-conflicts", "--no-breaks"]
     listed = _run([*depends, "--no-replaces", "--no-enhances", package], work)
     named = dict.fromkeys(re.findall(r"^\s*\|?Depends: ([a-z0-9][\w.+-]*)", listed, re.MULTILINE))

@@ -70,9 +70,8 @@ class Deployment:
     ) -> Running:
         """Start what is not running and wait until all is ready, with no limit while there is progress.
 
-        If something cannot start, the rest keeps running, and the next call continues. `only` names the services
-        (default: all). With `tether` the deployment stops when the calling thread ends, so call it from the main
-        thread.
+        What cannot start leaves the rest running; the next call continues. `only` names the services (default: all).
+        With `tether` the deployment stops when the calling thread ends, so call it from the main thread.
 
         Raises:
             DeploymentError: it did not become ready, or runs with other services or clouds.
@@ -271,7 +270,6 @@ class Deployment:
         )
 
     def _end_child(self) -> bool:
-        """End the supervisor started by this object, even before its first report; False if there is none."""
         process = identify(self._child, "supervisor") if self._child is not None else None
         if process is not None:
             self._end_supervisor(process)
@@ -390,7 +388,6 @@ class Deployment:
 
 
 def _under_way(running: Running | None) -> list[ServiceStatus]:
-    """Services with a process that are not ready, without those that wait for others."""
     rows = [row for row in running.services if row.state is not ServiceState.WAITING] if running is not None else []
     return [row for row in rows if not row.settled and row.process is not None and row.process.is_alive()]
 

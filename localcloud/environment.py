@@ -10,7 +10,7 @@ from localcloud.deployment import Deployment
 
 
 def enter(deployment: Deployment) -> None:
-    """Set this process's environment; call it before creating clients."""
+    """Call it before creating clients."""
     wanted = deployment.program_env()
     for name in set(os.environ) - set(wanted):
         del os.environ[name]
@@ -19,7 +19,7 @@ def enter(deployment: Deployment) -> None:
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Restore this process's environment at the end, since the next deployment inherits it."""
+    """Restore the environment, which the next deployment inherits."""
     before = dict(os.environ)
     try:
         yield

@@ -55,7 +55,7 @@ class _Armed(Generic[D]):
 
 
 class Board(Generic[D]):
-    """The active faults, in order of creation. `changed` is notified when one is added or removed."""
+    """The active faults in order of creation; `changed` is notified."""
 
     def __init__(self) -> None:
         self.changed = Condition()
@@ -72,7 +72,7 @@ class Board(Generic[D]):
             return named
 
     def remove(self, fault_id: str) -> bool:
-        """Remove a fault; False if it does not exist."""
+        """False if it does not exist."""
         with self.changed:
             before = len(self._armed)
             self._armed = [armed for armed in self._armed if armed.fault.id != fault_id]

@@ -23,7 +23,7 @@ def make_hooked_group(
 ) -> dict[str, Any]:
     """Create a group of one instance whose termination waits for a hook, and describe it.
 
-    `client` returns the account's boto3 client of a service; `name` is that of the group and its launch configuration.
+    `client` returns the account's boto3 client of a service.
     """
     scaling = client("autoscaling")
     scaling.create_launch_configuration(

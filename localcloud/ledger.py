@@ -15,8 +15,6 @@ L = TypeVar("L", bound=BaseModel)
 
 
 class Entry(BaseModel):
-    """Of a ledger's report."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     mutating: bool
@@ -39,7 +37,6 @@ class SingleCall(Entry):
 
 
 def most_frequent(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """The sums by name, greatest first."""
     totals: dict[str, int] = {}
     for name, count in counts:
         totals[name] = totals.get(name, 0) + count
@@ -58,9 +55,9 @@ class LedgerBook(Generic[L]):
 
     Args:
         ledger: the report's model, with `since`, `counts` and `recent`.
-        counted_by: the fields of a call that make up its counter's key.
-        failed: whether a call was answered with an error; `status` 0 means no answer.
-        recent: how many calls are kept individually.
+        counted_by: the fields that make up a counter's key.
+        failed: whether an answer was an error; `status` 0 is no answer.
+        recent: how many calls are stored.
     """
 
     def __init__(
@@ -83,7 +80,6 @@ class LedgerBook(Generic[L]):
             self._recent.append(call)
 
     def report(self, *, recent: bool) -> L:
-        """Counts since the last reset."""
         with self._lock:
             counts = [
                 {**dict(zip(self._counted_by, key, strict=True)), **asdict(entry)}

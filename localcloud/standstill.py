@@ -51,7 +51,6 @@ class StandstillWatch:
 
 
 def _session_cpu_seconds(leader: int | None) -> float:
-    """Sums a session, since each service leads its own."""
     if leader is None:
         return 0.0
     ticks = 0

@@ -1,16 +1,7 @@
 """The state directory of a local deployment: `up` resumes it, `down --wipe` removes it.
 
-    deployment.json   the plan of the last `up`; also marks the directory as ours
-    services.json     the running services, written by the supervisor at every change
-    ports.json        each service's port, kept so that addresses survive a restart
-    lock              held (flock) while a supervisor lives
-    kubeconfig, env   for clients; `env` has lines of `export K=V`
-    certificates/     the cluster's authority, keys and certificates; in temporal/ those of a production Temporal
-    packages/         packages with areas of their own, which run beside Perdure's
-    data/NAME/        one directory per stateful service
-    logs/NAME.log     each service's output; logs/audit.log holds every request to the API server
-
-Files with concurrent readers are replaced by rename.
+docs/local-deployment.md lists its files. `deployment.json`, the plan of the last `up`, marks the directory as ours;
+`lock` is held (flock) while a supervisor lives. Files with concurrent readers are replaced by rename.
 """
 
 from __future__ import annotations
@@ -205,7 +196,6 @@ class StateDirectory:
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     def ports(self) -> dict[str, int]:
-        """Returns the ports of the last `up`."""
         try:
             return _ports.validate_json((self.root / "ports.json").read_bytes())
         except FileNotFoundError:

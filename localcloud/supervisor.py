@@ -2,8 +2,7 @@
 
 It holds the state directory's lock, and publishes each change in services.json. An ended service is restarted after a
 delay that doubles from half a second to fifteen, and is reset after a run of five seconds. SIGTERM stops the services
-in stages, the product before its servers, in under nine seconds. Services die with this process (tether.py). If one
-survives, the next start or `perdure down` ends it, by services.json.
+in stages, the product before its servers, in under nine seconds. Services die with this process (tether.py).
 """
 
 from __future__ import annotations
@@ -146,7 +145,6 @@ class Supervisor:
         return process
 
     def _give_word(self, service: Service, process: asyncio.subprocess.Process) -> None:
-        """Does nothing if it has ended."""
         assert process.stdin is not None
         process.stdin.write(json.dumps(services.settled(service.settled_in)).encode() + b"\n")
         process.stdin.close()
@@ -264,7 +262,7 @@ def sweep(state: StateDirectory, grace_seconds: float = 2.0) -> list[ProcessIden
 def prepare(state: StateDirectory, plan: Plan, reserved: list[IO[str]]) -> tuple[dict[str, int], tuple[str, ...]]:
     """Write ports, certificates, kubeconfig and environment; returns the ports and notes for a person.
 
-    The ports stay reserved while the files in `reserved` are open.
+    `reserved` holds the ports until its files are closed.
     """
     notes = [f"ended {process.program} (pid {process.pid}), left by an earlier run" for process in sweep(state)]
     remembered = state.ports()

@@ -27,7 +27,6 @@ def complain(reason: str) -> None:
 
 
 def end_as_by_ctrl_c() -> None:
-    """Makes SIGTERM and SIGHUP stop in order, too."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
 

@@ -1,5 +1,5 @@
-"""The AWS emulator: moto's server, extended and corrected where moto 5.2.5 differs from AWS in ways that matter here.
+"""The AWS emulator: moto's server, corrected where moto 5.2.5 differs from AWS in ways that matter here.
 
 Each call is identified (`wire`), authenticated (`identity`), counted (`ledger`) and disturbed (`faults`) before moto;
-`persistence` saves changed state. `control` is the typed client of the control API under `/perdure/`.
+`persistence` saves changed state.
 """

@@ -1,23 +1,4 @@
-"""The control API: JSON under `/perdure/`, never counted, delayed or disturbed.
-
-    GET    /perdure/health
-    GET    /perdure/config
-    PUT    /perdure/config                      change the settings in the body
-    POST   /perdure/reset-config
-    GET    /perdure/faults                      with hits and remaining calls
-    POST   /perdure/faults
-    DELETE /perdure/faults[/<id>]
-    GET    /perdure/event-faults                also POST, DELETE
-    GET    /perdure/events                      recent ones, with how many queues received each; also DELETE
-    POST   /perdure/events                      put any service's event on the bus
-    POST   /perdure/notices                     announce a Spot interruption, rebalancing or scheduled event
-    GET    /perdure/ledger[?recent=1]           also DELETE
-    GET    /perdure/world                       all resources
-    POST   /perdure/customers                   {"account": "..."}: create one outside the organization
-    POST   /perdure/cases/<id>                  {"resolve": "now" | "never" | "auto"}
-    GET    /perdure/clock
-    POST   /perdure/clock                       {"speed": 60, "advance_seconds": 3600}
-    POST   /perdure/save                        answers when saved
+"""The control API: JSON under `/perdure/`, never counted, delayed or disturbed (docs/emulator.md lists the paths).
 
 Invalid requests are answered with 400 and the reason, unknown paths and objects with 404.
 """
@@ -164,7 +145,6 @@ class ControlAPI:
         )
 
     def _with_state(self, action: Any) -> Any:
-        """Run an action on moto's state and save its changes."""
         call = CallInHand("perdure", "control", "us-east-1")
         calls.set_current(call)
         try:

@@ -72,7 +72,7 @@ class Hook(LifecycleHook):
 
 @dataclass
 class Wait:
-    """Times are instants of the emulator's clock."""
+    """Times are the emulator's clock's."""
 
     token: str
     hook: str
@@ -116,7 +116,7 @@ class PerdureGroup(FakeAutoScalingGroup):
 
 
 class PerdureAutoScaling(AutoScalingBackend):
-    """moto's Auto Scaling with lifecycle actions.
+    """moto's, with lifecycle actions.
 
     Attributes:
         waits: pending hooks by token.
@@ -149,20 +149,12 @@ class PerdureAutoScaling(AutoScalingBackend):
             self._terminated(group, state)
 
     def complete(self, group_name: str, hook: str, result: str, token: str | None, instance_id: str | None) -> None:
-        """Complete a hook.
-
-        Raises:
-            Refusal: no instance waits for it.
-        """
+        """Raises Refusal if no instance waits for the hook."""
         wait = self._wait(group_name, hook, token, instance_id)
         self._finish(wait, result)
 
     def heartbeat(self, group_name: str, hook: str, token: str | None, instance_id: str | None) -> None:
-        """Extend a hook's deadline.
-
-        Raises:
-            Refusal: no instance waits for it.
-        """
+        """Extends a hook's deadline; raises Refusal if no instance waits for it."""
         wait = self._wait(group_name, hook, token, instance_id)
         found = self.lifecycle_hooks[f"{group_name}_{hook}"]
         wait.deadline = min(runtime.clock.now() + found.heartbeat_timeout, wait.began + found.global_timeout)
@@ -220,7 +212,6 @@ class PerdureAutoScaling(AutoScalingBackend):
         self.lifecycle_hooks[f"{group}_{name}"] = hook
 
     def _begin(self, group: PerdureGroup, state: InstanceState, transition: str) -> bool:
-        """Returns False if there are no hooks."""
         hooks = [
             hook
             for hook in self.lifecycle_hooks.values()

@@ -106,7 +106,7 @@ def _deliver(account: str, region: str, envelope: Detail, fault: str) -> None:
 
 
 def _send_to_queue(rule: Rule, target: dict[str, Any], envelope: Detail) -> bool:
-    """False if the queue did not accept it; it goes to the dead-letter queue, if any."""
+    """What a queue does not accept goes to the dead-letter queue, if any."""
     body = _body(target, envelope)
     if _send(rule, target["Arn"], body):
         return True
@@ -185,7 +185,6 @@ def _body(target: dict[str, Any], envelope: Detail) -> str:
 
 
 def _of_moto(event: Any) -> Detail:
-    """Converts moto's numeric time."""
     at = event.get("time") or time.time()
     happening = Happening(
         account=event["account"],

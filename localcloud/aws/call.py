@@ -11,12 +11,10 @@ Chunk = tuple[str, str]
 
 @dataclass
 class CallInHand:
-    """One AWS request.
+    """One AWS request, by the service's name in the credential scope.
 
     Attributes:
-        service: name in the credential scope, `ec2`.
         access_key_id: the signing key, "" if unsigned; `account` is the key's.
-        mutating: whether the operation can change state.
         failure_reason: what an `async-failure` fault wants this CreateAccount to end with.
         touched: chunks whose backends were looked up; saved if `changed` is set.
         changed: whether state changed, whatever the operation.

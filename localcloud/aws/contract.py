@@ -190,7 +190,7 @@ class Ledger(Model):
         return sum(c.count for c in self.counts if c.mutating)
 
     def by_action(self) -> dict[str, int]:
-        """Counts by `service:Action`, most frequent first."""
+        """By `service:Action`, most frequent first."""
         return most_frequent((f"{each.service}:{each.action}", each.count) for each in self.counts)
 
     def _matching(self, service: str, action: str, account: str | None) -> list[CallCount]:
@@ -230,8 +230,6 @@ class UnitRecord(Model):
 
 
 class InstanceRecord(Model):
-    """An instance that is not terminated."""
-
     account: str
     region: str
     id: str
@@ -293,7 +291,7 @@ class QuotaRequestRecord(Model):
 
 
 class RegionRecord(Model):
-    """Times are instants of the emulator's clock."""
+    """Times are the emulator's clock's."""
 
     account: str
     region: str
@@ -325,7 +323,7 @@ class World(Model):
         return tuple(a for a in self.accounts if a.id != PAYER_ACCOUNT_ID)
 
     def account(self, account_id: str) -> AccountRecord:
-        """Raises KeyError if the account does not exist."""
+        """Raises KeyError."""
         for record in self.accounts:
             if record.id == account_id:
                 return record
@@ -361,5 +359,5 @@ _SERVICE_ALIASES = {"service-quotas": "servicequotas", "elb": "elasticloadbalanc
 
 
 def canonical_service(name: str) -> str:
-    """boto3's and the credential scope's names become one."""
+    """Unites boto3's and the credential scope's names."""
     return _SERVICE_ALIASES.get(name, name)

@@ -34,7 +34,6 @@ class Emulator(DisturbableCloud):
         return self.url
 
     def health(self) -> Health:
-        """Raises httpx.HTTPError if nothing answers."""
         return self._get("health", Health)
 
     def config(self, **changes: object) -> Config:
@@ -83,10 +82,7 @@ class Emulator(DisturbableCloud):
         return self._send("POST", "clock", {"speed": speed, "advance_seconds": advance_seconds}, ClockReading)
 
     def announce(self, kind: str, account: str, region: str, *instances: str, **more: object) -> Published:
-        """Announce something about instances: `spot`, `rebalance`, `capacity-reservation` or `health`.
-
-        `more` are fields of `Notice` (action; code, start, status, event, ...).
-        """
+        """`kind` is spot, rebalance, capacity-reservation or health; `more` are fields of `Notice`."""
         said = {"kind": kind, "account": account, "region": region, "instances": instances, **more}
         return self._send("POST", "notices", Notice.model_validate(said).model_dump(mode="json"), Published)
 

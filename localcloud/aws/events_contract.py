@@ -30,8 +30,6 @@ class EventFault(Disturbance):
 
 
 class EventRecord(BaseModel):
-    """A delivered or dropped event, and the number of queues that received it."""
-
     model_config = ConfigDict(frozen=True)
 
     event: dict[str, JsonValue]
@@ -43,12 +41,9 @@ class Notice(BaseModel):
     """AWS's announcement about instances of one account and region; `start` and `end` in seconds since the epoch.
 
     Attributes:
-        kind: `spot` (the instance is reclaimed after `spot_lead_seconds`), `rebalance`, `capacity-reservation`,
-            `health`.
-        action: what Spot or the reservation does: terminate, stop, hibernate.
-        code: the type of a Health event.
-        event: the Health event to update, by the name in the first answer; empty for a new one.
-        status: upcoming, open or closed; `entity_status` is that of every instance.
+        kind: instances of `spot` are reclaimed after `spot_lead_seconds`.
+        code: the type of a Health event; `event` is the one to update, empty for a new one.
+        entity_status: that of every instance.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -34,7 +34,6 @@ class Happening(BaseModel):
     resources: tuple[str, ...] = ()
 
     def envelope(self, event_id: str, at: float) -> Detail:
-        """Times are in whole seconds."""
         return {
             "version": "0",
             "id": event_id,
@@ -77,7 +76,6 @@ def state_change(subject: Subject, state: str) -> Happening:
 
 
 def spot_interruption(subject: Subject, action: str) -> Happening:
-    """`action` is terminate, stop or hibernate."""
     detail: Detail = {"instance-id": subject.instance, "instance-action": action}
     return _of(subject, EC2, "EC2 Spot Instance Interruption Warning", detail, [_zonal(subject)])
 
@@ -152,8 +150,7 @@ def health_event(
     status: str,
     entity_status: str,
 ) -> Happening:
-    """One communication of a Health event of EC2 about instances of one account and region; times in seconds since the
-    epoch.
+    """One communication of a Health event about instances of one account and region; times in seconds since the epoch.
 
     `event` identifies the event in its ARN, `communication` this message.
     """

@@ -1,6 +1,4 @@
-"""IAM and STS that refuse unknown keys and missing roles.
-
-moto takes every unknown key for the payer's, so a clean-up with stale keys would act on the payer. Here:
+"""IAM and STS that refuse unknown keys and missing roles; moto takes every unknown key for the payer's.
 
 - `authenticate` refuses unknown, deleted or inactive keys, expired sessions, wrong session tokens, closed accounts and
   disabled regions with the service's own error. A session ends with its role.
@@ -11,7 +9,7 @@ moto takes every unknown key for the payer's, so a clean-up with stale keys woul
   or has several versions (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeletePolicy.html).
 - Only the managed policies that provisioning attaches exist; loading all costs seconds per account.
 
-The payer's key belongs to an IAM user, because AWS lets no root user assume roles.
+The payer's key belongs to an IAM user: AWS lets no root user assume roles.
 """
 
 from __future__ import annotations
@@ -109,9 +107,9 @@ def ensure_payer_user() -> None:
 
 
 def authenticate(request: SignedRequest) -> tuple[str, ErrorAnswer | None]:
-    """The account that a request acts for, and the error if it is refused.
+    """The account that a request acts for ("" if the key identifies none), and the error if it is refused.
 
-    Unsigned calls that AWS accepts act for the payer. The account is "" if the key identifies none.
+    Unsigned calls that AWS accepts act for the payer.
     """
     if not request.access_key_id:
         if request.action in _ANONYMOUS:
@@ -269,7 +267,6 @@ def _reason_to_refuse(request: SignedRequest, account_id: str) -> ErrorAnswer | 
 
 
 def _without_role(session: AssumedRole) -> bool:
-    """AWS ends a session with its role."""
     match = _ROLE_ARN.match(session.role_arn)
     name = match.group(2).rsplit("/", 1)[-1] if match else ""
     return not any(role.name == name for role in _iam(session.account_id).roles.values())
@@ -324,7 +321,6 @@ def _names_caller(principal: Any, caller: str, caller_account: str) -> bool:
 
 
 def _names_of(caller: str, caller_account: str) -> Iterator[str]:
-    """The caller itself, its account, `*`, and a session's role."""
     yield from ("*", caller, caller_account, f"arn:aws:iam::{caller_account}:root")
     match = re.match(r"^arn:([^:]+):sts::(\d+):assumed-role/([^/]+)/", caller)
     if match:

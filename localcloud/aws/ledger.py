@@ -1,5 +1,3 @@
-"""The ledger of AWS calls, by service, action, account and region."""
-
 from __future__ import annotations
 
 from localcloud.aws.contract import Call, Ledger

@@ -90,7 +90,6 @@ class LivingEC2(EC2Backend):
         return next((request for request in requests if request.instance.id == instance_id), None)
 
     def settle(self, instance_id: str, through: str, final: str) -> None:
-        """Does nothing if the instance has changed since."""
         instance = next((each for each in self.all_instances() if each.id == instance_id), None)
         if instance is not None and instance.state == through:
             _enter(instance, final)

@@ -36,7 +36,7 @@ def install() -> None:
 
 
 def _replace(owner: Any, name: str, by: Callable[[Any], Any]) -> None:
-    """An AttributeError means an unsupported version of moto."""
+    """Raises AttributeError on an unsupported version of moto."""
     setattr(owner, name, by(getattr(owner, name)))
 
 

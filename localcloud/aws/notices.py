@@ -35,10 +35,8 @@ def install() -> None:
 
 
 def announce(notice: Notice) -> Published:
-    """Announce something and schedule its effects. Requires moto's lock.
-
-    Raises:
-        ValueError: the instance does not exist, or is no Spot instance.
+    """Schedules the effects. Requires moto's lock; raises ValueError if an instance does not exist, or is no Spot
+    instance.
     """
     backend = backend_of(notice.account, notice.region)
     try:

@@ -7,8 +7,8 @@ A FAILED request has a FailureReason
                                                         └──► FAILED (e-mail taken, organization full, a fault's reason)
     CloseAccount  ─► PENDING_CLOSURE ──close_account_seconds──► SUSPENDED
 
-The first access after an instant processes what was due. Pages hold at most 20 entries. Only the management account may
-call, except for DescribeOrganization. https://docs.aws.amazon.com/organizations/latest/APIReference/API_Operations.html
+Pages hold at most 20 entries. Only the management account may call, except for DescribeOrganization.
+https://docs.aws.amazon.com/organizations/latest/APIReference/API_Operations.html
 """
 
 from __future__ import annotations
@@ -124,8 +124,6 @@ class MemberAccount(FakeAccount):
 
 @dataclass
 class _Closures:
-    """Times are instants of the emulator's clock."""
-
     asked: list[float] = field(default_factory=list)
 
 

@@ -26,7 +26,7 @@ class OptStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Choice:
-    """Times are instants of the emulator's clock."""
+    """Times are the emulator's clock's."""
 
     enable: bool
     done_at: float
@@ -39,7 +39,7 @@ def known() -> tuple[str, ...]:
 
 
 def status(account_id: str, region: str) -> OptStatus:
-    """Raises KeyError if the region does not exist."""
+    """Raises KeyError."""
     settings = runtime.config()
     if region in settings.regions:
         return OptStatus.ENABLED_BY_DEFAULT

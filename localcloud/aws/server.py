@@ -45,7 +45,7 @@ class Emulator:
         self._control = ControlAPI(state)
 
     def answer(self, environ: wire.Environ) -> Answer | None:
-        """Returns None to close the connection."""
+        """None closes the connection."""
         path = environ.get("PATH_INFO", "/")
         if path == "/perdure" or path.startswith("/perdure/"):
             status, body = self._control.answer(environ)

@@ -4,8 +4,7 @@
 
     outcome: APPROVED, CASE_CLOSED, DENIED, NOT_APPROVED or INVALID_REQUEST
 
-The outcome is a setting, for all or by quota code. A second open request for a quota is refused with
-ResourceAlreadyExistsException
+A second open request for a quota is refused with ResourceAlreadyExistsException
 (https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html), too many open
 ones with QuotaExceededException (https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html).
 """
@@ -81,7 +80,7 @@ def install() -> None:
 
 @dataclass
 class QuotaRequest:
-    """Times are instants of the emulator's clock, except `created`."""
+    """Times are the emulator's clock's, except `created`."""
 
     id: str
     quota: Quota

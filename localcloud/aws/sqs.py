@@ -36,14 +36,13 @@ def install() -> None:
 
 
 class PerdureQueue(Queue):
-    """A queue with standard messages indexed by id and by when they become visible.
+    """Standard messages, indexed by id and by when they become visible.
 
     Attributes:
         held: messages by id, in order of arrival.
         ready: ids of visible messages, in the order in which they became visible.
         hidden: a heap of when the others become visible, in milliseconds; outdated entries are skipped.
         late: ids of messages sent with a delay.
-        message_retention_period: seconds.
     """
 
     message_retention_period: int
@@ -89,7 +88,7 @@ class PerdureQueue(Queue):
         return taken
 
     def next_visible_in(self) -> float:
-        """Returns the seconds until a held message becomes visible."""
+        """Seconds."""
         return max(0.0, (self.hidden[0][0] - _now_ms()) / 1000) if self.hidden else _NEVER
 
     def delete_message(self, receipt_handle: str) -> None:

@@ -33,7 +33,7 @@ def install() -> None:
 
 @dataclass
 class Case:
-    """`resolve_at` is an instant of the emulator's clock; None is never."""
+    """`resolve_at` is on the emulator's clock; None is never."""
 
     id: str
     display_id: str
@@ -115,7 +115,6 @@ class PerdureSupport(SupportBackend):
         return case
 
     def case(self, case_id: str) -> Case:
-        """Raises CaseIdNotFound."""
         if case_id not in self.our_cases:
             raise _refusal("CaseIdNotFound", f"Case not found: {case_id}")
         return self.our_cases[case_id]

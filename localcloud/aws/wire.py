@@ -1,9 +1,8 @@
 """AWS requests and errors on the wire.
 
 The signature's credential scope names service and region
-(https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html). The operation is in a form
-field (`query`, `ec2`), the `X-Amz-Target` header (`json`), or method and path (`rest-json`, `rest-xml`). Errors are
-rendered in the same protocol.
+(https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html). Errors are rendered in the
+request's protocol.
 """
 
 from __future__ import annotations
@@ -101,10 +100,7 @@ class Refusal(HTTPException):
 
 
 def read_request(environ: Environ) -> SignedRequest:
-    """Identify a request; its body can be read again.
-
-    An unsigned request has an empty access key; its service comes from its target or action, if possible.
-    """
+    """Identify a request; its body can be read again. An unsigned request has an empty access key."""
     body = _read_body(environ)
     key, region, service, token = signature_of(environ)
     form = _form(environ, body)

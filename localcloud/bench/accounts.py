@@ -1,13 +1,4 @@
-"""`perdure bench accounts`: the account area's figures.
-
-d    a pool of ten from nothing to Ready, in a slow cloud
-d2   ten concurrent claims on these accounts, and their release
-e    an idle pool of twenty
-f    ten accounts that wait for their support cases
-i    one claim among a thousand idle Accounts
-8e   two hundred Accounts and claims as the replaced operator left them (`accounts_left.py`)
-8d   two hundred accounts with region opt-in and 255 quota increases each (`accounts_quotas.py`)
-"""
+"""`perdure bench accounts`: the account area's figures (docs/benchmarks.md describes the rows)."""
 
 from __future__ import annotations
 

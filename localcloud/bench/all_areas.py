@@ -1,8 +1,4 @@
-"""Objects of all areas in one deployment, with what should have become of each: for `bench outages` and `bench day`.
-
-Requests to Kubernetes are repeated until they are answered, since servers are away, so an object's order of changes
-stays as it was asked for.
-"""
+"""Objects of all areas in one deployment, with what should have become of each: for `bench outages` and `bench day`."""
 
 from __future__ import annotations
 
@@ -47,7 +43,9 @@ _REACTIONS = {"PERDURE_INSTANCES_REACTIONS": "terminated=delete-machine"}
 
 
 class PatientKubeApi(KubeApi):
-    """Repeats a request until the API server has answered it; what an earlier attempt has done counts as done."""
+    """Repeats a request until the API server answers, so changes keep their order; what an earlier attempt has done
+    counts.
+    """
 
     async def _send(self, request: Request) -> JsonObject:
         repeated = False
@@ -72,8 +70,6 @@ class PatientKubeApi(KubeApi):
 
 
 class Area(ABC):
-    """Objects of one area: what was asked for, and what does not agree with it."""
-
     audit: str
 
     def __init__(self, lab: Laboratory) -> None:
@@ -106,10 +102,10 @@ class Area(ABC):
 
     @abstractmethod
     async def disagreements(self) -> list[str]:
-        """What is not yet as it was asked for, or there twice."""
+        """What is not yet as requested, or exists twice."""
 
     async def leftovers(self) -> list[str]:
-        """What else must agree once everything is settled."""
+        """What else must agree once everything has settled."""
         return []
 
 
@@ -149,9 +145,7 @@ class Claims(Area):
 
 
 class Accounts(Area):
-    """AccountClaims that are filled from a pool, which is large enough; a changed one is claimed again by its legal
-    entity.
-    """
+    """AccountClaims from a pool that is large enough; a changed one is claimed again by its legal entity."""
 
     audit = "accounts"
     free = 2
@@ -325,10 +319,10 @@ class Everything:
         self.areas = areas
 
     async def settle(self) -> float:
-        """Wait until everything is as it was asked for; returns the seconds.
+        """Wait until everything is as requested; returns the seconds.
 
         Raises:
-            TimeoutError: it was not within a quarter of an hour; the message names what.
+            TimeoutError: it was not within a quarter of an hour; names the objects.
         """
         seconds, found = await self.settled()
         if found:
@@ -336,7 +330,7 @@ class Everything:
         return seconds
 
     async def settled(self, seconds: float = _SETTLING_SECONDS, *, entirely: bool = True) -> tuple[float, list[str]]:
-        """Waits until everything is as it was asked for; returns the seconds, and what was not so in the end."""
+        """Like `settle`, but returns the seconds and what differed at the end."""
         began, told = time.monotonic(), time.monotonic()
         while True:
             found = await self._disagreements(entirely=entirely)
@@ -364,7 +358,6 @@ class Everything:
         return found
 
     def memory_mib(self) -> dict[str, float]:
-        """The proportional set size of each of our processes, children included."""
         return {name: memory_mib(self.lab, name) for name in _PRODUCT_PROCESSES}
 
 

@@ -1,13 +1,4 @@
-"""`perdure bench claims`: the resource claims' figures.
-
-    a, b, c, d   claims and pools being served                       (this file)
-    e            settled claims at rest                              claims_crowds.py
-    f1 to f3, g  expiries, reactions to changes                      claims_events.py
-    h, i, k, j   a claim among many, a restart, a crash, memory      claims_crowds.py
-    r            more claims than handles                            claims_race.py
-    s5 to s100   concurrent claims on a share of the machine         claims_starved.py
-    w            claims against their bare writes                    claims_bare.py
-    x            a hundred, a thousand, ... claims at once           claims_growth.py
+"""`perdure bench claims`: the resource claims' figures; rows a to d are here, the others in `claims_*.py`.
 
 Latencies run from just before a request until a watch in this process (`claims_sightings.py`) sees the effect, and
 include this process's work on the same cores. Upstream figures were measured on the same kind of machine.

@@ -1,8 +1,4 @@
-"""Row w of `perdure bench claims`: claims against the bare writes that create them.
-
-The product's CPU is that of all services, that of the bare writes includes API server and etcd, both without the
-services' idle CPU.
-"""
+"""Row w of `perdure bench claims`: claims against the bare writes that create them."""
 
 from __future__ import annotations
 

@@ -39,7 +39,6 @@ async def growth(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 def numbers(most: int) -> Sequence[int]:
-    """Powers of ten from a hundred on, below the most, and the most."""
     found = []
     count = _FEWEST
     while count < most:

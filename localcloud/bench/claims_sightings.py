@@ -1,7 +1,6 @@
 """When this process's watches saw what: the clock of `perdure bench claims`.
 
-Of each object only words are kept (`bound`, `ready`, ...), with the moment (seconds since the epoch) each was first
-true.
+Words (`bound`, `ready`, ...) have the moment (seconds since the epoch) at which each was first true.
 """
 
 from __future__ import annotations

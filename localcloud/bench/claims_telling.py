@@ -68,7 +68,7 @@ class Meter:
 
 
 async def idle_cpu(lab: Laboratory) -> dict[str, float]:
-    """CPU seconds per second by service, when nothing is left to do."""
+    """CPU seconds per second by service."""
     await lab.quiet()
     meter = Meter(lab)
     await asyncio.sleep(_IDLE_SECONDS)
@@ -80,7 +80,6 @@ def beyond_idle(cpu: Mapping[str, float], idle: Mapping[str, float], seconds: fl
 
 
 def each_of(cpu: Mapping[str, float], count: int) -> str:
-    """Shows milliseconds per item, together and by service."""
     parts = ", ".join(f"{service} {1000 * seconds / count:.1f}" for service, seconds in cpu.items())
     return f"{1000 * sum(cpu.values()) / count:.0f} ms: {parts}"
 

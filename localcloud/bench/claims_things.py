@@ -117,9 +117,8 @@ async def moment(scene: Scene, name: str, word: str) -> float:
 
 
 async def settled(scene: Scene) -> None:
-    """Wait until each claim's own workflow has had its first task, and nothing is left to do.
-
-    On a busy machine an idle worker alone may wait for Temporal.
+    """Wait until each claim's workflow has had its first task: on a busy machine an idle worker may wait for
+    Temporal.
     """
     await scene.lab.quiet()
     for each in (await scene.lab.kube.list(RESOURCE_CLAIM)).items:

@@ -153,7 +153,7 @@ _MODULES = {Benchmark.INSTANCES: "instances_consumer"}
 
 
 def selected_work(name: Benchmark, only: str, sizes: Mapping[str, object]) -> list[Measure]:
-    """Measurements of the benchmark that have a row in `only`; `sizes` may hold what its `Sizes` do not know."""
+    """Measurements that have a row in `only`; `sizes` may hold what the benchmark's `Sizes` does not know."""
     module = import_module(f"localcloud.bench.{_MODULES.get(name, name.value)}")
     measurements = module.MEASUREMENTS
     rows = _rows(only, [covered for covered, _ in measurements], getattr(module, "ON_REQUEST", frozenset()))

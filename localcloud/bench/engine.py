@@ -1,9 +1,6 @@
 """`perdure bench engine`: the cost of passes over idle Accounts, which change nothing.
 
-first passes   from the creation of objects until each has a settled workflow
-wakes          signal-with-start to open workflows, ten at once
-passes         one wake to every workflow: CPU by process, and passes per second
-latency        single wakes at rest, from the signal in the history to the end of the observation
+Latency is that of single wakes at rest, from the signal in the history to the end of the observation.
 """
 
 from __future__ import annotations

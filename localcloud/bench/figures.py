@@ -14,8 +14,8 @@ from domain.model import Model
 
 
 class Load(Model):
-    """Pressure is the share of time in which a task waited for a CPU; stolen the share of the used CPU time that a
-    virtual machine's host gave to others.
+    """Pressure: the share of time in which a task waited for a CPU. Stolen: the share of used CPU time that a virtual
+    machine's host gave to others.
     """
 
     cores: int
@@ -78,7 +78,6 @@ class LoadMeter:
 
 
 def _waited_seconds() -> float | None:
-    """Reads `total` of /proc/pressure/cpu."""
     try:
         some = Path("/proc/pressure/cpu").read_text().splitlines()[0]
     except OSError:

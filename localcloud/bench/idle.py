@@ -1,7 +1,6 @@
 """`perdure bench idle`: settled objects of several areas, left alone: requests a minute, and memory.
 
-processes  worker, watcher and event consumer
-run        `perdure run`, all of these in one process: theirs stand still (SIGSTOP) meanwhile
+Row run: `perdure run`; worker, watcher and event consumer stand still (SIGSTOP) meanwhile.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""A fresh deployment in a temporary directory for measurements, with counters.
-
-    AWS calls             the emulator's ledger
-    Kubernetes requests   the API server's audit log, by the product's User-Agent (worker and watch)
-    history events        Temporal's histories
-    CPU                   /proc of each service's process
+"""A fresh deployment in a temporary directory for measurements, with counters (docs/benchmarks.md says which).
 
 All counts are differences of two readings, so setting up does not count.
 """
@@ -150,7 +145,7 @@ class Laboratory:
 
     @asynccontextmanager
     async def frozen(self, *services: str) -> AsyncIterator[None]:
-        """Stop these services (SIGSTOP) within the context, so that connections to them hang instead of breaking."""
+        """Stop these services (SIGSTOP) within the context: connections hang instead of breaking."""
         try:
             for each in services:
                 await asyncio.to_thread(self.deployment.kill, each, signal.SIGSTOP)
@@ -211,11 +206,7 @@ def production_settings() -> dict[str, str]:
 
 @asynccontextmanager
 async def laboratory(clouds: tuple[Cloud, ...], *kinds: Kind, **emulated: object) -> AsyncIterator[Laboratory]:
-    """A fresh deployment that follows objects of these kinds; `emulated` are the emulator's settings.
-
-    Raises:
-        DeploymentError: it could not start.
-    """
+    """A fresh deployment that follows objects of these kinds; `emulated` are the emulator's settings."""
     async with laboratory_with(None, clouds, *kinds, emulated=emulated) as lab:
         yield lab
 
@@ -229,11 +220,7 @@ async def laboratory_with(
     api: type[KubeApi] = KubeApi,
     directory: Path | None = None,
 ) -> AsyncIterator[Laboratory]:
-    """Like `laboratory`, with only these services (default: all), a client of this class, and its state in `directory`.
-
-    Raises:
-        DeploymentError: it could not start.
-    """
+    """Like `laboratory`, with only these services (default: all) and a client of this class. Raises DeploymentError."""
     with environment.kept(), tempfile.TemporaryDirectory(prefix="perdure-bench-", dir=directory) as temporary:
         for name, value in production_settings().items():
             os.environ.setdefault(name, value)
@@ -271,7 +258,7 @@ def memory_mib(lab: Laboratory, service: str) -> float:
 
 
 def memory_of_mib(pid: int) -> float:
-    """The proportional set size, children included; 0 if it has ended."""
+    """The proportional set size with children; 0 if it has ended."""
     total = 0.0
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)

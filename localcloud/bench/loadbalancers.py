@@ -1,14 +1,4 @@
-"""`perdure bench loadbalancers`: figures on a real OpenStack with machines that boot.
-
-    a    from a LoadBalancer to ready: OpenStack calls, tokens, Kubernetes requests, time
-    b    calls for a slowly booting machine, a port, a deletion
-    c    settled load balancers: their calls to the cloud (`loadbalancers_crowds.py`)
-    d    from a Service to its clients' bytes
-    e    twenty at once, compared with a bare script (`loadbalancers_crowds.py`)
-    f, j continuous clients while components are killed or replaced (`loadbalancers_traffic.py`)
-    g    machines that never report: when each is replaced, with shortened timeouts, despite kills
-    h    lost and refused calls: duplicates and leftovers
-    i    twenty of yawol's, taken over (`loadbalancers_crowds.py`)
+"""`perdure bench loadbalancers`: figures on a real OpenStack with machines that boot (docs/benchmarks.md has the rows).
 
 Calls exclude preparation and machine host, Kubernetes requests exclude agents.
 """

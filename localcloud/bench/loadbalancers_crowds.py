@@ -1,8 +1,4 @@
-"""Many load balancers: taken over from yawol, created at once, and settled.
-
-    i    those that a bare script (`loadbalancers_bare.py`) created as yawol would, taken over by a starting product
-    e    as many at once, compared with the script's time for the same cloud objects in the same deployment
-    c    two hundred with two machines each, taken over, then idle: their calls to the cloud in five minutes
+"""Many load balancers (rows i, e and c): taken over from yawol, created at once, and settled.
 
 No machine boots: the agents' reports are simulated (`loadbalancers_reports.py`).
 """
@@ -232,11 +228,7 @@ async def _together(work: Iterable[Awaitable[T]]) -> list[T]:
 
 
 async def _looked_at(on: Scene, wanted: int) -> None:
-    """Wait until the worker has settled so many objects and has observed the projects.
-
-    Raises:
-        TimeoutError: with the phases in which they are instead.
-    """
+    """Wait until the worker has settled so many objects; a TimeoutError names their phases."""
     well = "ExecutionStatus = 'Running' AND OpPhase IN ('Ready', 'Sweeping')"
     patience = PATIENCE_SECONDS + _PATIENCE_FOR_EACH * wanted
     deadline = time.monotonic() + patience
@@ -276,11 +268,6 @@ async def _ready(on: Scene, names: Sequence[str]) -> None:
 
 
 async def _bare(on: Scene, what: str, **more: object) -> Bare:
-    """Run the bare script in OpenStack's environment.
-
-    Raises:
-        TimeoutError: it did not finish.
-    """
     state, at = on.lab.deployment.state, balancer(on, "x")["spec"]["infrastructure"]
     programs = state.plan().openstack
     assert programs is not None

@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 
 class Reporter:
     def __init__(self, kube: KubeApi, objects: Objects, ground: Path) -> None:
-        """`ground` is the directory in which Nova writes what should run."""
         self._kube = kube
         self._objects = objects
         self._servers = ground / "servers"

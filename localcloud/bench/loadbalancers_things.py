@@ -63,7 +63,7 @@ class Scene(NamedTuple):
                 await asyncio.sleep(_LOOK_SECONDS)
 
     async def things_of(self, name: str) -> tuple[int, int, int, int]:
-        """Numbers of floating IPs, security groups, ports and servers."""
+        """Floating IPs, security groups, ports and servers."""
         return await asyncio.to_thread(self._things_of, f"{NAMESPACE_NAME}/{name}")
 
     def _things_of(self, path: str) -> tuple[int, int, int, int]:
@@ -95,7 +95,6 @@ class FirstAnswer(NamedTuple):
 
 @asynccontextmanager
 async def scene(only: Sequence[str] | None = None) -> AsyncIterator[Scene]:
-    """Does not warm up."""
     step("a deployment with OpenStack is brought up")
     async with laboratory_with(only, (Cloud.OPENSTACK,), *KINDS) as lab, scene_in(lab) as found:
         yield found

@@ -1,9 +1,5 @@
 """`perdure bench loadbalancers`, rows f and j: continuous clients while components are killed or replaced.
 
-    f1   worker, watcher, Temporal, agents killed; a port added; finally a machine loses power
-    f2   a rollout: a new set of machines takes over, the old one is deleted
-    j    the API server away, all agents killed, then the Envoy of a standby machine
-
 Half of the requests start on new and half on kept-alive connections; a kept connection that was closed is retried once,
 as HTTP allows. Requests in progress at a machine's power loss are reported separately.
 """
@@ -279,7 +275,6 @@ async def traffic(_: object, rows: frozenset[str]) -> Found:
 
 
 async def _fault(client: aiohttp.ClientSession, url: str) -> str:
-    """What came instead of the answer, empty if it came."""
     try:
         async with client.get(url) as answer:
             said = await answer.text()

@@ -1,13 +1,7 @@
 """`perdure bench outages`: objects of several areas change while something that Perdure needs is away or wrong.
 
-    temporal  Temporal is stopped (SIGSTOP), so connections hang instead of breaking
-    api       the Kubernetes API server is stopped
-    postgres  the database of a production Temporal is killed every ten seconds, and starts again
-    disk      the file system that holds every server's data and every log is full (a tmpfs, so root is needed)
-    clock     the clocks of our own processes are an hour ahead, and then right again (libfaketime, from Debian)
-
-Before it, two thirds of the objects are settled. Meanwhile one third is changed, one is ended, one is created. Then
-everything must become what was asked for.
+docs/benchmarks.md describes the rows. Before an outage, two thirds of the objects are settled; meanwhile one third is
+changed, one is ended, one is created. Then everything must become what was requested.
 """
 
 from __future__ import annotations
@@ -52,7 +46,6 @@ Outage = Callable[[Everything], AbstractAsyncContextManager[None]]
 
 
 async def stopped(row: str, service: str, sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Rows temporal and api."""
     async with everything(THIRDS) as on:
         return await _met(on, row, f"{service} away", sizes.outage_seconds, lambda on: on.lab.frozen(service))
 
@@ -93,7 +86,6 @@ async def disk(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def clock(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row clock."""
     with tempfile.TemporaryDirectory(prefix="perdure-bench-") as temporary:
         offset = Path(temporary) / "offset"
         offset.write_text("+0")
@@ -203,7 +195,7 @@ async def _fill(filler: Path) -> None:
 
 
 def _moved_clock(offset: Path) -> Mapping[str, str]:
-    """The variables with which a process adds the file's seconds to its wall clock, within a second."""
+    """Variables that add the file's seconds to a process's wall clock (libfaketime), within a second."""
     home = cache_directory() / "faketime"
     if not home.is_dir():
         unpack("faketime", home, proof=("usr/bin/faketime", "--version"))

@@ -1,14 +1,7 @@
 """`perdure bench threescale`: the 3scale area's figures, counted by the simulator's ledger.
 
-    a, b, c, i   the reference's example product: created, changed in one place, observed repeatedly
-    f            a product that waits for its backend
-    d, e, l      many settled objects: a resync, a restart of worker, watcher and Temporal, an idle hour and renamings
-    g            all objects applied in random orders
-    h            every kind of write late, lost, refused: no duplicates, nothing missing
-    j            ten tenants, of which one hangs
-    k            an object and its Secret in each of hundreds of namespaces, watched with either kind of rights
-
-Upstream figures are counted from the replaced operator's code. A resync is a wake of every object.
+docs/benchmarks.md describes the rows. Upstream figures are counted from the replaced operator's code. A resync is a
+wake of every object.
 """
 
 from __future__ import annotations
@@ -106,7 +99,6 @@ async def _changed(on: Scene, spec: JsonObject, name: str = "example") -> Counte
 
 
 async def _looked_at(on: Scene) -> Found:
-    """Row i: 3scale's normalized values are no differences."""
     plain = backend("plain", "http://plain.example.com")
     plan: JsonObject = {
         "setupFee": "10.00",

@@ -1,4 +1,4 @@
-"""Rows d, e, l and j of `perdure bench threescale`."""
+"""Rows d, e, l and j."""
 
 from __future__ import annotations
 

@@ -220,7 +220,6 @@ def _count(requests: Counter[str], resource: str, verb: str = "") -> int:
 
 
 async def _secret_noticed(lab: Laboratory, namespace: str) -> float:
-    """Seconds until Temporal has another wake for the object."""
     obj = await lab.kube.get(BACKEND, namespace, "first")
     before = await _events(lab, obj)
     began = time.monotonic()

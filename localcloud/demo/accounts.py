@@ -1,11 +1,4 @@
-"""`perdure demo accounts`: an account from creation to its second tenant.
-
-pool of three:  Creating -> InitializingRegions -> PendingVerification -> Ready
-claim:          bound, moved to its OU, Secret in the claim's namespace
-its tenant:     leaves an instance, a volume and a bucket with an object, created with the claim's key
-released:       the key is revoked, the account cleaned, the Secret deleted
-claimed again:  the same legal entity gets the same account, with a new key
-"""
+"""`perdure demo accounts`: an account from creation to its second tenant (steps: examples/accounts/README.md)."""
 
 from __future__ import annotations
 
@@ -66,7 +59,6 @@ async def _fill_the_pool(stage: Stage) -> None:
 
 
 async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
-    """Returns the key, which AWS accepts."""
     await stage.apply("claim.yaml")
     stage.say("Applied claim.yaml: an AccountClaim of the legal entity acme")
     await stage.until("the claim is Ready", lambda: _claim_state(stage) == ClaimState.READY)

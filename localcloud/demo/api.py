@@ -1,12 +1,4 @@
-"""`perdure demo api`: an API comes to 3scale in the worst order, in which each object waits for another.
-
-application, product:  applied first; they wait, without calls to 3scale
-backend:               the product continues at once
-developer, its admin:  created together; the application continues at once
-the application's key: generated, in 3scale and in the Secret
-promotion:             the gateway's configuration is in production
-a friendly name:       one call and one deployment
-"""
+"""`perdure demo api`: an API comes to 3scale in the worst order, in which each object waits for another."""
 
 from __future__ import annotations
 

@@ -27,7 +27,6 @@ class AwsKey:
 
 
 async def key_of(stage: Stage, namespace: str) -> AwsKey:
-    """The key in the Secret of the claim in this namespace."""
     secret = await stage.kube.get(SECRET, namespace, CREDENTIALS)
     id_, value = (
         base64.b64decode(text(secret, "data", name)).decode() for name in ("aws_access_key_id", "aws_secret_access_key")
@@ -42,7 +41,7 @@ def session_of(key: AwsKey) -> boto3.Session:
 
 
 def account_of(stage: Stage, key: AwsKey) -> str:
-    """The id of the account that the key opens; empty if AWS does not know it."""
+    """Empty if AWS does not know the key."""
     from botocore.exceptions import ClientError
 
     try:

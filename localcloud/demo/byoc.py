@@ -1,8 +1,6 @@
 """`perdure demo byoc`: a customer brings an account, uses it, and takes it away unchanged.
 
-claim:     reports that the customer's Secret is missing
-Secret:    support role, admin user, the claim's one region initialised --> Ready, with the claim's own key
-deleted:   our role and user are gone, the customer's bucket and key remain
+In the end our role and user are gone; the customer's bucket and key remain.
 """
 
 from __future__ import annotations

@@ -1,13 +1,4 @@
-"""`perdure demo claims`: resource claims with ConfigMaps as resources.
-
-pool of three:   handles are created, their labs become ready
-monday:          a default lab from the pool, bound at once; the pool is replenished
-large:           exceeds every free handle, so one is created for it; resized while it runs
-notebooks:       two explicit resources; the first one's template selects their provider
-exam:            waits for its approval, is started by another client, and expires when it is over
-trial:           lives for eight seconds
-monday, deleted: its handle and resources are deleted, too
-"""
+"""`perdure demo claims`: resource claims with ConfigMaps as resources (examples/claims/README.md has the steps)."""
 
 from __future__ import annotations
 
@@ -249,7 +240,6 @@ def _resources(stage: Stage, name: str) -> list[JsonObject]:
 
 
 def resource_of(stage: Stage, name: str, index: int = 0) -> str:
-    """Returns an empty name if it has none."""
     entries = _resources(stage, name)
     return text(entries[index], "reference", "name") if entries else ""
 

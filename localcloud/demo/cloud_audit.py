@@ -1,11 +1,7 @@
 """Compares custom resources with the clouds, one to one, and reads the clouds without the product.
 
-The owner of a cloud object is found by its name or mark in the cloud:
-
-    recorded by the custom resource  ==  held by the cloud    agreed
-    recorded                         !=  held                 missing, or another one
-    recorded once                        held more than once  doubled
-    not recorded                         held                 leaked
+The owner of a cloud object is found by its name or mark in the cloud. Objects without a record are leaked; several for
+one record are doubled.
 """
 
 from __future__ import annotations
@@ -50,7 +46,6 @@ class Comparison:
 
     @property
     def problem(self) -> str:
-        """The discrepancy; empty if both sides agree."""
         if len(self.held) > 1:
             return "doubled"
         if not self.held:
@@ -171,7 +166,6 @@ def _claims(
 
 
 def _marked_for(names: DomainNames, thing: JsonObject) -> str:
-    """The owning handle with an index; empty if none."""
     marks = mapping(thing, "metadata", "annotations")
     handle = text(marks, names.resource_handle_name_annotation)
     return f"{handle} [{text(marks, names.resource_index_annotation)}]" if handle else ""

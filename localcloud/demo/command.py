@@ -1,9 +1,5 @@
 """The command `perdure demo NAME`.
 
-    up (or already up) -> the scenario runs, its lifecycles shown -> settled -> stays up until Ctrl-C
-                                                                  +-> with --exit: down, exit code 0
-                                           no progress any more -> the reason, exit code 1
-
 A deployment that was up before stays up. The emulated cloud is slow enough to watch, unless `--exit` or `--fast` is
 given. The demo refuses to run in observe mode.
 """
@@ -201,7 +197,6 @@ def _nothing() -> None:
 
 
 def extend(limit: asyncio.Timeout) -> None:
-    """Restarts the time limit."""
     # Lifecycles may still change after the limit, which cannot be rescheduled then.
     if not limit.expired():
         limit.reschedule(asyncio.get_running_loop().time() + STANDSTILL_SECONDS)

@@ -1,7 +1,4 @@
-"""Kills processes during a demo, and prints what each object does next.
-
-The supervisor restarts a killed service. Each change of a lifecycle's running steps or blockers is one line.
-"""
+"""Kills processes during a demo, and prints each change of an object's running steps or blockers."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Killed:
-    """The services' former pids, and the time (monotonic)."""
+    """The services' former pids, and the monotonic time."""
 
     pids: Mapping[str, int]
     at: float
@@ -72,7 +69,6 @@ async def _narrate(stage: Stage, kinds: tuple[Kind, ...]) -> None:
 
 
 def next_step(why: Why) -> str:
-    """The step or its blocker; empty if settled."""
     if why.phase == "Unknown":  # a history is being replayed
         return ""
     if why.running:

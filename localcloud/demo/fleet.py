@@ -1,4 +1,4 @@
-"""A demo's EC2 instances in one place: launches, stops, terminations, and AWS's announcements."""
+"""A demo's EC2 instances in one place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAG = {"Key": "perdure-demo", "Value": "instances"}
 
 
 class Fleet:
-    """The demo's tagged instances in one place. Calls block."""
+    """Calls block."""
 
     def __init__(self, place: Place, emulator: Emulator) -> None:
         self._place = place

@@ -1,8 +1,4 @@
-"""`perdure demo greeting`: a lifecycle of another package, `examples/greeting`, served by Perdure.
-
-hello: its text appears in a ConfigMap; the text is changed; the ConfigMap is deleted, and written again;
-       it expires after three seconds, and the ConfigMap is deleted
-"""
+"""`perdure demo greeting`: a lifecycle of another package, `examples/greeting`, served by Perdure."""
 
 from __future__ import annotations
 
@@ -62,7 +58,7 @@ def look(obj: JsonObject | None) -> Waiting:
 
 
 def failure(obj: JsonObject) -> str:
-    """Greetings wait for what is missing, so none fails."""
+    """Greetings wait, so none fails."""
     return ""
 
 

@@ -1,12 +1,5 @@
 """`perdure demo instances`: a cluster's machines while AWS stops, interrupts and terminates their instances.
 
-    a place:                 Perdure creates its queue, its dead-letter queue and three rules
-    three machines, a group: their instances are launched, and labelled `running` by EC2's events
-    web-0 is stopped:        labelled `stopped`; started again, `running`
-    web-1 is to be retired:  labelled `ec2-instance-interruption` until AWS withdraws it
-    spot-0 is reclaimed:     its Machine is deleted at Spot's notice, and drained before the instance ends
-    the group shrinks:       Auto Scaling's hook holds the instance; when its Machine is drained, Perdure completes it
-
 The demo acts as Cluster API and its AWS provider.
 """
 

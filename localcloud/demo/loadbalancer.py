@@ -1,11 +1,4 @@
-"""`perdure demo loadbalancer`: a Service from its creation to its clients' bytes, and through a machine's death.
-
-Service:          a LoadBalancer, a floating IP, a port, a security group, two servers in a real OpenStack
-machines:         Envoy and agent of each boot from the user data, and report
-requests:         answered by both nodes, through the machine that holds the address
-its power is cut: the other machine takes the address and answers
-it is deleted:    it is replaced
-"""
+"""`perdure demo loadbalancer`: a Service from its creation to its clients' bytes, and through a machine's death."""
 
 from __future__ import annotations
 
@@ -70,7 +63,6 @@ async def forget_the_last_run(stage: Stage) -> None:
 
 
 async def apply_service(stage: Stage) -> None:
-    """Applies the Service and simulates its nodes."""
     await stage.apply("nodes.yaml", of="loadbalancer")
     await stage.apply("service.yaml", of="loadbalancer")
     stage.say(f"Applied service.yaml: Service {NAMESPACE}/{NAME} of type LoadBalancer, with {REPLICAS} machines")
@@ -166,7 +158,7 @@ async def _one_master(stage: Stage, machines: MachineHost, holds: Callable[[Mach
 
 
 def failure(_: JsonObject) -> str:
-    """Load balancers wait, and report their blockers, so none fails."""
+    """Load balancers wait, so none fails."""
     return ""
 
 
@@ -210,7 +202,6 @@ async def _answered(client: aiohttp.ClientSession, address: str) -> bool:
 
 
 async def _answer(client: aiohttp.ClientSession, address: str) -> str:
-    """Returns the node's name; empty if none answers."""
     try:
         async with client.get(f"http://{address}:{PORT}/") as answer:
             return (await answer.text()).strip()

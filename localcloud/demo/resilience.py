@@ -1,9 +1,5 @@
 """`perdure demo resilience`: processes are killed in the middle of their work, and all lifecycles recover.
 
-    account:        CreateAccount is accepted, its answer pending        --> worker killed
-    claim:          its resource is created, and becomes ready meanwhile --> watcher killed
-    load balancer:  Nova received a request for a machine's server       --> Temporal, worker and watcher killed
-
 Finally the clouds are audited (`cloud_audit.py`).
 """
 
@@ -132,11 +128,7 @@ async def _kill_during_a_machine(stage: Stage, machines: MachineHost, openstack:
 
 
 async def compare_with_clouds(stage: Stage) -> None:
-    """Show custom resources and clouds side by side.
-
-    Raises:
-        UnsettledError: they differ, still after `AUDIT_SECONDS`.
-    """
+    """Raises UnsettledError if they still differ after `AUDIT_SECONDS`."""
     deadline = time.monotonic() + AUDIT_SECONDS
     lines = await audit(stage.kube, stage.deployment, stage.emulator)
     while any(line.problem for line in lines) and time.monotonic() < deadline:

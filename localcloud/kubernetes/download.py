@@ -1,9 +1,8 @@
 """Downloads Kubernetes' official programs, once per computer.
 
-API server and etcd come from controller-tools' archive for test environments, checked against the SHA-512 below. The
-controller manager comes from Kubernetes' download site (Linux only), checked against the SHA-256 published beside it,
-which only proves a complete transfer. Interrupted downloads stay as `NAME.part` and are resumed. `PERDURE_DOWNLOADS` is
-a base URL that replaces both hosts; `off` disables downloads.
+API server and etcd are checked against the SHA-512 below; the controller manager (Linux only) against the SHA-256
+published beside it, which only proves a complete transfer. Interrupted downloads stay as `NAME.part` and are resumed.
+`PERDURE_DOWNLOADS` is a base URL that replaces both hosts; `off` disables downloads.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ _MB = 1_000_000
 
 
 class DownloadError(Exception):
-    """The programs could not be downloaded, so they will be compiled."""
+    """The programs will be compiled instead."""
 
 
 class WrongHashError(DownloadError):
@@ -146,10 +145,7 @@ def _urls(target: Target) -> tuple[str, str]:
 
 
 def _check_reachable(url: str) -> None:
-    """Check that the host soon accepts a connection, with TLS if applicable; raises DownloadError.
-
-    TLS reveals proxies and firewalls that accept connections and then drop the traffic.
-    """
+    """Check that the host soon accepts a connection and speaks TLS: some firewalls accept and then drop the traffic."""
     last_step = "start_tls.complete" if httpx.URL(url).scheme == "https" else "connect_tcp.complete"
     over = threading.Event()
     reached: list[str] = []

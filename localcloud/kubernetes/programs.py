@@ -46,7 +46,6 @@ def _cached(cache: Path) -> Binaries | None:
 
 
 def _downloaded(cache: Path, narrator: Narrator) -> Binaries | None:
-    """Returns None if they must be compiled."""
     target = download.Target.of_this_computer()
     if target is None:
         narrator.say(f"There are no official Kubernetes programs for {platform.system()} on {platform.machine()}.")

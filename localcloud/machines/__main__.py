@@ -1,12 +1,4 @@
-"""`python -m localcloud.machines --ground DIR --home DIR --port PORT --call NAME`.
-
-    GET  /perdure/health     200 once the host runs
-    GET  /perdure/machines   current machines and addresses
-    GET  /perdure/fares      faults of machines
-    PUT  /perdure/fares      replace them
-
-`control.py` is the client.
-"""
+"""`python -m localcloud.machines --ground DIR --home DIR --port PORT --call NAME`: `control.py` is the client."""
 
 from __future__ import annotations
 

@@ -14,8 +14,6 @@ from domain.model import Model
 
 
 class Server(Model):
-    """A server that Nova has built."""
-
     id: str
     name: str
     project: str

@@ -40,9 +40,7 @@ log = logging.getLogger("machines")
 
 class Host:
     def __init__(self, ground: Path, home: Path, environment: Mapping[str, str]) -> None:
-        """Start with nothing running. Nova and Neutron write in `ground` what should run; `environment` is that of the
-        programs.
-        """
+        """Nova and Neutron write in `ground` what should run; `environment` is that of the programs."""
         self._ground = ground
         self._home = home
         self._environment = environment
@@ -66,7 +64,6 @@ class Host:
         self._changed.set()
 
     async def run(self, call: str) -> None:
-        """`call` is the socket name at which calls arrive."""
         self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
         async with self._called(call):
             try:

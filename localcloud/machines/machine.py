@@ -73,7 +73,7 @@ class Machine:
 
     @property
     def priority(self) -> int | None:
-        """Is None if the machine takes no part in the election."""
+        """None if the machine takes no part in the election."""
         if not (self.up and self._fare.keepalived and user_data.KEEPALIVED_SERVICE in self._birth.services):
             return None
         numbers = self._birth.vrrp
@@ -229,13 +229,11 @@ class Machine:
 
 
 def accepted_ports(saved: str) -> tuple[Port, ...]:
-    """Reads the ports from listeners' names."""
     named = (name.partition("-") for name in json.loads(saved)["snapshot"]["listeners"])
     return tuple(Port(protocol=protocol, number=int(number)) for protocol, _, number in named)
 
 
 async def answers(client: aiohttp.ClientSession, url: str) -> bool:
-    """Whether a GET is answered with 200."""
     try:
         async with client.get(url) as answer:
             return answer.status == 200

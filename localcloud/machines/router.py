@@ -1,8 +1,4 @@
-"""Forwards clients' bytes to the machine that holds the address.
-
-    client ──► floating address ──┐
-                                  ├─► the master's Envoy, on the machine's own address, same port
-    client ──► virtual address ───┘
+"""Forwards clients' bytes for floating and virtual addresses to the master's Envoy, on the machine's own address.
 
 A connection stays with its machine, and is reset when the machine dies. A refused connection is retried for three
 seconds, like a kernel's retransmissions; UDP is lost.

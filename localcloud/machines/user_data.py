@@ -27,7 +27,7 @@ _STARTING = ("start", "restart")
 
 
 class ForeignError(ValueError):
-    """User data that is not a load balancer's machine's."""
+    """The user data is no load balancer machine's."""
 
 
 class File(Model):
@@ -76,14 +76,7 @@ class _CloudConfig(Model):
 
 
 def read(encoded: str) -> Birth:
-    """Parse user data.
-
-    Args:
-        encoded: base64 of a cloud-config, as Nova keeps it.
-
-    Raises:
-        ForeignError: it is not a machine's.
-    """
+    """Parse base64 of a cloud-config, as Nova stores it; raises ForeignError."""
     config = _config(encoded)
     try:
         files = tuple(each.file() for each in config.write_files)

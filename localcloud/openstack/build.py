@@ -1,7 +1,6 @@
 """Builds OpenStack's environment and empty schemas, once per computer: `find_programs` is the entry point.
 
-A step's directory counts once its stamp exists; an interrupted step is repeated. A lock admits one process. The cache
-directory's name contains a digest of all inputs.
+A step's directory counts once its stamp exists; an interrupted step is repeated.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _DATABASES = ("keystone", "glance", "placement", "neutron", "nova_api", "nova_ce
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> OpenStackPrograms:
-    """Builds them if needed; raises BuildError."""
+    """Raises BuildError."""
     cache = cache or cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "OpenStack", narrator):
@@ -66,7 +65,7 @@ def is_built(cache: Path | None = None) -> bool:
 
 
 def recipe() -> str:
-    """A digest of the lock, the migrations and the interpreter."""
+    """The digest names the cache directory."""
     digest = hashlib.sha256(LOCK.read_bytes())
     digest.update("\n".join(" ".join(step) for _, step in _migrations()).encode())
     digest.update(_ENTRY_POINTS.encode())
@@ -126,7 +125,7 @@ def _make_schemas(programs: OpenStackPrograms, home: Path, narrator: Narrator) -
 
 
 def _migrations() -> list[tuple[str, list[str]]]:
-    """Lists commands in order. Cells are templates of nova.conf's `[database] connection`."""
+    """Cells are templates of nova.conf's `[database] connection`."""
     return [
         ("python", ["-m", "perdure_openstack.databases", *_DATABASES]),
         ("keystone-manage", ["db_sync"]),

@@ -42,9 +42,7 @@ class Fault(Model):
 
 
 class BootFaults(Model):
-    """How servers boot and stop. Patterns are regular expressions for `search` in a server's name; empty ones match
-    none.
-    """
+    """Patterns are regular expressions for `search` in a server's name; empty ones match none."""
 
     boot_delay: float = Field(default=0, ge=0, description="seconds in BUILD")
     boot_abort: str = Field(default="", description="ERROR after about a second")
@@ -89,9 +87,9 @@ class Ledger(Model):
         return self.calls("keystone", "POST", "/v3/auth/tokens")
 
     def mutating(self) -> int:
-        """Counts all mutating calls, effective or not, without tokens."""
+        """Effective or not; without tokens."""
         return sum(one.count for one in self.counts if one.mutating)
 
     def by_route(self) -> dict[str, int]:
-        """Counts by `nova GET /v2.1/servers/detail`, most frequent first."""
+        """By `nova GET /v2.1/servers/detail`, most frequent first."""
         return most_frequent((f"{one.service} {one.method} {one.route}", one.count) for one in self.counts)

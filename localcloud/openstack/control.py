@@ -62,7 +62,7 @@ class OpenStackControl(Closing):
         return BootFaults.model_validate(self._request("nova", "PUT", "boots", changes))
 
     def ledger(self, *, recent: bool = False) -> Ledger:
-        """`recent` adds the last calls individually, in order."""
+        """`recent` adds the last calls, in order."""
         counts: list[CallCount] = []
         calls: list[Call] = []
         for name in self._services:

@@ -27,7 +27,6 @@ def layout(state: StateDirectory, ports: Mapping[str, int]) -> Layout:
 
 
 def prepare(state: StateDirectory, ports: Mapping[str, int], programs: OpenStackPrograms) -> None:
-    """Also chooses the networks."""
     placed = layout(state, ports)
     configuration.write(placed, programs)
     loopback.choose(placed.home)
@@ -80,7 +79,7 @@ def project(state: StateDirectory) -> Path:
 
 
 def call(state: StateDirectory) -> str:
-    """An abstract socket name, since paths would be too long."""
+    """An abstract socket name: paths would be too long."""
     return f"perdure-machines-{hashlib.sha256(os.fsencode(state.root)).hexdigest()[:16]}"
 
 

@@ -30,7 +30,7 @@ _PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec")
 
 
 def find_mariadb(cache: Path, narrator: Narrator) -> MariaDB:
-    """Fetched into the cache if needed; raises BuildError."""
+    """Raises BuildError."""
     path = os.pathsep.join((os.environ.get("PATH", ""), *_PLACES))
     installed = shutil.which("mariadbd", path=path)
     if installed is not None:
@@ -78,7 +78,7 @@ def make_empty(mariadb: MariaDB, data: Path) -> None:
 
 
 def socket_of(data: Path) -> Path:
-    """Is in a private directory if the path beside the data is too long."""
+    """In a private directory if the path beside the data is too long."""
     beside = data / "mariadb.sock"
     if len(os.fsencode(beside)) <= _LONGEST_SOCKET_PATH:
         return beside

@@ -25,7 +25,6 @@ class Networks:
 
     @property
     def tenant(self) -> str:
-        """The network of ports."""
         return f"127.{self.first}.0.0/16"
 
     @property

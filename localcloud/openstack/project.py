@@ -13,7 +13,6 @@ from localcloud.openstack.configuration import CLOUD
 
 
 def project_session(deployment: Deployment, cloud: str = CLOUD) -> Session:
-    """Uses the credentials of a `clouds.yaml` entry."""
     with open(deployment.env()["OS_CLIENT_CONFIG_FILE"], encoding="utf-8") as file:
         auth = yaml.safe_load(file)["clouds"][cloud]["auth"]
     return Session(

@@ -24,7 +24,6 @@ SERVER_NAME = "localhost"
 class Certificates(CertificateFiles):
     @property
     def server(self) -> tuple[Path, Path]:
-        """Certificate and key of Temporal's servers."""
         return self.certificate("server"), self.key("server")
 
     @property
@@ -33,7 +32,7 @@ class Certificates(CertificateFiles):
 
     @property
     def payload_keys(self) -> Path:
-        """The directory of keys that encrypt payloads (PERDURE_TEMPORAL_KEYS)."""
+        """For PERDURE_TEMPORAL_KEYS."""
         return self.directory / "payload-keys"
 
     def ensure(self) -> None:

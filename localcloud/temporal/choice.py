@@ -15,12 +15,12 @@ DEVELOPMENT, POSTGRES = "development", "postgres"
 
 
 class UnknownChoice(ValueError):  # noqa: N818
-    """The option or the variable has a value that is not supported."""
+    """The option or variable is not supported."""
 
 
 @dataclass(frozen=True)
 class Database:
-    """A database server and the names of Temporal's two databases there."""
+    """A server and the names of Temporal's two databases."""
 
     host: str
     port: int
@@ -32,12 +32,11 @@ class Database:
 
     @property
     def visibility(self) -> str:
-        """The database that lists and searches workflows; the other one holds their histories."""
         return f"{self.name}_visibility"
 
 
 def chosen(option: str | None) -> str:
-    """The checked option, or the variable if it is missing; UnknownChoice for other values."""
+    """Raises UnknownChoice."""
     text = option or os.environ.get(VARIABLE) or DEVELOPMENT
     name, _, url = text.partition("=")
     if name not in (DEVELOPMENT, POSTGRES) or (url and name == DEVELOPMENT):
@@ -48,7 +47,7 @@ def chosen(option: str | None) -> str:
 
 
 def find(choice: str, narrator: Narrator) -> ProductionTemporal | None:
-    """The programs of a checked choice; None for the development server. Raises BuildError or ToolchainError."""
+    """None for the development server. Raises BuildError or ToolchainError."""
     name, _, url = choice.partition("=")
     if name == DEVELOPMENT:
         return None
@@ -64,7 +63,7 @@ def of(temporal: ProductionTemporal | None) -> str:
 
 
 def database_of(url: str) -> Database:
-    """The parts of `postgres://user:password@host:port/name?sslmode=require`; else UnknownChoice."""
+    """From `postgres://user:password@host:port/name?sslmode=require`; else UnknownChoice."""
     try:
         parts = urlsplit(url)
         port = parts.port or 5432

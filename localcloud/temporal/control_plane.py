@@ -72,7 +72,7 @@ def schema(temporal: ProductionTemporal, state: StateDirectory) -> list[str]:
 
 
 def schema_environment(wanted: Database) -> dict[str, str]:
-    """The SQL tool's variables: the password is not on its command line."""
+    """The SQL tool takes the password from here, not from its command line."""
     return {
         **os.environ,
         "SQL_PLUGIN": PLUGIN,
@@ -150,7 +150,7 @@ def server_configuration(wanted: Database, proofs: Certificates, ports: Mapping[
 
 
 def ui_configuration(proofs: Certificates, ports: Mapping[str, int]) -> dict[str, Any]:
-    """The web UI's configuration file: readers' browsers ask the codec server for what is encrypted."""
+    """Readers' browsers ask the codec server for what is encrypted."""
     certificate, key = map(str, proofs.client)
     return {
         "temporalGrpcAddress": f"{LOOPBACK}:{ports['temporal']}",
@@ -178,7 +178,6 @@ def ui_url(ports: Mapping[str, int]) -> str:
 
 
 def public_environment(state: StateDirectory) -> dict[str, str]:
-    """The certificate and the keys of payloads that a client needs beside the address."""
     found = certificates(state)
     certificate, key = map(str, found.client)
     return {

@@ -1,8 +1,7 @@
 """PostgreSQL for Temporal: the system's, else Debian's packages unpacked into the cache, which needs no root.
 
-The server refuses to run as root, so root starts it as `nobody`, with the one capability to pass through directories
-that only root may enter. Run as `python -m localcloud.temporal.postgres --data DIR --password FILE COMMAND...` it makes
-a new deployment's data directory, by rename, and becomes the server.
+Run as `python -m localcloud.temporal.postgres --data DIR --password FILE COMMAND...` it makes a new deployment's data
+directory, by rename, and becomes the server.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _ROOT = Path("/")
 
 
 def find(cache: Path, narrator: Narrator, system: Path = _ROOT) -> Postgres:
-    """The server, brought into the cache if the system has none; raises BuildError."""
+    """Raises BuildError."""
     installed = shutil.which("initdb")
     places = [Path(installed).parent] if installed else []
     for pattern in _PLACES:
@@ -53,7 +52,6 @@ def find(cache: Path, narrator: Narrator, system: Path = _ROOT) -> Postgres:
 
 
 def environment(found: Postgres) -> dict[str, str]:
-    """The caller's environment without PostgreSQL's variables, and with the unpacked libraries."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     if found.libraries is not None:
         variables["LD_LIBRARY_PATH"] = str(found.libraries)
@@ -61,7 +59,7 @@ def environment(found: Postgres) -> dict[str, str]:
 
 
 def server(found: Postgres, data: Path, port: int, *, fsync: bool) -> list[str]:
-    """The server's command line; without fsync a commit survives the server's death, but not the machine's."""
+    """Without fsync a commit survives the server's death, but not the machine's."""
     settings = {
         "port": port,
         "listen_addresses": LOOPBACK,
@@ -84,7 +82,7 @@ def password(file: Path) -> str:
 
 
 def as_nobody() -> list[str]:
-    """The prefix by which root runs a program as `nobody`, who can still enter root's directories; else empty."""
+    """PostgreSQL refuses to run as root; `nobody` gets the one capability to enter root's directories. Else empty."""
     if os.geteuid() != 0:
         return []
     nobody = pwd.getpwnam("nobody")
@@ -95,7 +93,7 @@ def as_nobody() -> list[str]:
 
 
 def _version(place: Path) -> int:
-    """The major version in the path of Debian's and Red Hat's programs; of a path without one the newest."""
+    """Of a path without a version the newest."""
     match = re.search(r"postgresql/(\d+)/bin$|pgsql-(\d+)/bin$", str(place))
     return int(match[1] or match[2]) if match else sys.maxsize
 
@@ -116,7 +114,7 @@ def _ensure_data(programs: Path, data: Path, password_file: Path) -> None:
 
 
 def drop_stale_lock(data: Path) -> None:
-    """Remove the pid file of a killed server whose pid another program has by now: the server would not start."""
+    """Remove a killed server's pid file if another program has the pid: the server would not start."""
     lock = data / "postmaster.pid"
     if not lock.is_file():
         return

@@ -42,8 +42,6 @@ class Postgres(Model):
 
 
 class ProductionTemporal(Model):
-    """What the plan of an `up` says of a production Temporal."""
-
     server: Path
     sql_tool: Path
     ui: Path | None
@@ -59,7 +57,7 @@ def cache_directory() -> Path:
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> tuple[Path, Path, Path | None]:
-    """The server, the SQL tool and the web UI's server. Raises BuildError or ToolchainError."""
+    """Server, SQL tool and web UI. Raises BuildError or ToolchainError."""
     named = _named_by_user(narrator)
     if named is not None:
         return named

@@ -1,8 +1,8 @@
 """Make Temporal's two databases and bring their schemas to the server's version, by Temporal's own SQL tool.
 
 Run as `python -m localcloud.temporal.schema TOOL [--own FILE]`; the tool's variables (`SQL_HOST`, ...) say where. The
-tool cannot resume after rows that an interrupted run has inserted: the deployment's own databases (`--own`) are made
-again until FILE says that they were finished once. A user's databases are never dropped.
+tool cannot resume an interrupted run: the deployment's own databases (`--own`) are recreated until FILE says that they
+are complete. A user's databases are never dropped.
 """
 
 from __future__ import annotations

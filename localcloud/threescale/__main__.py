@@ -1,7 +1,6 @@
 """`python -m localcloud.threescale`: serve the simulator until SIGTERM or SIGINT.
 
-The line `listening on http://HOST:PORT`, with the first tenant's address, means ready; `GET /perdure/tenants` lists all
-addresses and tokens.
+The line `listening on http://HOST:PORT`, with the first tenant's address, means ready.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 def is_acceptable(address: str, schemes: Iterable[str], *, localhost: bool = False) -> bool:
-    """Absolute, with one of these schemes, and not on localhost unless allowed."""
     parts = _parts(address)
     if parts is None or parts.scheme not in schemes or not parts.hostname:
         return False

@@ -92,7 +92,6 @@ def entity_tag(payload: bytes) -> str:
 
 
 def as_xml(body: JsonValue) -> bytes:
-    """Returns nothing where 3scale's XML is empty."""
     if not isinstance(body, dict) or set(body) == {"status"}:
         return b""
     if set(body) == {"errors"}:

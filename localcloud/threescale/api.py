@@ -1,22 +1,7 @@
 """The control API: JSON under `/perdure/` on every address, never counted, delayed or disturbed.
 
-    GET    /perdure/health
-    GET    /perdure/config
-    PUT    /perdure/config                      change the settings in the body
-    DELETE /perdure/config                      restore all defaults
-    GET    /perdure/faults                      with hits and remaining calls
-    POST   /perdure/faults
-    DELETE /perdure/faults[/ID]
-    GET    /perdure/ledger[?recent=1]
-    DELETE /perdure/ledger
-    GET    /perdure/tenants                     master and tenants, with addresses and tokens
-    POST   /perdure/tenants
-    GET    /perdure/tenants/NAME/world          its contents
-    PUT    /perdure/tenants/NAME/state          {"state": "suspended" | "approved"}
-    POST   /perdure/tenants/NAME/tokens
-    DELETE /perdure/tokens/VALUE
-
-Invalid requests are answered with 400 and the reason, unknown paths and objects with 404.
+docs/threescale-simulator.md lists the paths. Invalid requests are answered with 400 and the reason, unknown paths and
+objects with 404.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""A handler's call, and the table of routes.
-
-A handler gets a `Call` and returns an `Answer`, or raises a refusal, which rolls back its transaction.
+"""The table of routes. A handler gets a `Call` and returns an `Answer`, or raises a refusal: its transaction rolls
+back.
 """
 
 from __future__ import annotations
@@ -38,14 +37,13 @@ class Call:
     listening_on: str
 
     def id(self, name: str) -> int:
-        """Raises not-found for anything but a number."""
         try:
             return int(self.path[name])
         except ValueError:
             raise refusals.not_found() from None
 
     def find(self, table: str, **where: JsonValue) -> Record:
-        """Raises not-found if there is no such record."""
+        """Raises not-found."""
         found = self.store.find(table, **where)
         if found is None:
             raise refusals.not_found()

@@ -34,7 +34,6 @@ class ThreescaleControl(DisturbableCloud):
         return cls(str(deployment.service("threescale").url))
 
     def health(self) -> Health:
-        """Raises httpx.HTTPError if nothing answers."""
         return self._get("health", Health)
 
     def config(self, **changes: object) -> Config:
@@ -61,7 +60,6 @@ class ThreescaleControl(DisturbableCloud):
         return [TenantRecord.model_validate(each) for each in self.request("GET", "tenants").json()]
 
     def tenant(self, name: str) -> TenantRecord:
-        """The master's name is `master`."""
         for tenant in self.tenants():
             if tenant.name == name:
                 return tenant

@@ -41,14 +41,12 @@ class Parameters:
         return self.values.get(name)
 
     def text(self, name: str) -> str:
-        """Returns an empty text if missing."""
         return as_text(self.values.get(name)) or ""
 
     def integer(self, name: str) -> int | None:
         return as_integer(self.values.get(name))
 
     def flag(self, name: str) -> bool:
-        """Returns False if missing."""
         return as_flag(self.values.get(name))
 
     def required(self, name: str) -> str:
@@ -63,7 +61,6 @@ class Parameters:
         return {name: as_flag(self.values[name]) for name in names if name in self.values}
 
     def annotations(self, known: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """Removes empty ones."""
         sent = self.values.get("annotations")
         if not isinstance(sent, dict):
             return dict(known)

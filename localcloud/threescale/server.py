@@ -37,8 +37,6 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class _Outcome:
-    """`status` is 0 if the answer is lost."""
-
     status: int
     response: web.Response | None
 

@@ -79,7 +79,6 @@ def perform(world: World, request: Request) -> Answer:
 
 
 def rendered(answer: Answer, request: Request) -> web.Response:
-    """Answers 304 if the client has it already."""
     content_type, payload = answer.rendered(request.format)
     headers: MultiDict[str] = MultiDict({"Content-Type": content_type, **answer.headers})
     if answer.location:
@@ -159,7 +158,6 @@ def _multipart(content_type: str, body: bytes) -> list[tuple[str, str]]:
 
 
 def _basic(request: web.Request) -> str:
-    """User or password, the first that is not empty."""
     kind, _, encoded = request.headers.get("Authorization", "").partition(" ")
     if kind.lower() != "basic":
         return ""

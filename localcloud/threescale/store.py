@@ -30,7 +30,7 @@ class Record:
     values: Mapping[str, JsonValue]
 
     def __getitem__(self, name: str) -> JsonValue:
-        """Returns None if unset."""
+        """None if unset."""
         return self.values.get(name)
 
     @property
@@ -38,7 +38,6 @@ class Record:
         return self.number("id")
 
     def text(self, name: str) -> str:
-        """Returns an empty value if unset."""
         value = self.values.get(name)
         return "" if value is None else str(value)
 
@@ -47,12 +46,10 @@ class Record:
         return int(value) if isinstance(value, int | float | str) else 0
 
     def object(self, name: str) -> JsonObject:
-        """Returns an empty value if unset."""
         value = self.values.get(name)
         return value if isinstance(value, dict) else {}
 
     def array(self, name: str) -> list[JsonValue]:
-        """Returns an empty value if unset."""
         value = self.values.get(name)
         return value if isinstance(value, list) else []
 
@@ -76,7 +73,6 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Rolls back on an exception."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -119,11 +115,11 @@ class Store:
         return self.get(record.table, record.id)
 
     def delete(self, record: Record) -> None:
-        """Deletes the rows that it owns, too."""
+        """Also deletes the rows that it owns."""
         self._connection.execute(f"DELETE FROM {record.table} WHERE id = ?", (record.id,))  # noqa: S608
 
     def get(self, table: str, identifier: int) -> Record:
-        """Requires that the row exists."""
+        """Raises LookupError."""
         found = self.find(table, id=identifier)
         if found is None:
             raise LookupError(f"no {identifier} among {table}")
@@ -173,7 +169,6 @@ class Store:
         self._connection.execute("INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)", (name, value))
 
     def moment(self) -> str:
-        """Uses 3scale's format."""
         return datetime.fromtimestamp(time.time() + self.clock_skew_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _create(self) -> None:
@@ -210,6 +205,6 @@ def _record(table: str, row: sqlite3.Row) -> Record:
 
 
 def _parted(body: str) -> tuple[str, str]:
-    """Separates constraints, which SQLite wants last."""
+    """SQLite wants constraints last."""
     columns, found, constraints = body.partition("UNIQUE (")
     return columns.strip().rstrip(","), f"{found}{constraints}".strip()

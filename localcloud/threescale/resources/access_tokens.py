@@ -23,7 +23,6 @@ _PATH = "/admin/api/personal/access_tokens"
 def establish(
     store: Store, tenant: Record, user: Record, name: str, scopes: list[str], permission: str, value: str = ""
 ) -> Record:
-    """Generates the value unless given."""
     return store.insert(
         tables.TOKENS,
         tenant_id=tenant.id,

@@ -76,7 +76,6 @@ def changes_in(call: Call, sent: Parameters, provider_id: int) -> JsonObject:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """The list is paged; `state` filters."""
     where = {"state": call.parameters.text("state")} if call.parameters.text("state") else {}
     found, page = call.page(tables.ACCOUNTS, provider_id=call.tenant.id, kind=_kind(call), **where)
     return answers.collection("accounts", "account", [show(call, each) for each in found], page)
@@ -84,7 +83,6 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/find")
 def find(call: Call) -> Answer:
-    """Searches by name, address or id of a user; the GET may have a JSON body."""
     sent = call.parameters
     where: JsonObject = {name: sent.text(name) for name in ("username", "email") if sent.text(name)}
     identifier = sent.integer("user_id")
@@ -119,7 +117,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{account}}")
 def delete(call: Call) -> Answer:
-    """Deletes users and applications, too; refused while invoices are open."""
+    """Refused while invoices are open."""
     account = of(call)
     if account["kind"] != "buyer":
         raise refusals.forbidden()

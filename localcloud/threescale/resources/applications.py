@@ -65,7 +65,6 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("GET", "/admin/api/applications")
 def index_of_tenant(call: Call) -> Answer:
-    """The list is paged; `service_id` and `plan_id` filter."""
     where = {name: call.parameters.integer(name) for name in ("service_id", "plan_id") if call.parameters.text(name)}
     found, page = call.page(tables.APPLICATIONS, tenant_id=call.tenant.id, **where)
     shown_ones = [show(call, each) for each in found if _is_live(call, each)]
@@ -74,7 +73,6 @@ def index_of_tenant(call: Call) -> Answer:
 
 @ROUTES.add("GET", "/admin/api/applications/find")
 def find(call: Call) -> Answer:
-    """Searches by `application_id` (its id), `user_key` or `app_id`."""
     sent = call.parameters
     if sent.text("user_key"):
         found = call.find(tables.APPLICATIONS, tenant_id=call.tenant.id, user_key=sent.text("user_key"))
@@ -126,7 +124,6 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{application}}")
 def delete(call: Call) -> Answer:
-    """Deletes its keys, too."""
     call.store.delete(of(call))
     return answers.done()
 
@@ -241,7 +238,6 @@ def _is_live(call: Call, application: Record) -> bool:
 
 
 def _live(call: Call, application: Record) -> Record:
-    """Raises not-found if its product is being deleted."""
     if not _is_live(call, application):
         raise refusals.not_found()
     return application

@@ -85,7 +85,6 @@ def delete(call: Call) -> Answer:
 
 
 def normal_path(path: str) -> str:
-    """Starts with a slash and does not end with one."""
     return "/" + path.strip().strip("/")
 
 

@@ -1,7 +1,7 @@
 """Backends (`backend_apis`): an address behind the gateway, with its own metrics and mapping rules.
 
 A new one has the metric `hits.<id>` and no mapping rule. The address is stored with its port. A used backend cannot be
-deleted.
+deleted, others at once.
 """
 
 from __future__ import annotations
@@ -92,7 +92,6 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", "/admin/api/backend_apis/{backend}", json_only=True)
 def delete(call: Call) -> Answer:
-    """Works at once; refused while a product uses it."""
     backend = of(call)
     if users_of(call.store, backend):
         raise refusals.undeletable("cannot be deleted because it is used by at least one Product")

@@ -121,7 +121,6 @@ def _values(sent: Parameters) -> JsonObject:
 
 
 def _validate(call: Call, owner: Record, values: JsonObject, complaints: Complaints) -> None:
-    """Also converts numbers."""
     if values.get("http_method"):
         complaints.if_unlisted(values, "http_method", METHODS)
     pattern = values.get("pattern")

@@ -40,7 +40,6 @@ def establish_hits(store: Store, owner: Record) -> Record:
 
 
 def show(call: Call, metric: Record, owner: Record) -> JsonObject:
-    """A method in the format of metrics, too."""
     own = f"{path_of(owner)}/metrics/{metric.id}"
     fields: JsonObject = {"id": metric.id}
     if owner.table == tables.SERVICES:
@@ -106,7 +105,6 @@ def index_methods(call: Call, owner: Record) -> Answer:
 
 @OWNED.add("POST", "/{metric}/methods")
 def create_method(call: Call, owner: Record) -> Answer:
-    """Works under `hits` only."""
     parent = _of(call, owner)
     if parent.id != hits_of(call.store, owner).id:
         raise refusals.invalid({"parent_id": [refusals.INVALID]})
@@ -126,7 +124,6 @@ def change_method(call: Call, owner: Record) -> Answer:
 
 @OWNED.add("DELETE", "/{metric}/methods/{method}")
 def delete_method(call: Call, owner: Record) -> Answer:
-    """Deletes its rules, limits and prices, too."""
     return _delete(call, owner, _method_of(call, owner))
 
 

@@ -1,5 +1,3 @@
-"""Whether a deleted object is still being deleted."""
-
 from __future__ import annotations
 
 from localcloud.threescale import refusals, tables
@@ -17,7 +15,7 @@ _TABLES = {
 
 @ROUTES.add("GET", "/admin/api/objects/status", json_only=True)
 def read(call: Call) -> Answer:
-    """Answers with nothing while the object exists in any form, else 404."""
+    """An empty answer while the object exists in any form, else 404."""
     kind, text = call.parameters.required("object_type"), call.parameters.required("object_id")
     identifier = int(text) if text.isdigit() else 0
     if kind == "proxy":

@@ -19,8 +19,6 @@ class OwnedRoutes:
         self._backend = f"/admin/api/backend_apis/{{backend}}/{below_backend}"
 
     def add(self, methods: str, path: str = "") -> Callable[[Handler], Handler]:
-        """The handler gets the call and the product or backend."""
-
         def enter(handler: Handler) -> Handler:
             def handle(call: Call) -> Answer:
                 return handler(call, _owner_of(call))
@@ -35,7 +33,7 @@ class OwnedRoutes:
 def listed(
     call: Call, owner: Record, table: str, order: str = "id", **where: int | None
 ) -> tuple[list[Record], Page | None]:
-    """All that a product owns, in this order; of a backend one page, by id."""
+    """All that a product owns; of a backend one page, by id."""
     if owner.table == tables.SERVICES:
         return call.all(table, order, **owned_by(owner), **where), None
     return call.page(table, **owned_by(owner), **where)

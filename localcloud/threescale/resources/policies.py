@@ -141,7 +141,6 @@ def _is_used(call: Call, policy: Record) -> bool:
 
 
 def _chain(sent: JsonValue) -> list[JsonValue]:
-    """Refuses anything but a list of policies with objects as configurations."""
     entries = _parsed(sent)
     if not isinstance(entries, list):
         raise refusals.invalid({"policies_config": [refusals.INVALID]})

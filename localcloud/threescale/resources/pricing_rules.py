@@ -1,8 +1,7 @@
 """Pricing rules of application plans: a price per unit for a range of units.
 
 A metric's ranges, which include both ends, may not overlap; a range may have no end. The price is a decimal with at
-most four places, written without trailing zeros but with at least one place: 20 is "20.0", 15.40 is "15.4". Rules
-cannot be changed, only deleted and recreated.
+most four places, written without trailing zeros but with at least one place: 20 is "20.0", 15.40 is "15.4".
 """
 
 from __future__ import annotations
@@ -61,7 +60,6 @@ def delete(call: Call) -> Answer:
 
 
 def as_price(cost: Decimal) -> str:
-    """Uses 3scale's notation."""
     text = f"{cost.normalize():f}"
     return text if "." in text else f"{text}.0"
 

@@ -1,7 +1,6 @@
 """A product's proxy: the gateway's addresses, authentication, and refusals.
 
-Every change, also of the policy chain, deploys to the sandbox; OIDC's flags wait for the next deployment. OIDC's fields
-are shown only while the product uses OIDC.
+Every change, also of the policy chain, deploys to the sandbox; OIDC's flags wait for the next deployment.
 """
 
 from __future__ import annotations
@@ -124,9 +123,7 @@ def read(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", _PATH)
 def change(call: Call) -> Answer:
-    """Change fields and deploy to the sandbox.
-
-    `api_backend` predates backends: it sets the address of the backend at `/`, which is created if missing, and is
+    """`api_backend` predates backends: it sets the address of the backend at `/`, which is created if missing, and is
     always null in the answer.
     """
     service, proxy = of(call)
@@ -152,7 +149,6 @@ def read_flows(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/oidc_configuration")
 def change_flows(call: Call) -> Answer:
-    """Takes effect with the next deployment."""
     _, proxy = of(call)
     changes = call.parameters.within("oidc_configuration").flags(_FLOWS)
     return answers.item("oidc_configuration", _show_flows(call.store.update(proxy, **changes)))

@@ -97,7 +97,6 @@ def promote(call: Call) -> Answer:
 
 @ROUTES.add("GET", "/admin/api/account/proxy_configs/{environment}", json_only=True)
 def index_of_tenant(call: Call) -> Answer:
-    """The list is paged; `version=latest` selects one of each."""
     environment = _environment(call.path["environment"])
     services = call.store.all(tables.SERVICES, tenant_id=call.tenant.id, deleted=None)
     host, version = call.parameters.text("host"), call.parameters.text("version")

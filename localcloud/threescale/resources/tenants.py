@@ -1,7 +1,7 @@
 """Tenants: creation, changes and scheduled deletion by the master; and a tenant's view of itself.
 
-A tenant is an account of the master. Only the answer to the creation contains its token. A deleted tenant stays for
-fifteen days without access; a second deletion is refused.
+A tenant is an account of the master. A deleted tenant stays for fifteen days without access; a second deletion is
+refused.
 """
 
 from __future__ import annotations
@@ -71,7 +71,6 @@ def establish_master(store: Store, token: str) -> Record:
 def establish_admin(
     store: Store, tenant: Record, values: JsonObject, scopes: list[str], token: str = ""
 ) -> tuple[Record, Record]:
-    """Also creates its token."""
     state = users.ACTIVE if values.get("password") or token else users.PENDING
     user = users.establish(store, tenant, values, state=state, role=users.ADMIN)
     permission = access_tokens.READ_WRITE
@@ -79,7 +78,6 @@ def establish_admin(
 
 
 def free_name(store: Store, org_name: str) -> str:
-    """Derived from the organisation's name; numbered if taken."""
     wanted = re.sub(r"[^a-z0-9]+", "-", org_name.lower()).strip("-") or "tenant"
     name, number = wanted, 1
     while store.find(tables.ACCOUNTS, name=name):

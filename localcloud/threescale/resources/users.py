@@ -107,7 +107,6 @@ class _Users:
             self._role(path, event)
 
     def index(self, call: Call) -> Answer:
-        """The list is unpaged; `state` and `role` filter."""
         where = {name: call.parameters.text(name) for name in ("state", "role") if call.parameters.text(name)}
         found = call.all(tables.USERS, account_id=self._account(call).id, **where)
         return answers.collection("users", "user", [show(call, each) for each in found])

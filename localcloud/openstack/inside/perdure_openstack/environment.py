@@ -1,5 +1,3 @@
-"""The supervisor's settings for a service, from its environment."""
-
 from __future__ import annotations
 
 import os

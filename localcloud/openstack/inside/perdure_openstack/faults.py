@@ -124,7 +124,7 @@ class FaultBoard:
         return named
 
     def clear(self, fault_id: str = "") -> None:
-        """Raises LookupError if the fault does not exist."""
+        """Raises LookupError."""
         with self._lock:
             remaining = [armed for armed in self._armed if fault_id and armed.fault.id != fault_id]
             if fault_id and len(remaining) == len(self._armed):

@@ -1,13 +1,5 @@
-"""The layer before each API: it counts and disturbs clients' calls, and serves `/perdure/`.
-
-    GET    /perdure/health             answers once the service serves
-    GET    /perdure/ledger[?recent=1]  the calls since the start or the last DELETE
-    DELETE /perdure/ledger
-    GET    /perdure/faults             the active ones, with hits
-    POST   /perdure/faults             add one
-    DELETE /perdure/faults[/ID]        remove all, or one
-    GET    /perdure/boots              how servers boot and stop (Nova only)
-    PUT    /perdure/boots              change it
+"""The layer before each API: it counts and disturbs clients' calls, and serves `/perdure/` (`control.py` is the
+client).
 
 Calls among the services, known by their User-Agent, are not counted or disturbed. Faults and boots survive the process,
 in one file per service; the ledger does not.

@@ -51,7 +51,6 @@ def _ensure_service(name: str, kind: str) -> str:
 
 
 def _ensure_endpoints(service: str, url: str) -> None:
-    """Ports may have changed since the last `up`."""
     known = {one["interface"]: one for one in PROVIDERS.catalog_api.list_endpoints(_where(service_id=service))}
     for interface in _INTERFACES:
         endpoint = known.get(interface)

@@ -86,5 +86,5 @@ class Ledger:
 
 
 def route_of(path: str) -> str:
-    """`/v2.1/servers/{id}`: UUIDs, their short form and numbers are identifiers."""
+    """`/v2.1/servers/{id}`."""
     return _IDENTIFIER.sub("{id}", path.rstrip("/") or "/")

@@ -22,7 +22,7 @@ class EveryHost(api.MechanismDriver):
 
 class Router(l3_router_plugin.L3RouterPlugin):
     def notify_router_updated(self, *_: Any, **__: Any) -> None:
-        """Does nothing, since there is no agent."""
+        """There is no agent."""
 
     notify_routers_updated = notify_router_deleted = notify_router_updated
 
