@@ -1,7 +1,7 @@
-"""What an activity knows of its own attempt: number, age, delay to the next, and whether to stop.
+"""What an activity knows of its own attempt; times are the server's, never the machine's.
 
-Times are the server's, never the machine's. Effects run on threads and must not be interrupted in the middle, so they
-check between steps whether they are cancelled.
+Effects run on threads and must not be interrupted in the middle, so they check between steps whether they are
+cancelled.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def repeated() -> bool:
 
 
 def started_at() -> datetime:
-    """By the server's clock, UTC."""
+    """UTC."""
     return activity.info().started_time
 
 
 def since() -> datetime:
-    """When the action was first scheduled, by the server's clock (UTC)."""
+    """When the action was first scheduled (UTC)."""
     earlier = _earlier.get()
     return earlier.since if earlier else activity.info().scheduled_time
 
@@ -69,13 +69,13 @@ def age() -> timedelta:
 
 
 def growing(seconds: Sequence[float]) -> timedelta:
-    """The delay after this attempt, from one entry per attempt, with jitter of 10%."""
+    """One entry per attempt, with jitter of 10%."""
     base = seconds[min(number(), len(seconds)) - 1]
     return timedelta(seconds=base * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load, hides nothing
 
 
 def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
-    """The error as a temporary one while the action is younger than `window`; else the error itself.
+    """A temporary error while the action is younger than `window`.
 
     Raise it `from error.__cause__`: an error that is its own cause cannot be sent to the server.
     """
@@ -92,12 +92,7 @@ def definite(error: ApiError, attempts: int) -> bool:
 
 
 def checkpoint(progress: object = None) -> None:
-    """Stop here if the activity is cancelled.
-
-    Raises:
-        CancelledError: the action is no longer wanted.
-        Unavailable: the worker's time to drain is over; the next attempt runs elsewhere.
-    """
+    """Stop here if the activity is cancelled: CancelledError, or Unavailable if the worker's time to drain is over."""
     _heartbeat(progress)
     if not activity.is_cancelled():
         return
@@ -108,12 +103,7 @@ def checkpoint(progress: object = None) -> None:
 
 
 def pause(seconds: float, progress: object = None) -> None:
-    """Wait a few seconds within an attempt; a cancellation ends the wait.
-
-    Raises:
-        CancelledError: the action is no longer wanted.
-        Unavailable: the worker is being drained; the next attempt runs elsewhere.
-    """
+    """Wait within an attempt; ends like `checkpoint`, also when the worker begins to drain."""
     checkpoint(progress)
     if activity.is_worker_shutdown():
         raise _going_away()

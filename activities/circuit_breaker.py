@@ -1,11 +1,9 @@
 """Limits of one account or project in this process: concurrent calls, and a circuit breaker.
 
-Cloud clients block, and all share one thread pool: calls to endpoints that hang would soon occupy every thread. So each
-account or project has a limit of concurrent calls. After several calls in a row without an answer nothing is sent for
-half a minute; then one call at a time tests whether it answers again.
-
-A refused call was not sent: it ends at once as throttled, with a delay. Only missing answers count as silence: a
-refusal, a throttling or a broken connection ends quickly and occupies no thread.
+Cloud clients block, and all share one thread pool: calls to endpoints that hang would soon occupy every thread. So
+calls to each account or project are limited. After several calls in a row without an answer nothing is sent for half a
+minute; then one call at a time tests whether it answers again. A refused call was not sent: it ends at once as
+throttled, with a delay. Refusals, throttling and broken connections are no silence: they occupy no thread.
 """
 
 from __future__ import annotations
@@ -29,9 +27,7 @@ CHOSEN_SECONDS = 5.0
 
 
 class CallGuard:
-    """The guard of one account or project. Thread-safe. A subclass has the words for messages; `clock` is in monotonic
-    seconds.
-    """
+    """Thread-safe. A subclass has the words for messages; `clock` is in monotonic seconds."""
 
     one: ClassVar[str]  # account, project
     cloud: ClassVar[str]
@@ -56,7 +52,7 @@ class CallGuard:
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """The context of a call and of all that it waits for; `Throttled` if not now, and nothing was sent."""
+        """The context of a call; `Throttled` if nothing may be sent now."""
         self._enter()
         began = self._clock()
         silent = False
@@ -85,12 +81,11 @@ class CallGuard:
             self._calling += 1
 
     def _spend(self) -> None:
-        """Refuse the call if another budget is used up; called with the lock held."""
+        """Refuse the call if another budget is used up; under the lock."""
 
     def _after_pause(self) -> timedelta:
-        """The additional delay after the pause: none for one caller, and some for the others.
-
-        The chosen caller may call earlier or never, so another one is chosen after a while.
+        """None for one chosen caller, and some for the others. It may never call, so another one is chosen after a
+        while.
         """
         if self._clock() - self._chosen < CHOSEN_SECONDS:
             return spread(self.tried_delay)
@@ -115,5 +110,5 @@ class CallGuard:
 
 
 def spread(delay: timedelta) -> timedelta:
-    """The delay with jitter, so that callers refused together do not come back together."""
+    """With jitter, so that callers refused together do not come back together."""
     return delay * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, hides nothing

@@ -1,18 +1,16 @@
-"""The inline driver of a lifecycle: a whole pass within one activity, its actions called directly.
+"""The inline driver: a whole pass within one activity, its actions called directly.
 
     observe --> decide --> act, side by side; results and refusals are folded --> decide --> ... --> nothing left to do
        ^                        |
        +------ outdated --------+
 
-`domain/runner.py` has the rules of the sequence. An action without an effect here is left to the object's own workflow.
-Running effects are never cancelled: each is one quick call whose answer would be lost.
+An action without an effect here is left to the object's own workflow. Running effects are never cancelled: each is one
+quick call whose answer would be lost.
 
 - In order (`in_order`), actions run one after another; those after a refused one wait for the next decision.
 - An action refused as outdated is retried after a new observation, a limited number of times per pass.
 - Any other refusal ends its own slot only. The pass returns it, and the workflow decides when the next pass is.
-- A short pause that the API asks for is waited for; in order, before any other request.
 - An answer that `fold` cannot use (`UnusableAnswerError`) counts as none.
-- A bug ends the pass, once its concurrent actions have ended.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ def effects_of(*functions: Callable[..., object]) -> dict[str, Effect]:
 
 @dataclass(frozen=True)
 class Passed(Generic[W]):
-    """The result of a pass: the world with all results, and the last decision, without its actions."""
+    """The world with all results, and the last decision, without its actions."""
 
     world: W
     decision: Decision
@@ -63,11 +61,7 @@ class Passed(Generic[W]):
         return blocked_by(self.world, self.decision)
 
     def confirm(self) -> None:
-        """Raise the first refusal, if there is one.
-
-        Raises:
-            ApiError: an action was refused.
-        """
+        """Raise the first refusal as ApiError, if there is one."""
         for refusal in self.refusals.values():
             raise as_error(refusal)
 
@@ -88,15 +82,15 @@ class Passed(Generic[W]):
 
 @dataclass(frozen=True)
 class Inline(Generic[W]):
-    """How passes are made.
+    """How passes run.
 
     Attributes:
         effects: the functions of actions that run here, by activity.
-        observe: reads the world; True: from the API instead of a cache. Without it a pass ends at the first refusal.
+        observe: reads the world (True: from the API); without it a pass ends at the first refusal.
         places: limits concurrent actions; passes over many objects share it.
-        cached: the cache shows what woke the object, so only a repeated observation asks the API.
+        cached: only a repeated observation asks the API.
         in_order: each action of a decision builds on those before it.
-        second_looks: how often a pass retries at once what was refused as outdated.
+        second_looks: most immediate retries of outdated actions in a pass.
     """
 
     decide: Callable[[W, datetime], Decision]
@@ -148,7 +142,7 @@ class Inline(Generic[W]):
     async def _act(self, state: State[W], actions: Sequence[Action]) -> State[W]:
         """Run independent actions concurrently, and fold their results in the decision's order.
 
-        Events come first: once another action has changed the world, the next attempt has no reason to record them.
+        Events come first: another action's change of the world would remove the reason to record them.
         """
         if isinstance(actions[0], RecordEvents):
             state, _ = _ended(state, actions[0], await self._one(actions[0]))

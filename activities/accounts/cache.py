@@ -39,7 +39,7 @@ R = TypeVar("R", bound=CustomResource)
 
 
 class Reader:
-    """One per process. Without a store, all reads go to the API server."""
+    """Without a store, all reads go to the API server."""
 
     def __init__(self, kube: KubeApi, settings: Settings, store: Store | None = None) -> None:
         self.kube = kube
@@ -66,7 +66,7 @@ class Reader:
             return None
 
     async def same(self, model: type[R], key: Key) -> R | None:
-        """None if it does not exist, or has been recreated under its name."""
+        """None if it does not exist, or was recreated."""
         found = await self.one(model, key.namespace, key.name)
         return found if found is not None and found.metadata.uid == key.uid else None
 
@@ -82,15 +82,13 @@ class Reader:
         return await self.one(Account, OPERATOR_NAMESPACE, name)
 
     async def all(self, model: type[R], namespace: str = "") -> tuple[R, ...]:
-        """All objects that can be parsed: a malformed one must not block the others."""
+        """All that can be parsed: a malformed one must not block the others."""
         return read_all(model, (await self.kube.list(model.kind_of, namespace)).items)[0]
 
     async def accounts(
         self, seen: Mapping[str, str] | None, namespace: str = "", having: Iterable[str] = ()
     ) -> tuple[Account, ...]:
-        """All Accounts that can be parsed; from the API server without `seen`, or if the cache lacks one of the names
-        `having`.
-        """
+        """From the API server without `seen`, or if the cache lacks one of the names `having`."""
         mirror = await _as_new_as(self._accounts, seen)
         if mirror is None or any(mirror.get(namespace, name) is None for name in having):
             return await self.all(Account, namespace)
@@ -100,12 +98,12 @@ class Reader:
         return read_all(Account, found)[0]
 
     async def accounts_held_by(self, claim: Key) -> tuple[Account, ...]:
-        """The Accounts that name the claim as their holder. Only these are parsed: there may be thousands."""
+        """Only Accounts that name the claim are parsed: there may be thousands."""
         listing = await self.kube.list(ACCOUNT, OPERATOR_NAMESPACE)
         return read_all(Account, [item for item in listing.items if _names(item, claim)])[0]
 
     async def write(self, resource: R, patch: JsonPatch, *, subresource: str = "") -> R:
-        """Patch an object; `Conflict` if it has been written since it was read."""
+        """`Conflict` if it has been written since it was read."""
         meta = resource.metadata
         version = meta.resource_version
         answer = await self.kube.patch(
@@ -115,7 +113,7 @@ class Reader:
         return type(resource).model_validate(answer)
 
     async def write_status(self, resource: R, status: Model, **cleared: None) -> R:
-        """Patch the status, as `write`; `cleared` fields are removed."""
+        """As `write`; `cleared` fields are removed."""
         shown = {**status.model_dump(mode="json", exclude_none=True), **cleared}
         return await self.write(resource, {"status": shown}, subresource="status")
 
@@ -131,7 +129,7 @@ class Reader:
                 mirror.learn(answer)
 
     async def config(self, seen: Mapping[str, str] | None = None) -> OperatorConfig:
-        """The operator's ConfigMap, at least as new as the versions `seen`; without them, from the API server."""
+        """At least as new as `seen`; without, from the API server."""
         mirror = await _as_new_as(self._config_map, seen)
         if mirror is not None:
             return self._parse(mirror.get(OPERATOR_NAMESPACE, CONFIG_MAP_NAME))
@@ -147,7 +145,7 @@ class Reader:
         return self._parsed[1]
 
     async def hold(self, meta: ObjectMeta) -> str:
-        """Why nothing may be changed for this object now; empty if it may."""
+        """Why nothing may be changed now; empty if it may."""
         if reason := held(ACCOUNT.area, meta.annotations, self.settings):
             return reason
         if leader := await self._foreign_leader():
@@ -163,7 +161,6 @@ class Reader:
 
 
 async def _as_new_as(mirror: Mirror | None, seen: Mapping[str, str] | None) -> Mirror | None:
-    """The mirror, if it has reached these versions."""
     if mirror is None or seen is None or not mirror.listed or not await reached((mirror,), seen):
         return None
     return None if mirror.trouble else mirror

@@ -35,10 +35,8 @@ async def put_secret(
 ) -> None:
     """Write these entries and the claim's mark if the Secret differs; None removes an entry.
 
-    Without a mark it is the claim's if it has exactly these entries or one of these keys.
-
-    Raises:
-        Denied: the Secret is the payer's, an Account's own, or not this claim's.
+    Without a mark it is the claim's if it has exactly these entries or one of these keys. Else, and for the payer's or
+    an Account's own, raises Denied.
     """
     if whose := await _operators_own(kube, claim.namespace, name):
         message = f"Secret {claim.namespace}/{name} is {whose}: it is not overwritten. Name another one in the claim."
@@ -66,13 +64,8 @@ async def put_secret(
 async def delete_secret(
     kube: KubeApi, claim: Key, name: str, key_ids: Container[str] = (), account_id: str = ""
 ) -> None:
-    """Delete the claim's Secret if it exists.
-
-    Without a living claim's mark it is this claim's if it holds one of these keys, or a role in the account. A Secret
-    with further entries stays.
-
-    Raises:
-        Conflict: the Secret was written after it was read.
+    """Without a living claim's mark it is this claim's if it holds one of these keys, or a role in the account. A
+    Secret with further entries stays. Raises Conflict if it was written meanwhile.
     """
     with contextlib.suppress(Absent):
         present = await kube.get(SECRET, claim.namespace, name)
@@ -89,7 +82,7 @@ async def delete_secret(
 
 
 async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
-    """The ids of the account's recent keys; empty if its Secret does not exist."""
+    """Of recent keys; empty without a Secret."""
     with contextlib.suppress(Absent):
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         return known_ids(await kube.get(SECRET, OPERATOR_NAMESPACE, name))
@@ -97,9 +90,7 @@ async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
 
 
 async def copy_key(kube: KubeApi, claim: Key, name: str, source: str) -> None:
-    """From the account's Secret `source` into the claim's; `Invalid` if an entry is empty, since it would replace a
-    working key.
-    """
+    """From the account's Secret `source`; `Invalid` if an entry is empty, since it would replace a working key."""
     secret = await kube.get(SECRET, OPERATOR_NAMESPACE, source)
     key = {field: mapping(secret, "data").get(field) for field in KEY_FIELDS}
     if not all(key.values()):
@@ -109,7 +100,7 @@ async def copy_key(kube: KubeApi, claim: Key, name: str, source: str) -> None:
 
 
 async def _operators_own(kube: KubeApi, namespace: str, name: str) -> str:
-    """Whose a Secret is that no claim may write or delete; empty if a claim may."""
+    """Empty if a claim may write and delete it."""
     if namespace != OPERATOR_NAMESPACE:
         return ""
     if name == PAYER_SECRET:

@@ -72,7 +72,7 @@ def _mend_role(iam: IAMClient, name: str, lets_in: tuple[str, ...], tags: Mappin
 
 
 def _mend_policies(iam: IAMClient, name: str, wanted: str) -> None:
-    """AdministratorAccess and nothing else; upstream fails if another policy is listed first."""
+    """AdministratorAccess and nothing else."""
     attached = attached_policies(iam, name)
     if wanted not in attached:
         iam.attach_role_policy(RoleName=name, PolicyArn=wanted)
@@ -106,7 +106,7 @@ def ensure_admin_user(sessions: Sessions, action: EnsureAdminUser) -> AdminSecre
 
 
 def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
-    """True if the user is new; `Conflict` if an existing one of that name is not ours."""
+    """True if the user is new; `Conflict` if one of that name is not ours."""
     if made(lambda: iam.create_user(UserName=user, Tags=tag_list(tags))):
         return True
     found = iam.get_user(UserName=user)["User"]
@@ -121,7 +121,7 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
 
 
 def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
-    """True if the Secret has a living key; then every other key, whose secret half is lost, is deleted."""
+    """If the Secret has a living key, every other key is deleted."""
     secret = admin_key_secret.read(kube, action.owner, action.secret)
     if secret is None or not secret.complete or secret.foreign_to(action.owner, user):
         return False
@@ -135,7 +135,7 @@ def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, us
 def _put_only_key(
     iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str, *, known_to_be_new: bool
 ) -> None:
-    """Delete every key, create one and write it, so that no key exists that is not in the Secret."""
+    """No key may exist that is not in the Secret."""
     key = _new_key(iam, user) if known_to_be_new else None
     if key is not None and _put_first(kube, action, key):
         return
@@ -214,9 +214,7 @@ def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
 
 
 def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
-    """Delete every user and role whose tags name this Account; the support role last, as this process may have entered
-    by it.
-    """
+    """The support role last, as this process may have entered by it."""
     try:
         _delete_ours(entered(sessions, action), action)
     except Denied:
@@ -248,13 +246,13 @@ def _users(iam: IAMClient) -> list[str]:
 
 
 def _roles(iam: IAMClient) -> list[str]:
-    """Without the roles of AWS's own services, which cannot be tagged or deleted."""
+    """Without those of AWS's own services, which cannot be tagged or deleted."""
     pages = iam.get_paginator("list_roles").paginate()
     return [role["RoleName"] for page in pages for role in page["Roles"] if not role["Path"].startswith("/aws-")]
 
 
 def _delete_user(iam: IAMClient, user: str) -> None:
-    """IAM deletes a user only without dependents; the keys go first, since they open the account."""
+    """The keys go first, since they open the account."""
     _delete_keys(iam, user, _access_keys(iam, user))
     with suppress(Absent):
         iam.delete_login_profile(UserName=user)
@@ -288,7 +286,7 @@ def strip_role(iam: IAMClient, role: str) -> None:
 
 @contextmanager
 def settling(*, young: bool = True) -> Iterator[None]:
-    """Treat refusals as temporary while the action is young, as IAM is eventually consistent; unless not `young`."""
+    """Refusals of a young action are temporary: IAM is eventually consistent."""
     try:
         yield
     except (Denied, Absent) as error:

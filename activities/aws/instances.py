@@ -58,7 +58,7 @@ class _Ec2(Protocol):
 
 
 class GroupFound(Model):
-    """Lifecycle states of the group's instances by id, and how its last activities ended."""
+    """Lifecycle states by instance id, and how the last activities ended."""
 
     instances: dict[str, str] = {}
     record: GroupRecord = GroupRecord()
@@ -67,7 +67,7 @@ class GroupFound(Model):
 def describe(
     caller: Services, region: str, ids: Collection[str], questions: Collection[Question], moment: datetime
 ) -> dict[str, Facts]:
-    """The answers to all questions about at most 200 instances; `moment` is when they are asked."""
+    """Of at most 200 instances; `moment` is when they are asked."""
     ec2, wanted = _ec2(caller, region), sorted(set(ids))
     asked = tuple(sorted(set(questions)))
     unknown = Facts(at=moment, asked=asked, found=False, tags={} if Question.TAGS in asked else None)
@@ -101,7 +101,7 @@ def describe_group(caller: Services, region: str, group: str) -> GroupFound | No
 
 
 def describe_groups(caller: Services, region: str, groups: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Lifecycle states of the instances of at most 100 groups, by group and id; unknown groups are left out."""
+    """Lifecycle states by group and instance id, of at most 100 groups; unknown groups are left out."""
     client = _auto_scaling(caller, region)
     answers = _parts(client.describe_auto_scaling_groups, AutoScalingGroupNames=groups, MaxRecords=MOST_GROUPS)
     return {
@@ -114,7 +114,7 @@ def describe_groups(caller: Services, region: str, groups: Sequence[str]) -> dic
 
 
 def send_heartbeat(caller: Services, region: str, group: str, hook: str, token: str) -> bool:
-    """RecordLifecycleActionHeartbeat; False if no such action waits any more."""
+    """False if no such action waits any more."""
     return _answer_hook(
         lambda: _auto_scaling(caller, region).record_lifecycle_action_heartbeat(
             AutoScalingGroupName=group, LifecycleHookName=hook, LifecycleActionToken=token
@@ -123,7 +123,7 @@ def send_heartbeat(caller: Services, region: str, group: str, hook: str, token: 
 
 
 def complete_hook(caller: Services, region: str, group: str, hook: str, token: str, result: str) -> bool:
-    """CompleteLifecycleAction; False if no such action waits any more, which counts as done."""
+    """False if no such action waits any more, which counts as done."""
     return _answer_hook(
         lambda: _auto_scaling(caller, region).complete_lifecycle_action(
             AutoScalingGroupName=group,
@@ -135,9 +135,7 @@ def complete_hook(caller: Services, region: str, group: str, hook: str, token: s
 
 
 def terminate(caller: Services, region: str, account: str, instance_id: str) -> bool:
-    """False if the instance is gone or ends already; `Invalid` if EC2 does not know it as this account's, in this
-    region.
-    """
+    """False if the instance is gone or ends already; `Invalid` if it is not this account's, in this region."""
     ec2 = _ec2(caller, region)
     for answer in _parts(ec2.describe_instances, Filters=[{"Name": "instance-id", "Values": [instance_id]}]):
         for reservation in sequence(answer, "Reservations"):
@@ -248,7 +246,7 @@ def _timing(hook: object) -> HookTiming:
 
 
 def _results(activities: Sequence[object]) -> GroupRecord:
-    """How the last launch and termination ended; Auto Scaling lists the latest first."""
+    """Auto Scaling lists the latest first."""
     results: dict[str, LastResult] = {}
     for each in activities:
         what = _activity(text(each, "Description"))

@@ -1,10 +1,9 @@
-"""Lists an account's regions, and initialises a region: launches a micro instance, proves that it ran, terminates it.
+"""Initialises a region: launches a micro instance, proves that it ran, and terminates it in any case, if need be by a
+later attempt, which finds it by its tags.
 
     RunInstances ─► it boots ─► TerminateInstances ─► it was running before: initialised
                                         └─► it was not ─► DescribeInstances ─► ended by EC2: refused
                                                                 └─► ended by us ─► second launch, described
-
-Terminated in any case, if need be by a later attempt, which finds it by its tags.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
 
 
 def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
-    """The regions that the account can use; those not opted in to are left out whatever the API's filter does."""
+    """The regions that the account can use: opted in, whatever the API's filter does."""
     member = entered(sessions, action, settle=attempt.SETTLING)
     try:
         answer = member.ec2(member.default_region).describe_regions(AllRegions=False)
@@ -94,16 +93,14 @@ def usable(regions: Iterable[RegionTypeDef]) -> tuple[str, ...]:
 
 
 class Launched(NamedTuple):
-    """What has to be terminated, and its launch by the monotonic clock, if known."""
+    """`at` is the launch by the monotonic clock, if known."""
 
     ids: list[str]
     at: float | None = None
 
 
 class RegionInitializer:
-    """One per process. A definite refusal is the region's outcome, not an error; so is one without success for 25
-    minutes.
-    """
+    """A definite refusal is the region's outcome, not an error; so is one without success for 25 minutes."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -152,7 +149,7 @@ class RegionInitializer:
         return self._see_through(ec2, action, second) or over
 
     def _launch(self, ec2: EC2Client, action: InitializeRegion, token: str) -> Launched:
-        """The instance of this token; after a lost answer, whatever has our marks."""
+        """After a lost answer, whatever has our marks."""
         key = (action.partition, action.region, action.ami_owner)
         image = self._images.get(key, lambda: _image(ec2, action))
         kind = FALLBACK_TYPE if action.region in self._without_t3 else PREFERRED_TYPE
@@ -182,9 +179,7 @@ class RegionInitializer:
     def _see_through(
         self, ec2: EC2Client, action: InitializeRegion, launched: Launched, *, timed: bool = False
     ) -> RegionOutcome | None:
-        """Prove that one ran, and terminate all; None if they ended before. With `timed` the answer to the termination
-        is the proof.
-        """
+        """None if they ended before. With `timed` the answer to the termination is the proof."""
         outcome: RegionOutcome | None = None
         try:
             described = not (timed and self._await_boot(action.region, launched))
@@ -202,7 +197,7 @@ class RegionInitializer:
         return self._see_through(ec2, action, launched)
 
     def _await_boot(self, region: str, launched: Launched) -> bool:
-        """Wait until the instance should run; False if it has to be described."""
+        """False if it has to be described."""
         while launched.at is not None:
             wait = self._boots.wait(region, launched.at, time.monotonic())
             if wait is Unknown.DESCRIBE:
@@ -214,7 +209,7 @@ class RegionInitializer:
         return False
 
     def _await_running(self, ec2: EC2Client, action: InitializeRegion, launched: Launched) -> RegionOutcome | None:
-        """None: they were terminated by us, or were forgotten since."""
+        """None: they were terminated by us, or forgotten since."""
         started = time.monotonic()
         looks, ran_after = 0, None
         try:
@@ -261,13 +256,13 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
 
 
 def client_token(action: InitializeRegion, *, second: bool = False) -> str:
-    """At most 64 ASCII characters, which EC2 remembers for at least a day."""
+    """At most 64 ASCII characters."""
     what = f"{action.owner.uid}/{action.region}/{action.round}{'/second' if second else ''}"
     return hashlib.sha256(what.encode()).hexdigest()
 
 
 def instances_of(ec2: EC2Client, tags: dict[str, str]) -> list[InstanceTypeDef]:
-    """Unterminated instances that carry our four marks, the first two with this Account's values."""
+    """Unterminated ones with our four marks, the first two with this Account's values."""
     filters: list[FilterTypeDef] = [
         {"Name": "tag:clusterAccountName", "Values": [tags["clusterAccountName"]]},
         {"Name": "tag:clusterNamespace", "Values": [tags["clusterNamespace"]]},
@@ -316,7 +311,7 @@ def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome | None:
 
 
 def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
-    """Terminate even if cancelled; returns the states before. After half a minute the activity is retried."""
+    """Even if cancelled; returns the states before. After half a minute the activity is retried."""
     if not ids:
         return set()
     for seconds in _TERMINATE_SECONDS:

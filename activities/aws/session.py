@@ -82,7 +82,7 @@ class Identity(Model):
 
 
 class Services(Caller):
-    """A caller's typed clients. Global services are asked in the partition's default region."""
+    """A caller's typed clients; global services in the partition's default region."""
 
     partition: str = "aws"
 
@@ -97,7 +97,7 @@ class Services(Caller):
         return cast("S3Client", self.client("s3", region or self.default_region))
 
     def service_quotas(self, region: str = "") -> ServiceQuotasClient:
-        """Account-wide quotas are asked in the default region."""
+        """Account-wide quotas are in the default region."""
         return cast("ServiceQuotasClient", self.client("service-quotas", region or self.default_region))
 
     def account(self) -> AccountClient:
@@ -144,7 +144,7 @@ class KeyHolder(Services):
         return self.keys.value()
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Read the Secret again; worth repeating if its keys differ."""
+        """Worth repeating if the Secret's keys differ."""
         if error.code not in UNAUTHENTICATED:
             return False
         self.keys.forget(credential)
@@ -171,7 +171,7 @@ class Payer(KeyHolder):
 
 
 class Assumed(Services):
-    """A role that another caller assumes; its session is renewed five minutes before its end."""
+    """The session is renewed five minutes before its end."""
 
     def __init__(self, clients: Clients, name: str, *, observing: bool) -> None:
         super().__init__(clients, name, observing=observing)
@@ -190,7 +190,7 @@ class Assumed(Services):
             return self._credential
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Assume the role again next time; an expired session is worth repeating at once."""
+        """An expired session is worth repeating at once."""
         if error.code not in UNAUTHENTICATED:
             return False
         with held(self._lock, f"entering account {self}"):
@@ -200,7 +200,7 @@ class Assumed(Services):
 
 
 def require_account(arn: str, account_id: str, by: str, remedy: str) -> None:
-    """Raise `Denied` if a session's ARN is in another account; `by` is its role or key."""
+    """Raise `Denied` for an ARN of another account; `by` is its role or key."""
     if arn.split(":")[4:5] != [account_id]:
         raise Denied(
             f"{by} gave a session as {arn}, which is not in account {account_id}: nothing is done there. {remedy}",
@@ -209,7 +209,7 @@ def require_account(arn: str, account_id: str, by: str, remedy: str) -> None:
 
 
 class Member(Assumed):
-    """An account under the role that AWS makes in every account that CreateAccount creates."""
+    """By the role that CreateAccount makes in every account."""
 
     session_name: ClassVar[str] = ROLE_SESSION_NAME
 
@@ -235,7 +235,7 @@ class Member(Assumed):
             self.credential()
 
     def confirm(self) -> None:
-        """Ask AWS, once per session, that it is in this account: before anything is deleted there."""
+        """Ask AWS, once per session, that it is in this account."""
         credential = self.credential()
         if self._confirmed is credential:
             return
@@ -308,14 +308,14 @@ class Sessions:
         Raises:
             Denied: the account is protected, or refuses the role.
             Unavailable: it refuses the role, but may be new.
-            Throttled: too many concurrent calls, or it gives no answers.
+            Throttled: see `CallGuard`.
         """
         return self.enter(account_id, partition, lambda: self.make(Member, account_id, partition), settle=settle)
 
     def enter(
         self, account_id: str, way: Hashable, make: Callable[[], Member], *, settle: timedelta = timedelta()
     ) -> Member:
-        """An entered account; `make` is called when it is first entered in this way."""
+        """`make` is called when the account is first entered in this way."""
         self.refuse_protected(account_id)
         member = self._known((account_id, way), make)
         try:

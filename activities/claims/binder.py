@@ -77,7 +77,7 @@ class BinderActivities(Activities):
     def __init__(
         self, tools: Tools, queue: BinderQueue, bind: Bind, look_at_claim: Look, open_claim: Open, wake: Wake
     ) -> None:
-        """`open_claim` opens the claim's workflow with its result, unless the claim is gone."""
+        """`open_claim` opens the claim's workflow with its result."""
         self._tools = tools
         self._look_at_claim = look_at_claim
         self._cache = tools.cache
@@ -153,7 +153,7 @@ class BinderActivities(Activities):
         return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:
-        """True if a waiting claim still finds no free handle and its workflow knows that: no pass is needed."""
+        """True if a waiting claim still finds no free handle and its workflow knows that."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         answered = claim is not None and text_at(claim, "metadata", "uid") in self._answered
         if not answered or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):
@@ -162,7 +162,7 @@ class BinderActivities(Activities):
         return True
 
     def ending(self) -> Name | None:
-        """The next expired claim that the batch may end; each is returned once."""
+        """Each expired claim is returned once."""
         while (handle_name := self._queue.ends.take(now())) is not None:
             handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, handle_name)
             name = holder_of(handle)
@@ -174,7 +174,7 @@ class BinderActivities(Activities):
         return None
 
     async def end(self, name: Name, cluster: str, batch: ExpiryBatch) -> tuple[Key, ObjectWorld] | None:
-        """End a claim as its own workflow would; None if that has to do it."""
+        """None if the claim's own workflow has to do it."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None:
             return None
@@ -203,7 +203,7 @@ class BinderActivities(Activities):
         await self._wake(key)
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
-        """The news for the claim's workflow; None if it knows them."""
+        """None if the claim's workflow knows them."""
         if self._answered.get(key.uid) == world.decision:
             return None
         if len(self._answered) >= MOST_REMEMBERED:
@@ -258,7 +258,7 @@ class Batch:
         self._retried: dict[Name, int] = {}
 
     async def run(self) -> bool:
-        """Serve until no claim waits or the time is up; returns whether work is left."""
+        """Returns whether work is left."""
         began = quiet_since = time.monotonic()
         try:
             while True:
@@ -368,7 +368,7 @@ class Batch:
             await self._open(some)
 
     async def _open_the_rest(self) -> None:
-        """Open the rest: due ends take precedence, then existing claims, then vanished ones."""
+        """Due ends take precedence, then existing claims."""
         self._to_open.sort(key=lambda pair: not pair[1].exists)
         while self._to_open and not self._queue.ends.are_over(now()):
             some = self._to_open[:OPENED_AT_ONCE]

@@ -62,9 +62,8 @@ class ClaimCache(InformerCache):
             await mirror.settled()
 
     async def reached(self, seen: Mapping[str, str]) -> bool:
-        """Wait until these versions are reached; False if streams hang.
-
-        Then kinds with few objects were listed from the API server, and a pass has to read its own claim and handle.
+        """Wait until these versions are reached. False if streams hang: kinds with few objects are listed from the API
+        server then, and a pass has to read its own claim and handle.
         """
         await self.settled()
         if await reached(self.mirrors.values(), seen):
@@ -81,15 +80,14 @@ class ClaimCache(InformerCache):
     def check_later(self, key: Key, edits: int) -> None:
         """Wake a new lifecycle if its object is gone in a moment, or something was edited that it may render.
 
-        The watcher wakes for neither if it saw the change too early. `edits` is the count when the object was
-        evaluated.
+        The watcher, which saw the change too early, wakes for neither. `edits` is the count at the evaluation.
         """
         asyncio.get_running_loop().call_later(LONGEST_BEHIND, self._check, key, edits)
 
     # --- reading ---
 
     async def own(self, kind: Kind, key: Key, *, fresh: bool) -> JsonObject | None:
-        """The object of this key, not one recreated under its name; `fresh`: from the API server."""
+        """Not an object recreated under the key's name."""
         found = None if fresh else self.get(kind, key.namespace, key.name)
         if text_at(found, "metadata", "uid") != key.uid:
             found = await self.fresh(kind, key.namespace, key.name)
@@ -101,14 +99,14 @@ class ClaimCache(InformerCache):
         return cast("JsonObject | None", await super().fresh(kind, namespace, name))
 
     async def fresh_handles(self) -> list[JsonObject]:
-        """From the API server, since a cache with a broken stream may be outdated for long."""
+        """A cache with a broken stream may be outdated for long."""
         return cast("list[JsonObject]", (await self._api.list(RESOURCE_HANDLE, self.namespace)).items)
 
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
         return cast("JsonObject | None", self.mirrors[kind.name].get(namespace, name))
 
     async def find(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """From the API server if the cache lacks it, as it may lack a new object."""
+        """From the API server if the cache lacks it."""
         return self.get(kind, namespace, name) or await self.fresh(kind, namespace, name)
 
     def exists(self, key: Key) -> bool:
@@ -126,7 +124,7 @@ class ClaimCache(InformerCache):
         return (True,) if is_unbound(self.names, cast("JsonObject", claim)) else ()
 
     def handles_of_claim(self, namespace: str, name: str) -> list[JsonObject]:
-        """The handles that name the claim, oldest first; normally one."""
+        """Oldest first; normally one."""
         found = cast("list[JsonObject]", self.handles.find("claim", (namespace, name)))
         return sorted(found, key=lambda handle: text_at(handle, "metadata", "creationTimestamp"))
 
@@ -141,7 +139,7 @@ class ClaimCache(InformerCache):
         return {text_at(provider, "metadata", "name"): provider for provider in everything}
 
     async def providers_for(self, *objects: JsonObject | None, names: Iterable[str] = ()) -> dict[str, JsonObject]:
-        """The providers that the objects name, and all that these link to; missing ones are left out."""
+        """With all that these link to; missing ones are left out."""
         wanted = set(names).union(*(named_providers(each) for each in objects if each))
         found: dict[str, JsonObject] = {}
         absent: set[str] = set()
@@ -174,7 +172,7 @@ class ClaimCache(InformerCache):
 
 
 def is_rendered_otherwise(before: JsonObject | None, after: JsonObject | None) -> bool:
-    """Whether a provider differs in the parts that passes read, not only in its status."""
+    """Whether a provider differs in the parts that passes read."""
     return before is None or after is None or _as_rendered(before) != _as_rendered(after)
 
 

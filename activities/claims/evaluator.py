@@ -1,9 +1,5 @@
 """Evaluates templates within hard limits of time and memory.
 
-    evaluator = Evaluator([evaluate_override, check_claim])
-    async with evaluator:
-        checked = await evaluator.call(check_claim, request, Checked, key="ns/claim", author="ns")
-
 The functions are pure, and run in processes that can only compute (evaluator_sandbox.py). Their sandbox and soft limits
 (domain/claims/templates) turn most hostile or mistaken templates into a clear error. Behind them a call beyond its time
 or memory is killed with its process. A process that dies by itself is replaced, and its call repeated once.
@@ -50,7 +46,7 @@ class EvaluationLimit(TemplateError):  # noqa: N818 - its text says the limit
 
 
 class EvaluationBug(Exception):  # noqa: N818 - it is a bug
-    """A function raised something other than a TemplateError; the text is its traceback."""
+    """The text is the traceback of anything but a TemplateError."""
 
 
 class Evaluator:
@@ -68,8 +64,8 @@ class Evaluator:
         """Starts no process yet.
 
         Args:
-            functions: All functions to call: module-level and pure. Nothing can be imported later.
-            processes: Number of concurrent calls; at least two, so that others continue beside a slow one.
+            functions: Module-level and pure; nothing can be imported later.
+            processes: At least two, so that others continue beside a slow call.
             time: Limit of a call's wall-clock time.
             memory_mib: Limit of a call's memory, without the process's own.
             penalty: Time in the slow lane after a limit was exceeded.
@@ -113,7 +109,7 @@ class Evaluator:
         """Call one of the evaluator's functions.
 
         Args:
-            function: One of the evaluator's functions.
+            function: One of them.
             request: Its argument.
             result: Its return type.
             key: The object, `namespace/name`; calls for one object run one after another.
@@ -122,7 +118,7 @@ class Evaluator:
 
         Raises:
             TemplateError: The function raised one.
-            EvaluationLimit: A TemplateError: a limit is exceeded, the process crashed, or the slow lane is full.
+            EvaluationLimit: A limit is exceeded, the process crashed, or the slow lane is full.
             EvaluationBug: The function raised anything else.
         """
         name = _name(function)

@@ -3,8 +3,8 @@
     worker ── control ──► nursery (imports the functions, then only forks, kills and reaps)
        └───── requests ─► evaluator (one call at a time; JSON in, JSON out)
 
-The worker has threads and cannot fork, so it starts this file as a program, with an empty environment and no descriptor
-but the control socket. It is run by path: importing the package around it would import the worker's dependencies.
+The worker has threads and cannot fork, so it starts this file as a program, with an empty environment. It is run by
+path: importing the package around it would import the worker's dependencies.
 
 An evaluator has limits of memory, files, processes and core dumps before it reads any request; it may make only the
 system calls that computing needs (seccomp, on x86-64 and arm64; others fail with EPERM); the kernel's timer kills it
@@ -88,7 +88,7 @@ def main(control: socket.socket) -> None:
 def _reap(pid: int) -> int | None:
     """Kill an evaluator unless it has ended; returns its exit code, a signal as a negative number.
 
-    Evaluators are reaped only here, so the process id cannot belong to another process meanwhile.
+    Only here, so the process id cannot belong to another process meanwhile.
     """
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -101,7 +101,6 @@ def _reap(pid: int) -> int | None:
 
 
 def _call(name: str) -> Call:
-    """A function `module:name`, from JSON to JSON by the models in its signature."""
     module, _, attribute = name.partition(":")
     function = getattr(importlib.import_module(module), attribute)
     hints = get_type_hints(function)
@@ -122,7 +121,7 @@ def _place_listener() -> Callable[[Callable[[str], None]], None]:
 
 
 def _warm_up() -> None:
-    """Build what Python, Jinja2, pydantic and the C library would otherwise import or read later."""
+    """Build what would otherwise be imported or read later."""
     from domain.model import build_models
 
     build_models()
@@ -193,7 +192,7 @@ def _outcome(call: Call, text: bytes) -> tuple[int, bytes]:
 
 
 def _read(descriptor: int, length: int) -> bytes:
-    """Read exactly `length` bytes; empty if the worker is gone."""
+    """Empty if the worker is gone."""
     parts = bytearray()
     while len(parts) < length:
         part = os.read(descriptor, length - len(parts))
@@ -214,7 +213,6 @@ def _peak() -> int:
 
 
 def _shut_in(memory: int) -> None:
-    """Give up all rights that computing does not need."""
     with open("/proc/self/statm") as pages:
         mapped = int(pages.read().split()[0]) * resource.getpagesize()
     _limit(resource.RLIMIT_AS, mapped + memory)

@@ -46,11 +46,7 @@ class Managed:
         self._owner = ("metadata", "annotations", cache.names.resource_handle_name_annotation)
 
     async def states(self, handle: JsonObject) -> States:
-        """The live objects of the handle's resources, in order; one of another living handle counts as missing.
-
-        Raises:
-            ApiError: no answer, which must not count as absence.
-        """
+        """In order; an object of another living handle counts as missing. No answer is an ApiError, never absence."""
         unreadable: list[int] = []
 
         async def read(index: int) -> JsonObject | None:
@@ -78,7 +74,7 @@ class Managed:
     async def unknown_kinds(
         self, handle: JsonObject, states: Sequence[JsonObject | None]
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Indexes of missing resources whose kind the API server serves in no version, and in another version only."""
+        """Indexes of missing resources whose kind is served in no version, and in another version only."""
         unserved: list[int] = []
         outdated: list[int] = []
         for index, state in enumerate(states):
@@ -99,7 +95,7 @@ class Managed:
         return True
 
     async def create(self, handle: JsonObject, definition: JsonObject) -> JsonObject | Fault:
-        """Create the object or return the existing one; or the fault that prevents it."""
+        """Also returns an existing object; a Fault prevents it."""
         namespace, name = text_at(definition, "metadata", "namespace"), text_at(definition, "metadata", "name")
         where = (
             f"{text_at(definition, 'kind')} {namespace}/{name}"
@@ -126,7 +122,7 @@ class Managed:
             return _refused(error, definition)
 
     async def update(self, state: JsonObject, operations: Operations) -> JsonObject | Fault:
-        """Patch the object in the version that the patch was computed from; `Conflict` if it has changed meanwhile."""
+        """Patch the object in the version that the patch was computed from, else `Conflict`."""
         try:
             kind = await self._kind(state)
             meta = object_at(state, "metadata")
@@ -143,7 +139,7 @@ class Managed:
         return _seen(answer)
 
     async def delete_all(self, handle: JsonObject, states: Sequence[JsonObject | None] = ()) -> list[ApiError]:
-        """Request the deletion of the handle's resources, newest first; returns the errors."""
+        """Newest first; returns the errors."""
         refused: list[ApiError] = []
         for index in reversed(range(resource_count(handle))):
             reference = recorded_reference(handle, index)
@@ -174,12 +170,7 @@ class Managed:
         *,
         bearing_its_name: bool = False,
     ) -> None:
-        """Delete one object, in another version of its group if the recorded one is no longer served.
-
-        Raises:
-            Conflict: it still exists, and its deletion was refused repeatedly.
-            ApiError: no answer, which must not count as absence.
-        """
+        """In another version of its group if the recorded one is no longer served. Conflict: repeatedly refused."""
         delete = partial(self._delete_as, handle, reference, state, bearing_its_name=bearing_its_name)
         try:
             await delete(await self._kind(reference))
@@ -201,11 +192,8 @@ class Managed:
         *,
         bearing_its_name: bool,
     ) -> None:
-        """Delete one object; with `bearing_its_name` only if its annotation names the handle that made it.
-
-        Raises:
-            Absent: it is gone, or its kind.
-            Conflict: it still exists, and its deletion was refused repeatedly.
+        """With `bearing_its_name` only if its annotation names the handle. Absent: it or its kind; Conflict: repeatedly
+        refused.
         """
         namespace, name = text_at(reference, "namespace"), text_at(reference, "name")
         refused: Conflict | None = None
@@ -227,7 +215,7 @@ class Managed:
             raise refused
 
     async def _other_owner(self, handle: JsonObject, state: JsonObject) -> str:
-        """Another existing handle that manages the object; empty if there is none."""
+        """Empty if there is none."""
         owner = text_at(state, *self._owner)
         if not owner or owner == text_at(handle, "metadata", "name"):
             return ""
@@ -239,7 +227,6 @@ class Managed:
 
 
 def _seen(answer: kube.JsonObject) -> JsonObject:
-    """A live object as templates, filters and claims see it, without managedFields."""
     state = cast("JsonObject", answer)
     for part, field in (("metadata", "managedFields"), ("status", "diffBase")):
         inner = state.get(part)
@@ -262,5 +249,5 @@ def _said(error: ApiError, obj: JsonObject) -> str:
 
 
 def resource_count(handle: JsonObject) -> int:
-    """The number of resources in spec or status, whichever is larger."""
+    """The larger one of spec and status."""
     return max(len(objects_at(handle, part, "resources")) for part in ("spec", "status"))

@@ -29,14 +29,14 @@ _ASKED = (Question.INSTANCE, Question.STATUS)
 
 
 class Bulk(Model):
-    """The results. `troubles` names the places that did not answer; nothing follows for their instances."""
+    """Nothing follows for the instances of places in `troubles`."""
 
     facts: dict[str, tuple[InstanceKey, Facts]] = {}
     troubles: tuple[str, ...] = ()
 
 
 class BulkGroups(Model):
-    """The lifecycle states of each group's instances, by id; `troubles` as above."""
+    """By group and instance id."""
 
     instances: dict[GroupKey, dict[str, str]] = {}
     troubles: tuple[str, ...] = ()

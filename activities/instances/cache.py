@@ -4,9 +4,9 @@
     Machine by name and by its MachineDeployment · MachineDeployment by the instances that it replaces
     Node by the id of its instance, where Nodes are served · InterruptionPolicy, all of them
 
-A pass says in which version it saw its AWSMachine last, and gets nothing older. While a stream is broken passes fail as
-Unavailable and are retried. A kind that is not installed has no objects. MachineDeployments are not waited for: until
-they are listed no replacement is seen, and what changes one reads it from the API server.
+A pass gets nothing older than the version of its AWSMachine that it saw last. While a stream is broken passes fail as
+Unavailable and are retried. MachineDeployments are not waited for: until they are listed no replacement is seen, and
+what changes one reads it from the API server.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class InstanceCache(InformerCache):
         self._accounts = ClusterAccounts(store)
 
     async def ready(self) -> None:
-        """Wait until every kind that is needed is listed and followed; `Unavailable` if a stream stays broken."""
+        """Wait until every needed kind is listed; `Unavailable` if a stream stays broken."""
         clock = asyncio.get_running_loop().time
         listed_by = clock() + _FIRST_LIST
         for mirror in self._needed:
@@ -104,9 +104,7 @@ class InstanceCache(InformerCache):
         return bool(self._machines.find("instance", ""))
 
     def instances(self) -> dict[str, AWSMachine | Node]:
-        """Every AWSMachine that has an instance, and every Node whose instance nothing else names, by the instance's
-        id.
-        """
+        """Every AWSMachine, and every Node whose instance nothing else names, by the instance's id."""
         ids = [str(each) for each in self._machines.values_of("instance") if each]
         found = (min(self._machines.find("instance", each), key=_precedence) for each in ids)
         nodes = self._nodes.values_of("instance") if self._nodes else ()
@@ -128,7 +126,7 @@ class InstanceCache(InformerCache):
         return AWSMachine.model_validate(found) if found else None
 
     def siblings(self, key: InstanceKey, machine: AWSMachine) -> tuple[AWSMachine, ...]:
-        """Further AWSMachines that name the same instance: their labels must be correct, too."""
+        """Further AWSMachines that name the same instance."""
         found = read_all(AWSMachine, self._machines_of(key))[0]
         return tuple(each for each in found if each.key.path != machine.key.path)
 
@@ -163,7 +161,7 @@ class InstanceCache(InformerCache):
         return {each for each in self._deployments.values_of("instance") if isinstance(each, InstanceKey)}
 
     def choice(self, whom: Selected, default: ReactionPolicy) -> Choice:
-        """The policy of an instance; one that cannot be parsed counts as missing."""
+        """A policy that cannot be parsed counts as missing."""
         return choose(read_all(InterruptionPolicy, self._policies.all())[0], whom, default)
 
     def policy(self, name: str) -> InterruptionPolicy | None:
@@ -171,7 +169,7 @@ class InstanceCache(InformerCache):
         return next(iter(read_all(InterruptionPolicy, (found,) if found else ())[0]), None)
 
     def account_of(self, machine: AWSMachine | Node) -> str:
-        """The account of the machine's cluster, empty if it is not known."""
+        """Empty if it is not known."""
         return self._accounts.account_of(machine)
 
     def _named(self, instance: str) -> bool:
@@ -184,9 +182,7 @@ class InstanceCache(InformerCache):
         return [each for each in self._machines.find("instance", key.instance_id) if self._machine_in(each, key)]
 
     def _machine_in(self, obj: JsonObject, key: InstanceKey) -> bool:
-        """Whether a machine is in the instance's account and region, as far as it and its cluster say: events may name
-        any id.
-        """
+        """Whether a machine can be in the instance's account and region: events may name any id."""
         if region_of_provider_id(text(obj, "spec", "providerID")) not in ("", key.region):
             return False
         readable, _ = read_all(AWSMachine, (obj,))
@@ -202,12 +198,12 @@ async def _until(mirror: Mirror, so: Awaitable[None], deadline: float, otherwise
 
 
 def _precedence(obj: JsonObject) -> tuple[bool, str]:
-    """Sort key: of several objects that name one instance, the oldest one that is not being deleted acts."""
+    """Of several objects that name one instance, the oldest one that is not being deleted acts."""
     return bool(text(obj, "metadata", "deletionTimestamp")), text(obj, "metadata", "creationTimestamp")
 
 
 def _newest(obj: JsonObject) -> tuple[bool, str]:
-    """Sort key: of several Nodes with one provider id, the last is the newest that is not being deleted."""
+    """Of several Nodes with one provider id, the last is the newest that is not being deleted."""
     return not text(obj, "metadata", "deletionTimestamp"), text(obj, "metadata", "creationTimestamp")
 
 

@@ -1,7 +1,6 @@
-"""Disruption budget: a machine is disrupted only if its node group has room for it.
-
-Disruptions in progress are recorded in an annotation of one Lease in Perdure's own namespace: of two workers that ask
-at the same time, one writes and the other reads again.
+"""A machine is disrupted only if its node group has room for it. A machine is disrupted only if its node group has room
+for it. Disruptions in progress are recorded in an annotation of one Lease in Perdure's own namespace: of two workers
+that ask at the same time, one writes and the other reads again.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class Disruptions:
-    """The budget of every node group; `most` of its machines may be disrupted at the same time."""
+    """`most` machines of a node group may be disrupted at the same time."""
 
     def __init__(self, kube: KubeApi, namespace: str, most: int) -> None:
         self._kube = kube
@@ -45,9 +44,9 @@ class Disruptions:
         """Enter the machine into the ledger, or return what it waits for. A machine that is already in it may go on.
 
         Args:
-            machine: the machine; a Node that has none.
+            machine: a Node only if it has no Machine.
             taken: whether AWS is taking its instance right now.
-            most: how many of its group may be disrupted at once; None for the settings' number.
+            most: the limit; None for the settings' number.
             policy: the InterruptionPolicy that says so.
 
         Raises:
@@ -93,7 +92,7 @@ class Disruptions:
         raise Unavailable(f"Lease {self._namespace}/{LEASE_NAME} is written by others all the time")
 
     async def _members(self, machine: Machine | Node) -> list[Machine] | list[Node]:
-        """The machines of its node group, from the API server."""
+        """From the API server."""
         if isinstance(machine, Node):
             nodes = await self._kube.list(NODE, label_selector=_alike(machine))
             found = [each for each in read_all(Node, nodes.items)[0] if node_group(each) == node_group(machine)]
@@ -104,9 +103,9 @@ class Disruptions:
         return [each for each in read_all(Machine, listed.items)[0] if node_group(each) == group]
 
     async def _with_etcd(self, nodes: list[Node]) -> list[Node]:
-        """The Nodes with the health of their etcd members, which run as static Pods where kubeadm made the cluster.
+        """With the health of their etcd members, static Pods where kubeadm made the cluster.
 
-        Where one has such a Pod, one without lacks its member. Where none has, etcd runs elsewhere.
+        Where one Node has such a Pod, one without lacks its member. Where none has, etcd runs elsewhere.
         """
         pods = await self._kube.list(POD, "kube-system", label_selector="component=etcd")
         healthy = {text(pod, "spec", "nodeName"): is_ready(pod) for pod in pods.items}
@@ -130,7 +129,7 @@ class Disruptions:
             return lease, Ledger()
 
     async def _written(self, lease: JsonObject | None, ledger: Ledger) -> bool:
-        """Write the ledger over the version that was read; returns whether that succeeded."""
+        """False after a conflict."""
         annotations = {DISRUPTIONS_ANNOTATION: ledger.model_dump_json()}
         try:
             if lease is None:

@@ -1,9 +1,5 @@
 """Machines are deleted, and replaced before that where policy says so; `domain/instances/replacements.py` says how.
 
-    ask:  room in the node group? ──► replicas + 1 with the mark ──► annotate the Machine
-    end:  (annotate the Machine, if it goes) ──► replicas - 1 without the mark
-    delete:  room in the node group? ──► end ──► delete the Machine, by its uid; before the end, if others are marked
-
 Each step can be repeated after a lost answer or a crash: the mark says what was asked for, and every patch of a
 MachineDeployment has the resourceVersion that it was decided upon.
 """
@@ -69,7 +65,6 @@ class MachineActivities(Activities):
 
     @activity.defn(name=AskReplacement.activity)
     async def ask_replacement(self, wanted: AskReplacement) -> Asked:
-        """Scale its MachineDeployment by one because of the Machine, once it is its turn."""
         machine = await self._standing(wanted)
         if machine is None:
             return Asked(turn=Turn(at=now()))
@@ -103,7 +98,7 @@ class MachineActivities(Activities):
 
     @activity.defn(name=DeleteOwner.activity)
     async def delete_machine(self, deletion: DeleteOwner) -> Taking:
-        """Delete the Machine once it is its turn; nothing is deleted if it was recreated under its name."""
+        """Nothing is deleted if the Machine was recreated under its name."""
         machine = await self._standing(deletion)
         if machine is None:
             # Another client has done it, or an earlier attempt, which could not report it.
@@ -144,7 +139,7 @@ class MachineActivities(Activities):
         return on_each(objects, warning, "InstanceTaken", said, cluster=f"{deletion.namespace}/{deletion.cluster}")
 
     async def _taken_earlier(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
-        """What an earlier attempt, which may have died before it lowered the replicas, could not report."""
+        """What an earlier attempt, which may have died, could not report."""
         notices = [*self._taken(deletion)]
         if deletion.deployment:
             async with self._locks[deletion.namespace, deletion.deployment]:
@@ -153,7 +148,6 @@ class MachineActivities(Activities):
         return tuple(notices)
 
     async def _alone(self, deletion: DeleteOwner) -> bool:
-        """Whether no other Machine of the MachineDeployment is being replaced."""
         try:
             mark = _readable(await self._deployment(deletion.namespace, deletion.deployment))
         except (Denied, Invalid):
@@ -177,11 +171,8 @@ class MachineActivities(Activities):
         return machine if machine and machine.metadata.uid == which.uid and not machine.metadata.deleting else None
 
     async def _asked(self, machine: Machine, wanted: AskReplacement, notices: list[Notice]) -> Asked:
-        """Mark the MachineDeployment and its Machine, unless that is done.
-
-        Raises:
-            UnreplaceableError: the MachineDeployment is not to be scaled.
-            Denied, Invalid: it may not be scaled, or the Machine not be annotated.
+        """Mark the MachineDeployment and its Machine, unless that is done; raises UnreplaceableError, Denied or
+        Invalid.
         """
         name, key = deployment_of(machine), InstanceKey.of(wanted.key)
         machine_set = await self._machine_set(machine)
@@ -214,7 +205,7 @@ class MachineActivities(Activities):
     async def _annotated(
         self, machine: Machine, wanted: AskReplacement, deployment: str, notices: list[Notice]
     ) -> None:
-        """Have the Machine deleted first; if that is refused, no replacement is wanted."""
+        """If the annotation is refused, no replacement is wanted."""
         try:
             await self._annotate(machine, REPLACED)
         except (Denied, Invalid):
@@ -223,7 +214,7 @@ class MachineActivities(Activities):
             raise
 
     async def _lowered(self, which: EndReplacement | DeleteOwner, notices: list[Notice], *, kept: bool = False) -> bool:
-        """Lower the replicas and remove the mark; returns whether the replacement is ready."""
+        """Returns whether the replacement is ready."""
         for again in range(_ATTEMPTS):
             deployment = await self._deployment(which.namespace, which.deployment)
             before = _readable(deployment)
@@ -254,7 +245,7 @@ class MachineActivities(Activities):
         raise Unavailable(f"MachineDeployment {which.namespace}/{which.deployment} is written by others all the time")
 
     async def _spare(self, which: EndReplacement | DeleteOwner, mark: Mark, members: tuple[Machine, ...]) -> None:
-        """Have an unneeded replacement deleted first, the same one in each attempt."""
+        """The same one in each attempt."""
         value = surplus_of(which.uid)
         told = (each for each in members if each.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == value)
         spare = next(told, None) or next(reversed(newcomers(mark, members)), None)
@@ -276,9 +267,8 @@ class MachineActivities(Activities):
 
     @asynccontextmanager
     async def _unless_gone(self, machine: Machine) -> AsyncIterator[None]:
-        """A write to a Machine that goes or is gone is not needed; any other conflict is raised.
-
-        Without the annotation as it should be, a MachineSet may delete the wrong Machine.
+        """Writes to a Machine that goes are not needed. Other conflicts are raised: a MachineSet could delete the wrong
+        Machine.
         """
         try:
             yield
@@ -303,7 +293,7 @@ class MachineActivities(Activities):
             return None
 
     async def _written(self, deployment: MachineDeployment, mark: Mark) -> bool:
-        """Write mark and replicas over the version that was read; returns whether that succeeded."""
+        """False after a conflict."""
         meta = deployment.metadata
         try:
             answer = await self._kube.patch(
@@ -321,7 +311,6 @@ def _replacement_asked(deployment: MachineDeployment, wanted: AskReplacement, re
 
 
 def _readable(deployment: MachineDeployment | None) -> Mark | None:
-    """The mark; None where there is none that can be read."""
     try:
         return mark_of(deployment.metadata.annotations) if deployment else None
     except UnreplaceableError:

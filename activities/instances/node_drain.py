@@ -1,13 +1,12 @@
 """Nodes of workload clusters: found, cordoned, drained, and uncordoned.
 
-With private DNS names a Node's name comes back for another instance, and a Machine's annotation may name any Node. So a
-Node is changed only while its providerID names the instance.
+A Node is changed only while its providerID names the instance: with private DNS names a Node's name comes back for
+another instance, and a Machine's annotation may name any Node.
 
-Draining evicts the same Pods as kubectl's drain: all but those of DaemonSets, static ones, and completed ones. A
-refused eviction (429: a disruption budget delays it) is retried every five seconds until the time is over, and does not
-stop others. Then the remaining Pods stay, since AWS takes the instance anyway. An InterruptionPolicy may have these
-deleted then, or have Pods deleted from the start. The activity ends with what delays a drain, so that an Event reports
-it, and begins again once it is recorded.
+Draining evicts the same Pods as kubectl's drain. A refused eviction (429: a disruption budget delays it) is retried
+every five seconds until the time is over, and does not stop others. Then the remaining Pods stay, since AWS takes the
+instance anyway, unless an InterruptionPolicy has them deleted. The activity ends with what delays a drain, so that an
+Event reports it, and begins again once it is recorded.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class NodeActivities(Activities):
 
     @activity.defn(name=FindNode.activity)
     async def find(self, search: FindNode) -> KnownNode:
-        """The instance's Node; none if the cluster has no kubeconfig yet."""
+        """None if the cluster has no kubeconfig yet."""
         at = now()
         try:
             found = await self._named(search) if search.node else None
@@ -78,13 +77,11 @@ class NodeActivities(Activities):
         return found.model_copy(update={"at": at}) if found else KnownNode(at=at)
 
     async def _named(self, search: FindNode) -> KnownNode | None:
-        """The Node of the name that it had, if it is still the instance's."""
         async with self._workload(search.namespace, search.cluster) as api:
             found = await _node_of_instance(api, search)
         return _known(found) if found else None
 
     async def _list(self, namespace: str, cluster: str) -> dict[str, KnownNode]:
-        """The cluster's Nodes by instance."""
         found: dict[str, KnownNode] = {}
         async with self._workload(namespace, cluster) as api:
             async for page in api.pages(NODE):
@@ -143,9 +140,7 @@ class NodeActivities(Activities):
         return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", said) if left == [] else ())
 
     async def _end(self, api: KubeApi, node: EmptyNode, begun: Emptying, left: Sequence[JsonObject]) -> Emptied:
-        """When the time is over, leave the remaining Pods, or delete them if a policy says so, which is reported
-        before.
-        """
+        """A deletion of the remaining Pods is reported before."""
         if begun.forced:
             for pod in left:
                 await _delete(api, pod, node.how)
@@ -170,7 +165,7 @@ class NodeActivities(Activities):
         await self._disruptions.end(node.key.name)
 
     async def _machine(self, node: CordonNode) -> Machine | None:
-        """The Machine of a Node; a group's instance may have none."""
+        """A group's instance may have none."""
         if not node.machine:
             return None
         try:
@@ -179,7 +174,6 @@ class NodeActivities(Activities):
             return None
 
     async def _own(self, node: CordonNode) -> Node | None:
-        """None if it is gone, or if its name belongs to another instance by now."""
         found = await _node_of_instance(self._kube, node)
         return Node.model_validate(found) if found else None
 
@@ -191,7 +185,7 @@ class NodeActivities(Activities):
 
 
 def instance_of(node: JsonObject) -> str:
-    """The EC2 instance that a Node runs on; empty if its providerID names none."""
+    """Empty if its providerID names none."""
     return instance_of_node(text(node, "spec", "providerID"))
 
 
@@ -208,7 +202,7 @@ async def _node_of_instance(api: KubeApi, node: CordonNode | EmptyNode | FindNod
 
 
 async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callable[[JsonObject], JsonObject]) -> bool:
-    """Patch a Node with the result of `change`, again after a conflict; False if there is nothing to patch."""
+    """Patch a Node, again after a conflict; False if there is nothing to patch."""
     for left in reversed(range(_ATTEMPTS)):
         found = await _node_of_instance(api, node)
         patch = change(found) if found else {}
@@ -229,7 +223,6 @@ async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callabl
 
 
 async def _marked(api: KubeApi, node: CordonNode) -> bool:
-    """Whether an annotation shows that an earlier attempt cordoned or tainted it."""
     marks = mapping(await _node_of_instance(api, node) or {}, "metadata", "annotations")
     return (TAINTED_ANNOTATION if node.reaction is Reaction.TAINT else CORDONED_ANNOTATION) in marks
 
@@ -247,7 +240,7 @@ def _on_each(
 
 
 def _marking(found: JsonObject, node: CordonNode) -> JsonObject:
-    """The patch that cordons and taints a Node; annotations record what is ours."""
+    """Annotations record what is ours."""
     marks: JsonObject = {}
     spec: JsonObject = {}
     if node.reaction is not Reaction.TAINT and not mapping(found, "spec").get("unschedulable"):
@@ -279,7 +272,7 @@ def _since(node: EmptyNode) -> datetime:
 
 
 def _end_of(node: EmptyNode, since: datetime, left: Sequence[JsonObject]) -> datetime | None:
-    """When the time of a drain is over; Pods deleted then have their grace period before AWS takes the instance.
+    """Pods deleted at the end have their grace period before AWS takes the instance.
 
     Budgets are respected for half of the time at least: a longer grace period could not end in time anyway.
     """
@@ -291,7 +284,7 @@ def _end_of(node: EmptyNode, since: datetime, left: Sequence[JsonObject]) -> dat
 
 
 def _grace_of(pod: JsonObject) -> timedelta:
-    """Nothing for a Pod that is being deleted: its grace period has begun."""
+    """The grace period of a Pod that is being deleted has begun."""
     if text(pod, "metadata", "deletionTimestamp"):
         return timedelta()
     seconds = at(pod, "spec", "terminationGracePeriodSeconds")
@@ -299,7 +292,7 @@ def _grace_of(pod: JsonObject) -> timedelta:
 
 
 async def _evictable(api: KubeApi, node: EmptyNode) -> list[JsonObject] | None:
-    """The Pods that are left to evict; None once the Node is gone."""
+    """None once the Node is gone."""
     if not await _node_of_instance(api, node):
         return None
     listed = await api.list(POD, field_selector=f"spec.nodeName={node.node}")
@@ -318,7 +311,7 @@ def spared(pod: Mapping[str, object]) -> bool:
 
 
 async def _evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Request the eviction once; returns why it is refused."""
+    """Returns why it is refused."""
     if text(pod, "metadata", "deletionTimestamp"):
         return ""
     if how.budgets is Budgets.IGNORE:
@@ -336,7 +329,7 @@ async def _evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
 
 
 async def _delete(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Delete exactly that Pod; returns why that is refused."""
+    """Returns why that is refused."""
     meta = mapping(pod, "metadata")
     name, namespace, uid = (text(meta, field) for field in ("name", "namespace", "uid"))
     try:

@@ -39,8 +39,6 @@ logger = logging.getLogger(__name__)
 
 
 class ClusterPlaces:
-    """Follows the clusters of the AWS provider, and says which places they are in."""
-
     def __init__(self, store: Store, entries: Sequence[ClusterEntry], callers: Places) -> None:
         self._entries = entries
         self._callers = callers
@@ -61,16 +59,12 @@ class ClusterPlaces:
         return next((each.trouble for each in (self._identities, *self._clusters) if each.trouble), "")
 
     async def current(self) -> tuple[str, ...]:
-        """The entries for the places of the clusters.
-
-        Raises:
-            ApiError: AWS does not say whose the process's own credentials are.
-        """
+        """Raises ApiError if AWS does not say whose the process's own credentials are."""
         found = [await self._placed(cluster) for mirror in self._clusters for cluster in mirror.all()]
         return places_of_clusters(self._entries, [each for of_one in found for each in of_one])
 
     async def other_than(self, known: Sequence[str]) -> tuple[str, ...]:
-        """Wait until the clusters live in other places than these; returns the new ones."""
+        """Wait until the clusters live in other places."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(GATHER_SECONDS)
@@ -106,9 +100,7 @@ class ClusterPlaces:
 
 
 async def resolved(settings: Settings, api: KubeApi) -> Settings:
-    """The settings with the places of the clusters instead of the entries `clusters`, for commands; an ApiError if
-    they cannot be listed.
-    """
+    """With the clusters' places instead of the entries `clusters`, for commands; raises ApiError."""
     others, entries = cluster_entries(settings.instances_queues)
     async with Store(api) as store:
         clusters = ClusterPlaces(store, entries, _callers(settings))
@@ -124,13 +116,13 @@ async def resolved(settings: Settings, api: KubeApi) -> Settings:
 async def run_with_cluster_places(
     settings: Settings, process: str, run: Callable[[Settings], Awaitable[None]], end: Callable[[], None]
 ) -> None:
-    """Run a process whose settings have entries `clusters` with the places of the clusters in their stead.
+    """Run a process with the clusters' places instead of the settings' entries `clusters`.
 
     Args:
         settings: of the process.
         process: its name, for the API server.
         run: the process.
-        end: asks it to end; called once when the clusters have come to live elsewhere.
+        end: called once to end it when the clusters live elsewhere.
     """
     others, entries = cluster_entries(settings.instances_queues)
     async with await KubeApi.open(settings, process) as api, Store(api) as store:

@@ -1,12 +1,7 @@
 """The objects of load balancers and machines in their project: of one of them, or of all at once.
 
-| observed | calls |
-|---|---|
-| a LoadBalancer | its security groups and ports by name, its floating IPs by description: 3 |
-| | if it has them: server groups, the user's floating IP, ports that keep a deleted group: 1 each |
-| a change of its rules | its security groups: 1 |
-| a machine | its ports and its LoadBalancer's, by name: 1; its servers by name: 1 |
-| a project | all security groups, ports, floating IPs, servers, server groups: 5, and more only by pages |
+A LoadBalancer takes 3 calls, and one each for server groups, the user's floating IP and ports that keep a deleted group
+if it has them; a machine 2; a whole project 5, and more only by pages.
 
 Lists may lag, so a recorded object that a list lacks is read by its id, and only that shows whether it is gone. A
 failed call fails the observation: a missing answer never counts as absence.
@@ -127,7 +122,7 @@ def observe_load_balancer(project: Project, balancer: LoadBalancer) -> LoadBalan
 
 
 def observe_security_group(project: Project, balancer: LoadBalancer) -> LoadBalancerCloud:
-    """Security groups only, for a change of rules."""
+    """For a change of rules."""
     name, recorded = cloud_name(balancer.metadata), balancer.status.group_id
     groups = _security_groups(project, ("name", name))
     found = _with_recorded(groups, recorded, lambda id_: get_security_group(project, id_))
@@ -135,7 +130,7 @@ def observe_security_group(project: Project, balancer: LoadBalancer) -> LoadBala
 
 
 def observe_machine(project: Project, machine: LoadBalancerMachine) -> MachineCloud:
-    """The candidates of a machine, and the port with its LoadBalancer's address."""
+    """With the port of its LoadBalancer's address."""
     name, status, reference = cloud_name(machine.metadata), machine.status, machine.spec.load_balancer_ref
     virtual = f"{reference.namespace}/{reference.name}"
     found = _ports(project, ("name", name), ("name", virtual))
@@ -195,7 +190,7 @@ def floating_ips_of_port(project: Project, port_id: str) -> tuple[FloatingIp, ..
 
 
 def servers_named(project: Project, name: str) -> tuple[Server, ...]:
-    """Nova takes the name for a pattern and finds longer ones, too."""
+    """Nova takes the name for a pattern."""
     return tuple(each for each in _servers(project, ("name", name)) if each.name == name)
 
 
@@ -241,7 +236,7 @@ def _servers(project: Project, *query: tuple[str, str]) -> tuple[Server, ...]:
 
 
 def _server_groups_for(project: Project, balancer: LoadBalancer, name: str) -> tuple[ServerGroup, ...]:
-    """By name or recorded id; not requested if none can exist."""
+    """Not requested if none can exist."""
     if not _may_have_server_groups(balancer):
         return ()
     recorded = balancer.status.server_group_id
@@ -254,7 +249,7 @@ def _may_have_server_groups(balancer: LoadBalancer) -> bool:
 
 
 def _group_users(project: Project, balancer: LoadBalancer, cloud: LoadBalancerCloud) -> tuple[CloudPort, ...]:
-    """The ports that block the deletion of a LoadBalancer's groups, once these are next."""
+    """The ports that block the deletion of the groups, once these are next."""
     if not balancer.metadata.deleting:
         return ()
     going = [step.id for step in remove_load_balancer(balancer, cloud).steps if isinstance(step, DeleteSecurityGroup)]
@@ -269,7 +264,6 @@ def _virtual_port(project: Project, machine: LoadBalancerMachine, found: Iterabl
 
 
 def _with_recorded(found: Iterable[T], recorded: str | None, get: Callable[[str], T | None]) -> tuple[T, ...]:
-    """Add the recorded object, if the list lacks it and it exists."""
     listed = tuple(found)
     if not recorded or any(each.id == recorded for each in listed):
         return listed

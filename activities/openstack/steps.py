@@ -1,12 +1,12 @@
 """Every step of `domain.loadbalancers.cloud.steps`, implemented so that it can be repeated at any time.
 
-In the first attempt the plan's observation is the look-up. A later attempt first looks for the object that the step
-would create: by name and mark, or by what Neutron and Nova keep unique. A port has one floating IP and one server, so
-the slower of two overlapping attempts gets a conflict, and adopts the other's object.
+In the first attempt the plan's observation is the look-up. A later attempt first looks for the object by name and mark,
+or by what Neutron and Nova keep unique. A port has one floating IP and one server, so the slower of two overlapping
+attempts gets a conflict, and adopts the other's object.
 
-Creations are complete when answered, except servers: only the id is returned. A deleted server exists for seconds to
-minutes, and its deletion may fail (ERROR), so retries check until it is gone. A project's member may not delete a port
-that is attached to a server: 403 or 409, depending on the release. A bulk of rules is created as a whole or not at all.
+Creations are complete when answered, except servers: only the id is returned. A server's deletion takes up to minutes
+and may fail (ERROR), so retries check until it is gone. Deleting a port that is attached to a server is refused with
+403 or 409, depending on the release. A bulk of rules is created as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] |
     Raises:
         Absent, Conflict: the plan is outdated; observe again.
         Throttled: a quota (code OverQuota), or too many calls.
-        Invalid, Denied: a person has to act, for example on an unusable network in the spec.
-        Unavailable: no answer; the next attempt looks what has happened.
-        Pending: in progress; the next attempt checks again.
+        Invalid, Denied: a person has to act.
+        Unavailable, Pending: the next attempt looks what has happened.
     """
     match step:
         case steps.CreateSecurityGroup():
@@ -88,11 +87,7 @@ def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] |
 
 
 def await_server(project: Project, server_id: str) -> Server | None:
-    """None if the server is gone.
-
-    Raises:
-        Pending: it is being built.
-    """
+    """None if the server is gone; raises Pending while it is being built."""
     server = observation.get_server(project, server_id)
     if server is not None and server.status.upper() == "BUILD":
         raise Pending(
@@ -102,7 +97,6 @@ def await_server(project: Project, server_id: str) -> Server | None:
 
 
 def _made_before(found: Iterable[M], description: str) -> M | None:
-    """What an earlier attempt made, by the mark in its description."""
     return select(found, Owner(uid=marked_for(description)), lambda each: marked_for(each.description)).selected
 
 
@@ -127,7 +121,6 @@ def _change_rules(project: Project, step: steps.ChangeRules) -> RuleChange:
 
 
 def _create_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGroupRule, ...]:
-    """All in one call; if one exists none was made, and each is checked."""
     if not step.create:
         return ()
     group = step.security_group_id
@@ -227,9 +220,9 @@ def _pairs(addresses: Iterable[str]) -> list[dict[str, str]]:
 
 @contextmanager
 def _chosen(references: Mapping[str, str]) -> Iterator[None]:
-    """Turn a refusal of a network or subnet that the spec names into an Invalid error that names the field.
+    """Turn a refusal of a network or subnet of the spec into an Invalid that names its field.
 
-    Such a 404 does not pass by itself, unlike one for a missing object that Perdure made.
+    Such a 404 does not pass by itself, unlike one for an object that Perdure made.
 
     Args:
         references: ids by their field of `spec.infrastructure.defaultNetwork`.
@@ -342,7 +335,6 @@ def _server_body(project: Project, step: steps.CreateServer, user_data: str) -> 
 
 
 def _delete_server(project: Project, step: steps.DeleteServer) -> Brought:
-    """Request the deletion until it is gone; again if Nova has given up."""
     path = f"/servers/{step.id}"
     if step.asked or attempt.repeated():
         found = observation.get_raw_server(project, step.id)

@@ -31,7 +31,7 @@ class Tenant:
         self._guard = guard
 
     async def read(self, read: Read) -> object:
-        """An object or all pages of a list; None if no object has that id, `Absent` if the list's parent is gone."""
+        """None if no object has that id, `Absent` if the list's parent is gone."""
         try:
             if read.paged:
                 return await self._pages(read.path, read.query)
@@ -42,7 +42,7 @@ class Tenant:
             raise
 
     async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool = False) -> object:
-        """Write; returns the answer, None if it is empty. `repeated`: an earlier attempt may have had its effect."""
+        """None if the answer is empty. `repeated`: an earlier attempt may have had its effect."""
         if repeated and write.key:
             made = await self._made_before(write)
             if made is not None:
@@ -143,9 +143,9 @@ def _may_be_absent(read: Read) -> bool:
 
 
 def _last_page(answer: object, number: int) -> int:
-    """The number of pages, as far as page `number` shows it.
+    """As far as page `number` shows it.
 
-    3scale says so if there is more than one, except for backend usages, whose list ends with an empty page. One entry
+    3scale gives it if there is more than one, except for backend usages, whose list ends with an empty page. One entry
     needs no second call: the server's page size is larger.
     """
     if isinstance(answer, list):
@@ -156,7 +156,7 @@ def _last_page(answer: object, number: int) -> int:
 
 
 def _is_made_by(write: Write, entry: JsonObject) -> bool:
-    """Whether a previous attempt may have made the entry: it has our mark, and belongs to no other object."""
+    """It has our mark, and belongs to no other object."""
     sent, there = write.fields.get("annotations"), entry.get("annotations")
     marked = not isinstance(sent, dict) or (isinstance(there, dict) and sent.items() <= there.items())
     return marked and entry.get("id") not in write.others

@@ -1,10 +1,8 @@
-"""The sweep: reads every tenant's lists periodically, since 3scale sends no events.
+"""The sweep: reads every tenant's lists periodically, since 3scale sends no events; products and backends in turn, with
+everything below them.
 
-    objects in sync, by tenant ─► one list of each of their kinds, page by page ─► those that differ get an annotation
-                               └► products and backends in turn, with everything below them ─┘
-
-The annotation wakes the object, whose pass compares and corrects all of its entries; until then the sweep skips it.
-Tenants are compared concurrently, each within its own budget of calls.
+An object that differs gets an annotation, which wakes it: its pass compares and corrects all of its entries, and until
+then the sweep skips it. Tenants are compared concurrently, each within its own budget of calls.
 """
 
 from __future__ import annotations
@@ -59,9 +57,8 @@ _OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
 class Members(Model):
-    """A tenant and its objects; `insecure` if one of them trusts any certificate.
-
-    `accounts` are the Secrets that lead to it, each with its own token.
+    """`accounts` are the Secrets that lead to the tenant, each with its own token; `insecure` if one trusts any
+    certificate.
     """
 
     accounts: tuple[ProviderAccount, ...]
@@ -70,7 +67,7 @@ class Members(Model):
 
 
 class Swept(Model):
-    """Differences in one tenant, and the errors that made the sweep incomplete."""
+    """`troubles` made the sweep incomplete."""
 
     differing: int = 0
     troubles: tuple[str, ...] = ()
@@ -160,7 +157,7 @@ class SweepActivities(Activities):
     async def _compared(
         self, tenant: Members, lists: Lists, differing: Sequence[CustomResource], look: SweepTenants
     ) -> tuple[list[CustomResource], list[str]]:
-        """The objects in turn that differ below, and the errors of failed comparisons."""
+        """Also returns the errors."""
         comparison, found, unread = Comparison(self._context, lists), list[CustomResource](), list[str]()
         known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
         for each in in_turn(tenant.objects, look.memory.sweeps, COMPARED_PER_SWEEP):
@@ -179,7 +176,7 @@ class SweepActivities(Activities):
         return found, unread
 
     async def _answer(self, tenant: Members, read: Read, secrets: Secrets) -> object:
-        """Read with the first of the tenant's tokens that is allowed to."""
+        """With the first of the tenant's tokens that is allowed to."""
         *others, last = tenant.accounts
         for account in others:
             with suppress(Denied):
@@ -191,7 +188,7 @@ class SweepActivities(Activities):
         return await self._context.tenants.calls(account.url, token, insecure=tenant.insecure).read(read, fresh=True)
 
     async def _wake_all(self, differing: Iterable[CustomResource], moment: datetime) -> str:
-        """Annotate the objects that differ; returns an error, empty if none."""
+        """Returns an error, empty if none."""
         trouble = ""
         for each in differing:
             try:
@@ -220,7 +217,7 @@ class SweepActivities(Activities):
 
 
 def _reference(each: CustomResource, accounts: dict[tuple[str, str], DeveloperAccount]) -> LocalReference | None:
-    """The object's reference to its tenant; for an Application its account's."""
+    """An Application's is its account's."""
     if isinstance(each, Application):
         owner = accounts.get((each.metadata.namespace, each.spec.account_cr.name))
         return owner.spec.provider_account_ref if owner is not None else None

@@ -1,12 +1,12 @@
 """The tenants that a worker calls, identified by their normalized addresses.
 
-Each has its limits (`call_limits.py`), a number of seats for passes, and the lists that several passes request at the
-same time. A pass takes its seat at its first call and keeps it, so new passes cannot stop it. Without a free seat a
-pass waits for a while; if many wait already or the tenant does not answer, it ends at once as throttled and comes back
-(`tenant_backoff.py`). So a tenant that hangs never occupies all activities of the worker.
+Each has its limits (`call_limits.py`), seats for passes, and lists that several passes request at the same time. A pass
+takes its seat at its first call and keeps it. Without a free seat it waits for a while; if many wait already or the
+tenant does not answer, it ends at once as throttled and comes back (`tenant_backoff.py`). So a tenant that hangs never
+occupies all activities of the worker.
 
-A list whose read began a moment ago is shared by all passes that look for their own entry before they create it; after
-a call whose effect is unknown it is read again.
+A list is shared by all passes that look for their own entry before they create it; after a call whose effect is unknown
+it is read again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Share:
 
     @asynccontextmanager
     async def seat(self) -> AsyncIterator[None]:
-        """The context of all calls of a pass; `Throttled` if no seat is free, and nothing was sent."""
+        """The context of all calls of a pass; `Throttled` if no seat is free."""
         if self._seats.locked() and (self._waiting >= MOST_WAITING or self.guard.silences):
             raise self._full()
         self._waiting += 1
@@ -90,7 +90,7 @@ class Calls:
             yield
 
     async def read(self, read: Read, *, fresh: bool) -> object:
-        """None if no object has that id. `fresh` requires a list whose read begins now."""
+        """None if no object has that id. `fresh`: the list's read begins now."""
         if not read.paged or "/" in read.path:
             return await self._tenant.read(read)
         key = (self._token, read.path, *(f"{name}={value}" for name, value in sorted(read.query.items())))
@@ -105,7 +105,6 @@ class Calls:
         return await self._tenant.write(write, texts, repeated=repeated)
 
     def _forget(self, key: tuple[str, ...], done: asyncio.Task[object]) -> None:
-        """Drop a list that failed, or that is too old to share."""
         if done.cancelled() or done.exception() is not None:
             self._drop(key, done)
         else:
@@ -124,7 +123,7 @@ class Tenants:
         self._shares: dict[tuple[str, str, str], Share] = {}
 
     def calls(self, url: str, token: str, *, insecure: bool = False) -> Calls:
-        """A pass's calls on a tenant; `insecure` trusts any certificate."""
+        """`insecure` trusts any certificate."""
         share = self._shares.setdefault(plain(url), Share(url, self._seats))
         http = (self._unverified if insecure else self._connections).http
         return Calls(Tenant(http, url, token, share.guard), share, token)
