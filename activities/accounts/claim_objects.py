@@ -52,7 +52,7 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=MakeCustomerAccount.activity)
     async def make_account(self, action: MakeCustomerAccount) -> MadeAccount:
-        """Return the oldest Account that names the claim, else create one."""
+        """Returns the oldest that names the claim, if any."""
         accounts = await self._read.accounts_held_by(action.claim)
         own = [each for each in accounts if _serves(each, action) and not each.metadata.deleting]
         if own:
@@ -71,7 +71,7 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=HoldInputSecret.activity)
     async def hold_input_secret(self, action: HoldInputSecret) -> None:
-        """Add our finalizer, unless the Secret is being deleted; `Invalid` if it has no complete key."""
+        """Unless the Secret is being deleted; `Invalid` without a complete key."""
         found = await self._kube.get(SECRET, action.claim.namespace, action.secret)
         if not all(mapping(found, "data").get(field) for field in KEY_FIELDS):
             where = f"Secret {action.claim.namespace}/{action.secret}"
@@ -84,9 +84,7 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverCredentials.activity)
     async def deliver_credentials(self, action: DeliverCredentials) -> None:
-        """Write the key before the claim's fields. In the customer's own Secret the customer's key stays: it opens the
-        account.
-        """
+        """Write the key before the claim's fields. The customer's own key stays in its Secret: it opens the account."""
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim) or not account.customers:
             raise _not_the_holder(action.account)
@@ -148,7 +146,7 @@ class DeliveryActivities(Activities):
         )
 
     async def _delete_key(self, account: Account) -> None:
-        """Delete the Account's own Secret, but no foreign one that its spec may name."""
+        """Its spec may name a foreign Secret, which stays."""
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         with suppress(Absent, Conflict):
             found = admin_key_secret.known(await self._kube.get(SECRET, OPERATOR_NAMESPACE, name))

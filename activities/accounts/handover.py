@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 class HandOver(Activities):
-    """One per process: claims that need the same OU share one request."""
+    """Claims that need the same OU share one request."""
 
     def __init__(self, reader: Reader, sessions: Sessions, client: Client) -> None:
         self._read = reader
@@ -55,7 +55,7 @@ class HandOver(Activities):
         self._units: dict[UnitRequest, asyncio.Future[str]] = {}
 
     async def carry_on(self, world: ClaimWorld) -> None:
-        """Execute the claim's decisions after binding; an ApiError if its own workflow has to continue."""
+        """Raises an ApiError if the claim's own workflow has to continue."""
         hand_over = partial(self._hand_over, just_read=world.account)
         inline = Inline(decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
         (await inline.go_on(State(world, dirty=False))).confirm()
@@ -86,7 +86,7 @@ class HandOver(Activities):
         return await self.moved(request, await self.unit_of(request), move)
 
     def prepare(self, base: str, legal_entities: Iterable[str], gone: str = "") -> None:
-        """Request the OUs of several claims at once, in the background; again if the known one is `gone`."""
+        """In the background; again if the known OU is `gone`."""
         requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities}
         if not gone:
             requests -= self._units.keys()
@@ -103,7 +103,7 @@ class HandOver(Activities):
             del self._units[request]
 
     async def units(self, base: str, legal_entities: Iterable[str]) -> dict[str, str | ApiError]:
-        """The OU's id, or the error, by legal entity."""
+        """Ids or errors by legal entity."""
         wanted = sorted(set(legal_entities))
         self.prepare(base, wanted)
         asked = (self.unit_of(UnitRequest(base=base, legal_entity=each)) for each in wanted)
@@ -120,7 +120,7 @@ class HandOver(Activities):
         return await asyncio.shield(self._units[request])
 
     async def moved(self, request: UnitRequest, unit: str, move: Callable[[str], None]) -> str:
-        """Move an account into this OU, or into a new one if it was deleted; returns the OU's id."""
+        """Into a new OU if this one was deleted; returns its id."""
         try:
             await asyncio.to_thread(move, unit)
         except Absent as error:
@@ -177,7 +177,7 @@ class HandOver(Activities):
         await wake(self._client, self._read.key(account))
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
-        """Mark it uncleaned and Failed before removing its claim, so no other claim can get it in between."""
+        """Mark it uncleaned and Failed before removing its claim: no other claim may get it in between."""
         await self._remove_key(action, account)
         why = release_reason(account) or "released without a clean-up"
         account = await self._read.write(account, {"metadata": {"annotations": {UNCLEANED: why}}})

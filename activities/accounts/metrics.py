@@ -1,8 +1,9 @@
-"""The account area's metrics that workers count as events happen, under the aws-account-operator's own names.
+"""The account area's metrics that workers count as events happen, under the aws-account-operator's own names
+(docs/metrics.md).
 
-`docs/metrics.md` lists them. A transition is counted at the write that records it, whose resourceVersion prevents a
-second count. Durations lie between timestamps of the object, as in the replaced operator's `pkg/localmetrics`, except
-the clean-up, which includes waiting for other finalizers.
+A transition is counted at the write that records it, whose resourceVersion prevents a second count. Durations lie
+between timestamps of the object, as in the replaced operator's `pkg/localmetrics`, except the clean-up, which includes
+waiting for other finalizers.
 """
 
 from __future__ import annotations
@@ -118,16 +119,14 @@ def account_closed() -> None:
 
 
 def organization_seen(known: OrganizationMemory, sweep: timedelta) -> None:
-    """Export the organization's count until a newer one is certain; `sweep` is the longest interval between two
-    counts.
-    """
+    """Export the count until a newer one is certain; `sweep` is the longest interval between two counts."""
     if known.room is not None and known.counted_at is not None:
         age = max(0.0, _seconds_since(known.counted_at))
         _ORGANIZATION.set(_total(known.room), known.room.budget, SWEEPS_SHOWN * sweep.total_seconds() - age)
 
 
 def _total(room: Room) -> int:
-    """Active accounts and those being created, as the replaced operator counts them against the limit."""
+    """As the replaced operator counts them against the limit."""
     return room.active if room.limit is None else room.limit - room.free
 
 
@@ -203,7 +202,7 @@ def listen() -> None:
 
 
 def _changed_nothing(write: Write) -> bool:
-    """The API server also keeps the resourceVersion in the answer to the removal of the last finalizer."""
+    """Removing the last finalizer also keeps the resourceVersion in the answer."""
     return text(write.answer, "metadata", "resourceVersion") == write.asked.resource_version
 
 
@@ -247,7 +246,7 @@ def _status_line(request: Request) -> str:
 
 
 def _blamed(error: BaseException | None) -> tuple[str, str]:
-    """Error code and source: AWS's code and `aws`, else `{OTHER}` for both; empty without an error."""
+    """AWS's code and `aws`, else `{OTHER}` for both; empty without an error."""
     if error is None:
         return "", ""
     for cause in (error, error.__cause__):

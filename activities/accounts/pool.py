@@ -133,7 +133,7 @@ class PoolActivities(Activities):
         return view.model_copy(update={"claims": claims})
 
     async def _room(self, dry_run: bool) -> Room | None:
-        """The organization's last measurement; if its workflow does not run, wake it: it then wakes the pool."""
+        """If the organization's workflow does not run, wake it: it then wakes the pool."""
         organization = self._client.get_workflow_handle(self._read.organization.workflow_id)
         try:
             # A closed workflow would answer from its last state, and no new one would start.
@@ -170,7 +170,7 @@ class PoolActivities(Activities):
         return True
 
     async def _bind(self, binding: Binding, view: PoolView) -> bool:
-        """Link the account first: its link is authoritative. If the claim is gone by then, free the account."""
+        """The account's link is authoritative, so it comes first. If the claim is gone by then, free the account."""
         account, claim = binding.account, binding.claim
         try:
             await self._hold_claim(claim)
@@ -195,9 +195,7 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """Serve the claim in this pass; if that fails, wake its workflow. After success the watcher wakes both a
-        little later.
-        """
+        """If that fails, wake the claim's workflow. After success the watcher wakes both."""
         world = ClaimWorld(
             key=self._read.key(claim),
             claim=claim,
@@ -214,7 +212,7 @@ class PoolActivities(Activities):
             await asyncio.gather(wake(self._client, world.key), wake(self._client, self._read.key(account)))
 
     async def _hold_claim(self, claim: AccountClaim) -> None:
-        """Add our finalizer before binding: a claim deleted now would otherwise keep the account for ever."""
+        """A claim deleted before it has our finalizer would keep the account for ever."""
         meta = claim.metadata
         if FINALIZER in meta.finalizers:
             return
@@ -247,7 +245,7 @@ class PoolActivities(Activities):
 
 
 def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
-    """The minimum time until the next pass, in which changes gather."""
+    """In this time changes gather."""
     if view.claims or view.room is None:
         return BRISK
     if has_free(view):
@@ -258,7 +256,7 @@ def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
 
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
-    """With the empty fields that existing clients expect."""
+    """Existing clients expect the empty fields."""
     quotas = {
         "regionalServiceQuotas": {
             region: {code: quota.model_dump(mode="json") for code, quota in codes.items()}

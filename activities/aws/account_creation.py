@@ -42,7 +42,6 @@ _TAGGING_ATTEMPTS = 5
 
 
 def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
-    """Request the account, or adopt the request or account that the name already has."""
     payer = sessions.payer()
     if action.search or attempt.repeated():
         found = _existing(sessions, action.name, action.email)
@@ -68,9 +67,7 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
 
 
 def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
-    """Check the request once; while it is in progress the server retries. The first attempt only waits: AWS takes
-    seconds.
-    """
+    """While the request is in progress the server retries. The first attempt only waits: AWS takes seconds."""
     if not attempt.repeated():
         raise _under_way(action, "requested just now")
     payer = sessions.payer()
@@ -95,7 +92,7 @@ def _under_way(action: AwaitAccount, state: str) -> Pending:
 
 
 def tag_account(sessions: Sessions, action: TagAccount) -> None:
-    """Tag it, in a few attempts; then only log, as no lifecycle stops for a tag."""
+    """After a few attempts only log, as no lifecycle stops for a tag."""
     sessions.refuse_protected(action.account_id)
     payer = sessions.payer()
     try:
@@ -119,12 +116,12 @@ def _left_to_tag(payer: Payer, action: TagAccount) -> dict[str, str]:
 
 
 def owner_of(payer: Payer, account_id: str) -> str | None:
-    """The owner in the tags, which is an installation's `shard-name`; None without one."""
+    """An installation's `shard-name`; None without one."""
     return tags_of(payer, account_id).get(OWNER_TAG)
 
 
 def foreign(sessions: Sessions, account_ids: Iterable[str]) -> set[str]:
-    """The accounts whose tags name another installation; one call each."""
+    """One call each."""
     payer, ours = sessions.payer(), sessions.config().shard_name or ""
     return {account_id for account_id in account_ids if owner_of(payer, account_id) not in {None, ours}}
 
@@ -140,7 +137,7 @@ def _refuse_expired(action: CreateAccount) -> None:
 
 
 def _existing(sessions: Sessions, name: str, email: str) -> CreateRequest | None:
-    """The oldest live request of this name, else the account of this name and address, if it may be ours."""
+    """The oldest live request of this name, else its account, if it may be ours."""
     payer = sessions.payer()
     for known in list_attempts(payer, IN_PROGRESS, SUCCEEDED):
         if known.name == name and (

@@ -38,7 +38,7 @@ _CALLER: ContextVar[ReadOnlyCredentials] = ContextVar("aws_caller")
 
 @contextmanager
 def held(lock: threading.Lock, what: str) -> Iterator[None]:
-    """Hold a lock under which another thread may be calling; `Unavailable` if that gets no answer."""
+    """`Unavailable` if the lock's holder gets no answer."""
     if not lock.acquire(timeout=READ_TIMEOUT_SECONDS):
         raise Unavailable(f"{what}: another request has had no answer for {READ_TIMEOUT_SECONDS} s", code="Busy")
     try:
@@ -116,11 +116,11 @@ class Caller:
         return self._name
 
     def credential(self) -> ReadOnlyCredentials:
-        """The current credentials; raises an ApiError without any."""
+        """Raises an ApiError without any."""
         raise NotImplementedError
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Called for every denial; True if the credentials have changed and the call is worth repeating."""
+        """Called for every denial; True if the credentials have changed."""
         return False
 
     def client(self, service: str, region: str) -> BaseClient:
@@ -151,7 +151,7 @@ class Caller:
     def _ask(
         self, make: Callable[[str, dict[str, object]], Answer], what: Call, parameters: dict[str, object]
     ) -> Answer:
-        """Send the call; repeat once a read that fails quickly, and a call whose credentials have changed."""
+        """Repeat once a read that fails quickly, and a call whose credentials have changed."""
         credential = self.credential()
         started = time.monotonic()
         try:
@@ -167,7 +167,6 @@ class Caller:
 
 
 def _operations(client: BaseClient) -> Callable[[str, dict[str, object]], Answer]:
-    """The function behind all of a client's calls, which the type stubs omit."""
     made: Callable[[str, dict[str, object]], Answer] = client._make_api_call  # type: ignore[attr-defined]
     host, service = urlsplit(client.meta.endpoint_url).netloc, client.meta.service_model.service_name
 

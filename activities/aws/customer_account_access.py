@@ -17,7 +17,7 @@ from domain.resource import SecretReference
 
 
 def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = timedelta()) -> Member:
-    """Enter an action's account as the action says. Raises as `Sessions.member`. A role of our own may be new."""
+    """Raises as `Sessions.member`. A role of our own may be new."""
     access, account_id, partition = action.access, action.account_id, action.partition
     if access is None:
         return sessions.member(account_id, partition, settle=settle)
@@ -52,7 +52,7 @@ class SupportedAccount(Member):
 
 
 class JumpRole(Assumed):
-    """The payer's role that customers' trust policies name."""
+    """Customers' trust policies name it."""
 
     def __init__(self, sessions: Sessions, arn: str) -> None:
         payer = sessions.payer()
@@ -66,7 +66,7 @@ class JumpRole(Assumed):
 
 
 class RoleOfCustomer(Member):
-    """STS mode: the role that the claim names, assumed with its external id from the payer's jump role."""
+    """STS mode: assumed with the claim's external id from the payer's jump role."""
 
     jump: JumpRole
     access: Access
@@ -82,7 +82,7 @@ class RoleOfCustomer(Member):
 
 
 class KeyOfCustomer(KeyHolder, Member):
-    """The key in the claim's Secret. AWS is asked first which account it opens, which might be the payer's."""
+    """AWS is asked first which account the key opens, which might be the payer's."""
 
     where: str
 
@@ -94,7 +94,6 @@ class KeyOfCustomer(KeyHolder, Member):
         self.confirm()
 
     def confirm(self) -> None:
-        """Ask AWS, once per key, which account it belongs to."""
         credential = self.credential()
         if self._confirmed == credential:
             return

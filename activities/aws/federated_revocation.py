@@ -51,7 +51,7 @@ class SupportedCleaner(SupportedAccount):
 
 
 def revoke_access(sessions: Sessions, action: RevokeAccess) -> None:
-    """Delete what the access has in its account; `Denied` if no credentials give access, or the role is foreign."""
+    """`Denied` if no credentials give access, or the role is foreign."""
     sessions.refuse_protected(action.account_id)
     try:
         member = _entered(sessions, action)
@@ -79,7 +79,7 @@ def _entered(sessions: Sessions, action: RevokeAccess) -> Member:
 
 
 def _support_role(kube: BlockingKube, account_id: str) -> str:
-    """The payer's role in an account that a claim has brought; empty for any other account."""
+    """Empty for an account that no claim has brought."""
     accounts, _ = read_all(Account, kube.list(ACCOUNT, OPERATOR_NAMESPACE).items)
     brought = (each for each in accounts if each.spec.aws_account_id == account_id and each.spec.byoc)
     user_id = next((each.iam_user_id for each in brought if not each.spec.manual_sts_mode), "")
@@ -134,7 +134,7 @@ def _strip(iam: IAMClient, action: RevokeAccess, attached: Sequence[str]) -> Non
 
 
 def _is_the_accesses(role: RoleTypeDef, action: RevokeAccess) -> bool:
-    """By the role's tag; without one (the replaced operator's), by its trust policy."""
+    """By the tag; without one (the replaced operator's), by its trust policy."""
     tags = role.get("Tags", [])
     if _owners(tags):
         return _owners(tags) == [action.access_uid]

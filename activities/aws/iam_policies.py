@@ -51,13 +51,13 @@ def attached_policies(iam: IAMClient, role: str) -> list[str]:
 
 
 def managed_policies(iam: IAMClient) -> dict[str, str]:
-    """AWS's own policies under any path: ARNs by name."""
+    """AWS's own: ARNs by name."""
     pages = iam.get_paginator("list_policies").paginate(Scope="AWS", PaginationConfig={"PageSize": 1000})
     return {policy["PolicyName"]: policy["Arn"] for page in pages for policy in page["Policies"]}
 
 
 def customers_policies(iam: IAMClient, path: str = "/") -> dict[str, str]:
-    """An account's own policies: ARNs by name."""
+    """The account's own: ARNs by name."""
     pages = iam.get_paginator("list_policies").paginate(Scope="Local", PathPrefix=path)
     return {policy["PolicyName"]: policy["Arn"] for page in pages for policy in page["Policies"]}
 
@@ -74,7 +74,7 @@ def set_document(iam: IAMClient, arn: str, wanted: str) -> None:
 
 
 def remove_policy(iam: IAMClient, arn: str) -> None:
-    """Delete an unattached policy with all its versions; a missing one counts as done."""
+    """Unattached, with all versions; a missing one counts as done."""
     try:
         for version_id in _spare_versions(iam, arn):
             iam.delete_policy_version(PolicyArn=arn, VersionId=version_id)
@@ -90,7 +90,7 @@ def _spare_versions(iam: IAMClient, arn: str) -> list[str]:
 
 
 def trusted(trust: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    """The principals that a trust policy names, under any condition."""
+    """Principals, under any condition."""
     statements = _parsed(trust).get("Statement", [])
     found: set[str] = set()
     for statement in statements if isinstance(statements, list) else [statements]:
@@ -101,12 +101,11 @@ def trusted(trust: PolicyDocumentTypeDef | str) -> frozenset[str]:
 
 
 def same_trust(trust: PolicyDocumentTypeDef | str, principal: str) -> bool:
-    """True if only this principal may assume the role."""
     return only_allows(trust, "sts:AssumeRole", ["sts:AssumeRole"]) and trusted(trust) == {principal}
 
 
 def only_allows(trust: PolicyDocumentTypeDef | str, *actions: str | list[str]) -> bool:
-    """True for a single statement that allows this action, spelt in one of these ways, unconditionally."""
+    """A single statement, unconditional; `actions` are spellings of one."""
     statements = _parsed(trust).get("Statement", [])
     if not isinstance(statements, list) or len(statements) != 1:
         return False

@@ -31,7 +31,7 @@ DUPLICATE_UNIT = "DuplicateOrganizationalUnitException"
 
 
 def census(sessions: Sessions, since: datetime) -> Census:
-    """List the organization: every page of ListAccounts and ListCreateAccountStatus."""
+    """Every page of ListAccounts and ListCreateAccountStatus."""
     payer = sessions.payer()
     taken_at, accounts = _accounts(payer)
     attempts = (item for item in list_attempts(payer) if item.requested_at >= since or item.state == IN_PROGRESS)
@@ -39,7 +39,7 @@ def census(sessions: Sessions, since: datetime) -> Census:
 
 
 def count_active(sessions: Sessions) -> int:
-    """The number of ACTIVE accounts, the payer included: ListAccounts only, one call per twenty accounts."""
+    """The payer included; one call per twenty accounts."""
     _, accounts = _accounts(sessions.payer())
     return sum(account.active for account in accounts)
 
@@ -53,7 +53,7 @@ def list_accounts(payer: Payer) -> list[MemberAccount]:
 
 
 def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
-    """The CreateAccount requests of the last 90 days in these states (all without any), oldest first."""
+    """Of the last 90 days in these states (all without any), oldest first."""
     organizations = payer.organizations()
     pages = organizations.get_paginator("list_create_account_status").paginate(States=list(states))  # type: ignore[arg-type]
     found = [_attempt(item) for page in pages for item in page["CreateAccountStatuses"]]
@@ -63,10 +63,8 @@ def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
 def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[str]) -> Units:
     """Create the units of these names under `base`; list existing ones only if some are duplicates.
 
-    AWS changes one at a time, so those refused while a few are created concurrently are repeated one by one.
-
-    Raises:
-        ApiError: a failure that concerns all names.
+    AWS changes one at a time, so those refused while a few are created concurrently are repeated one by one. Failures
+    that concern all names are raised.
     """
     payer, wanted = sessions.payer(), tuple(dict.fromkeys(names))
     with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="units") as threads:
@@ -114,7 +112,7 @@ def tags_of(payer: Payer, account_id: str) -> dict[str, str]:
 
 
 def set_tags(payer: Payer, account_id: str, tags: Mapping[str, str]) -> None:
-    """Set these tags, overwriting existing values; other tags stay."""
+    """Other tags stay."""
     payer.organizations().tag_resource(ResourceId=account_id, Tags=tag_list(tags))
 
 

@@ -43,7 +43,7 @@ class _FullError(Exception):
 
 
 def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
-    """Make missing requests; return the statuses once one has changed, else raise `Pending`."""
+    """Make missing requests; `Pending` until a status has changed."""
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     client = member.service_quotas(action.region)
     requests, vcpus_asked = _requests(client, action)
@@ -62,7 +62,7 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
 
 
 def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
-    """Request this many vCPUs, unless there are as many; True if a request is open. A failed request stops nothing."""
+    """True if a request is open. A failed request stops nothing."""
     try:
         service = SERVICE_OF[VCPUS]
         value = client.get_service_quota(ServiceCode=service, QuotaCode=VCPUS)["Quota"]["Value"]
@@ -78,7 +78,6 @@ def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
 
 
 def _requested(client: ServiceQuotasClient, code: str, quota: ServiceQuota, status: str | None) -> str:
-    """One quota's status; requests it if no request exists."""
     if status in _OPEN:
         return IN_PROGRESS
     ended = _ENDS.get(status or "")
@@ -112,7 +111,7 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
 
 
 def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping[str, str], bool]:
-    """Each quota's decisive request status (an open one, else the newest for the wanted value); whether vCPUs are
+    """The decisive one of each quota is an open one, else the newest for the wanted value. Also whether vCPUs are
     requested.
     """
     found: dict[str, RequestedServiceQuotaChangeTypeDef] = {}
@@ -131,7 +130,7 @@ def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping
 
 
 def _counts(request: RequestedServiceQuotaChangeTypeDef, quota: ServiceQuota, since: datetime | None) -> bool:
-    """True for an open request of any value, and for an ended one of the wanted value except an old refusal."""
+    """An open request of any value counts, and an ended one of the wanted value except an old refusal."""
     if request["Status"] in _OPEN:
         return True
     if request["DesiredValue"] != quota.value:

@@ -60,7 +60,7 @@ class BinderQueue:
             self._untaken.add(name)
 
     def await_binder_all(self) -> None:
-        """Serve every unbound claim, oldest first: a change may concern any of them."""
+        """Oldest first: a change may concern any of them."""
         self.news_for_all += 1
         for claim in self.cache.unbound():
             self.await_binder(name_of(claim))
@@ -71,8 +71,8 @@ class BinderQueue:
     def looked_at(self, claim: JsonObject, news_then: int, lacks: Wanted | None = None) -> None:
         """Drop a claim for which the binder has done all it can, unless something has changed since.
 
-        `news_then` is `news_for_all` at the beginning of the pass; `lacks` the claim's request, if only another handle
-        or an edit can satisfy it.
+        `news_then` is `news_for_all` at the pass's beginning; `lacks` is set if only another handle or an edit can
+        help.
         """
         name = name_of(claim)
         newest = self.cache.get(RESOURCE_CLAIM, *name)
@@ -93,7 +93,7 @@ class BinderQueue:
             return False
 
     def _wake_binder(self) -> None:
-        """Wake the binder once for all: it could never end a run if wakes arrived faster than runs complete."""
+        """Once for all: it could never end a run if wakes arrived faster than runs complete."""
         untaken, self._untaken = self._untaken, set()
         if untaken & self.waiting.keys() and not self.serving:
             self.cache.wake(self._binder)

@@ -37,9 +37,7 @@ class Process:
         self._place = place
 
     async def exchange(self, number: int, request: bytes, seconds: float) -> tuple[int, bytes]:
-        """Send a request and receive its outcome; `Gone` if the process ended, `TimeoutError` if it neither answered
-        nor ended.
-        """
+        """Raises `Gone` if the process ended, `TimeoutError` if it neither answered nor ended."""
         self._place[: NOTE.size] = NOTE.pack(0)
         loop = asyncio.get_running_loop()
         try:
@@ -88,7 +86,7 @@ class Nursery:
         self._unwanted: set[asyncio.Future[int | None]] = set()
 
     async def spawn(self) -> Process:
-        """Fork another evaluator; `Gone` if the nursery ended, `RuntimeError` if the functions cannot be imported."""
+        """Raises `Gone` if the nursery ended, `RuntimeError` if the functions cannot be imported."""
         spawning = asyncio.ensure_future(self._spawn())
         try:
             return await asyncio.shield(spawning)
@@ -97,7 +95,6 @@ class Nursery:
             raise
 
     def _abandon(self, spawning: asyncio.Future[Process]) -> None:
-        """End a process whose call was cancelled before it started."""
         if not spawning.cancelled() and spawning.exception() is None:
             ending = asyncio.ensure_future(self.reap(spawning.result()))
             self._unwanted.add(ending)
@@ -119,7 +116,7 @@ class Nursery:
             os.close(place_descriptor)
 
     async def reap(self, process: Process) -> int | None:
-        """Kill a process unless it has ended; returns its exit code (negative: a signal), None if unknown."""
+        """Returns the exit code (negative: a signal), None if unknown."""
         process.close()
         try:
             answer = await asyncio.shield(self._order({"reap": process.pid}, [], of=process.generation))
@@ -133,7 +130,7 @@ class Nursery:
             await self._end()
 
     async def _order(self, order: dict[str, int], descriptors: list[int], *, of: int | None = None) -> dict[str, Any]:
-        """Send an order and receive its answer; shield it, or the next order receives this answer."""
+        """Shield it, or the next order receives this answer."""
         async with self._orders:
             if of is not None and (self._control is None or of != self._generation):
                 raise Gone
@@ -189,7 +186,6 @@ class Nursery:
 
 
 def _wait(program: subprocess.Popen[bytes]) -> None:
-    """The program ends when its control socket closes; kill it if it hangs."""
     try:
         program.wait(END_SECONDS)
     except subprocess.TimeoutExpired:

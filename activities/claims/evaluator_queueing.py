@@ -23,7 +23,7 @@ class LaneFull(Exception):  # noqa: N818 - a state, not an error
 
 class Lanes:
     def __init__(self, width: int, penalty: float) -> None:
-        """`width` is the number of concurrent calls, at least two; `penalty` the seconds in the slow lane."""
+        """`width` (at least two) is the number of concurrent calls; `penalty` is in seconds."""
         self._width = width
         self._penalty = penalty
         self._objects: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -35,7 +35,7 @@ class Lanes:
 
     @asynccontextmanager
     async def turn(self, key: str, author: str, *, patient: bool = False) -> AsyncIterator[None]:
-        """The turn of a call for an object and author, which may be empty; `LaneFull` unless `patient`."""
+        """`key` and `author` may be empty; `LaneFull` unless `patient`."""
         async with AsyncExitStack() as lines:
             if key:
                 await lines.enter_async_context(self._of_object(key))
@@ -47,7 +47,7 @@ class Lanes:
             yield
 
     async def _stand_with_author(self, lines: AsyncExitStack, key: str, author: str) -> None:
-        """Wait in the author's queue; leave it if the author exceeded a limit meanwhile."""
+        """Leave the queue if the author exceeded a limit meanwhile."""
         line = self._of_author(author)
         await line.acquire()
         if self._slow(key, author):

@@ -20,7 +20,7 @@ class Ends:
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
-        """Set or clear (None) the handle's end; returns True if it is new and the earliest of all."""
+        """None clears the handle's end; True if it is new and the earliest of all."""
         if end is None:
             self._of.pop(name, None)
             self._taken.pop(name, None)
@@ -35,7 +35,7 @@ class Ends:
 
     @property
     def next(self) -> datetime | None:
-        """The earliest end that was not taken; may be due already."""
+        """The earliest that was not taken; may be due."""
         while self._ahead and self._of.get(self._ahead[0][1]) != self._ahead[0][0]:
             heapq.heappop(self._ahead)
         return self._ahead[0][0] if self._ahead else None
@@ -50,7 +50,7 @@ class Ends:
         return end is not None and end <= now
 
     def take(self, now: datetime) -> str | None:
-        """A handle whose end is due; each is returned once."""
+        """Each due handle is returned once."""
         if not self.are_over(now):
             return None
         _, name = heapq.heappop(self._ahead)
@@ -63,7 +63,7 @@ class Ends:
             self.put(name, end)
 
     def become_overdue(self, now: datetime) -> bool:
-        """True if ends have become due since the last call and were not taken."""
+        """True if ends are due since the last call."""
         before, self._overdue = self._overdue, {name for name, end in self._of.items() if end <= now}
         return bool(self._overdue - before)
 
@@ -71,12 +71,12 @@ class Ends:
         return min((end for end in self._of.values() if end > now), default=None)
 
     def wait(self) -> datetime | None:
-        """Record that the binder waits for the earliest end, and return that."""
+        """The earliest end, for which the binder waits."""
         self._awaited = self.next
         return self._awaited
 
     def await_sooner(self, now: datetime) -> bool:
-        """Record and report an end that is earlier than the one the binder waits for."""
+        """True for an end that is earlier than the one the binder waits for."""
         end, awaited = self.next_after(now), self._awaited
         if end is None or (awaited is not None and now < awaited <= end):
             return False

@@ -25,7 +25,7 @@ from engine.errors import ApiError, Conflict
 
 @dataclass(frozen=True)
 class Ended:
-    """Failed deletion requests, and the claim that ends with the handle, as marked."""
+    """`claim` ends with the handle, as marked."""
 
     refused: tuple[ApiError, ...] = ()
     claim: JsonObject | None = None
@@ -45,7 +45,7 @@ class Releasing:
         claim: JsonObject | None = None,
         states: Sequence[JsonObject | None] = (),
     ) -> Ended:
-        """End the handle, its resources and its claim; with `as_seen` only if it has not changed since (`Conflict`)."""
+        """With `as_seen` only if it has not changed since (`Conflict`)."""
         marked = await self._writer.delete(RESOURCE_HANDLE, handle, as_seen=as_seen)
         refused = await self._managed.delete_all(marked, states)
         ended = await self._end_claim(marked, claim)
@@ -55,7 +55,7 @@ class Releasing:
         return Ended(tuple(refused), ended)
 
     async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:
-        """Delete the claim that the handle is bound to, unless it is detached, names another handle, or is younger."""
+        """Unless it is detached, names another handle, or is younger."""
         holder = object_at(handle, "spec", "resourceClaim")
         if not holder:
             return None
@@ -72,6 +72,6 @@ class Releasing:
 
 
 def _made_after_the_end_of(handle: JsonObject, claim: JsonObject) -> bool:
-    """A claim that was created in the same second counts as younger."""
+    """The same second counts as later."""
     ended = parse_timestamp(text_at(handle, "metadata", "deletionTimestamp"))
     return ended is not None and born(claim) >= ended

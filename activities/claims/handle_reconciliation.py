@@ -76,9 +76,7 @@ class Reconciliation(Activities):
         """Bring a handle and its resources to their desired state; what was made while another pass ended it is
         deleted.
 
-        Raises:
-            Conflict: another client has written an object; observe again.
-            ApiError: the API server gave no answer.
+        Raises Conflict if another client has written an object.
         """
         path, handle = world.key.path, world.handle
         passed = await Inline(decide, self.effects).go_on(State(world, dirty=False))
@@ -92,7 +90,6 @@ class Reconciliation(Activities):
         return passed.world
 
     async def show_around(self, world: HandleWorld) -> None:
-        """Publish a pass's findings: the conditions of providers, and how long the claim waited."""
         now, claim = world.question.now, world.claim
         await self._provider_conditions.show(world.question.providers.values(), now)
         if claim is not None and _first_ready(claim) and not _first_ready(world.claim_before or {}):
@@ -106,9 +103,7 @@ class Reconciliation(Activities):
         *,
         cached: bool = True,
     ) -> tuple[Passed[H], ObjectWorld]:
-        """Make a pass of a lifecycle; also returns the result for its workflow. `observe(True)` reads from the API
-        server.
-        """
+        """Also returns the result for the lifecycle's workflow. `observe(True)` reads from the API server."""
         passed = await Inline(decide, self.effects, observe, cached=cached).carry_out(look, look.memory)
         world, known = passed.world, look.memory
         if world.answer is not None:
@@ -120,7 +115,7 @@ class Reconciliation(Activities):
         return passed, passed.as_world(ObjectWorld, known=known, rest=rest, at=world.question.now)
 
     async def with_references(self, key: Key, handle: JsonObject, now: datetime) -> JsonObject:
-        """A new handle's body with the known names of its resources, which saves a write; raises `Beyond`."""
+        """With the known names of its resources, which saves a write; raises `Beyond`."""
         planned = await self.planned(key, handle, now)
         return {**handle, "spec": planned.spec or object_at(handle, "spec")}
 
@@ -134,7 +129,7 @@ class Reconciliation(Activities):
         assigned: tuple[str, ...] = (),
         push: bool = False,
     ) -> HandlePlan:
-        """The plan of a new handle's body; raises `Beyond`."""
+        """Raises `Beyond`."""
         states = tuple(None for _ in objects_at(handle, "spec", "resources"))
         question = HandleQuestion.model_construct(
             now=now,
@@ -151,7 +146,7 @@ class Reconciliation(Activities):
 
     @activity.defn(name=Validate.activity)
     async def validate_claim(self, action: Validate) -> Validated:
-        """The desired state of the claim; a fault if it cannot be evaluated, so that its handle still ends."""
+        """A claim that cannot be evaluated is a fault, so that its handle still ends."""
         key, claim, handle = action.key, action.claim, action.handle
         unassigned: Fault | None = None
         assigned: tuple[str, ...] = ()
@@ -188,7 +183,7 @@ class Reconciliation(Activities):
             return Read(fault=fault_of_evaluation(error, action.key))
 
     async def _whole(self, key: Key, question: HandleQuestion, *, read: bool) -> HandleQuestion:
-        """The question with live objects, and all that templates may read; a ValidationError if it is not valid."""
+        """With live objects, and all that templates may read; raises ValidationError."""
         handle, claim = question.handle, question.claim
         asked = {name: getattr(question, name) for name in HandleQuestion.model_fields}
         asked["requester"] = await self._requesters.of(claim)
@@ -227,7 +222,6 @@ class Reconciliation(Activities):
 
 
 def known_after(world: HandleWorld, known: ObjectMemory) -> ObjectMemory:
-    """The memory with the versions of claim and handle that the pass leaves."""
     objects = {RESOURCE_CLAIM.name: world.claim, RESOURCE_HANDLE.name: world.handle}
     versions = {kind: text_at(each, "metadata", "resourceVersion") for kind, each in objects.items()}
     return known.having_written({kind: version for kind, version in versions.items() if version})

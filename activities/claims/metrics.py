@@ -53,7 +53,7 @@ _PROCESS_TIME = Histogram(
 
 
 def claim_bound(claim: JsonObject, now: datetime, *, pool: str = "", made: bool = False) -> None:
-    """Record that a claim has its handle; `made` for it if no free one fitted."""
+    """`made` if no free handle fitted."""
     since = _could_be_served(claim)
     if since is not None:
         _BOUND.labels(pool, "true" if made else "false").observe(_seconds(since, now))
@@ -74,7 +74,7 @@ def bind_missed() -> None:
 
 
 def validation_failed(provider: str) -> None:
-    """Called once when a claim is refused, not again while it stays refused."""
+    """Once, not again while the claim stays refused."""
     _INVALID.labels(provider).inc()
 
 

@@ -30,7 +30,7 @@ class Writer:
         self._cache = cache
 
     async def put(self, kind: Kind, before: JsonObject, after: JsonObject) -> JsonObject:
-        """Write the object except its status; returns the newest version."""
+        """Without the status; returns the newest version."""
         if all(same(before.get(part), after.get(part)) for part in ("metadata", "spec")):
             return before
         answer = await self.api.replace(kind, *_name(before), _plain(after))
@@ -39,7 +39,7 @@ class Writer:
     async def put_status(
         self, kind: Kind, before: JsonObject, status: JsonObject, *, unwritten: bool = False
     ) -> JsonObject:
-        """Write the status and return the newest version; `unwritten`: the status of `before` was never written."""
+        """Returns the newest version; `unwritten`: the status of `before` was never written."""
         if same(object_at(before, "status"), status) and not unwritten:
             return before
         body: JsonObject = {**before, "status": status}
@@ -47,7 +47,7 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def patch(self, kind: Kind, obj: JsonObject, patch: JsonObject) -> JsonObject:
-        """Apply a JSON merge patch; `Conflict` if the object has changed since it was read."""
+        """`Conflict` if the object has changed since it was read."""
         version = text_at(obj, "metadata", "resourceVersion")
         answer = await self.api.patch(kind, *_name(obj), patch, resource_version=version)
         return self._learnt(kind, cast("JsonObject", answer))
@@ -57,12 +57,7 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def delete(self, kind: Kind, obj: JsonObject, *, as_seen: bool = False) -> JsonObject:
-        """Request the deletion of this very object; with `as_seen` only if it has not changed. Returns it with its
-        mark.
-
-        Raises:
-            Conflict: it has changed, or another object has the name.
-        """
+        """Delete this very object (with `as_seen` only unchanged), else `Conflict`; returns it with its mark."""
         if is_deleting(obj):
             return obj
         version = text_at(obj, "metadata", "resourceVersion") if as_seen else ""
@@ -77,7 +72,7 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def let_go(self, kind: Kind, obj: JsonObject) -> None:
-        """Drop our finalizers, including those of former installations; others' stay."""
+        """Drop our finalizers, including those of former installations."""
         if not is_in_hand(self.names, obj):
             return
         others = others_finalizers(self.names, obj)
@@ -120,6 +115,6 @@ def _name(obj: JsonObject) -> tuple[str, str]:
 
 
 def _plain(obj: JsonObject) -> kube.JsonObject:
-    """Without managedFields, which stay unchanged when omitted."""
+    """Omitted managedFields stay unchanged."""
     metadata = {name: value for name, value in object_at(obj, "metadata").items() if name != "managedFields"}
     return {**obj, "metadata": metadata}

@@ -50,11 +50,7 @@ class ServedPlaces:
         return tuple(self._places.values())
 
     def caller(self, account: str, region: str) -> Services:
-        """The AWS clients for an account and region.
-
-        Raises:
-            Invalid: it is not served.
-        """
+        """Raises Invalid for an account or region that is not served."""
         place = self._places.get((account, region))
         if place is None:
             raise Invalid(f"account {account} in {region} is not among PERDURE_INSTANCES_QUEUES", code="NotServed")
@@ -70,12 +66,12 @@ class AskActivities(Activities):
 
     @activity.defn(name=AskInstance.activity)
     async def ask(self, question: AskInstance) -> Answer:
-        """AWS's state of the instance, and its group's hooks if the query includes them."""
+        """With its group's hooks if the query includes them."""
         return await self._gathered(InstanceKey.of(question.key), question.questions, question.tag_keys)
 
     @activity.defn(name=BeatHook.activity)
     async def heartbeat(self, beat: BeatHook) -> Done:
-        """Extend the hook's time-out; if Auto Scaling no longer waits, the next query shows it."""
+        """If Auto Scaling no longer waits, the next query shows it."""
         caller, region = self._caller(beat.key)
         await asyncio.to_thread(send_heartbeat, caller, region, beat.group, beat.hook, beat.token)
         return Done(at=now())

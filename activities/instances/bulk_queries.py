@@ -71,9 +71,9 @@ async def ask_about_all(
 async def ask_about_groups(
     served: ServedPlaces, groups: Collection[GroupKey], progress: Callable[[str], object]
 ) -> BulkGroups:
-    """Query each account and region about its groups; a group unknown to Auto Scaling has no instances.
+    """A group unknown to Auto Scaling has no instances; groups in places that are not served are left out.
 
-    Groups in places that are not served are left out of the result; `progress` is called before each call.
+    `progress` is called before each call.
     """
     found: dict[GroupKey, dict[str, str]] = {}
     troubles: set[str] = set()
@@ -114,7 +114,7 @@ def _may_live_in(place: Place, machine: AWSMachine | Node, account: str) -> bool
 
 
 def _own(told: Mapping[Place, Facts], asked: int) -> tuple[Place, Facts] | None:
-    """The place that knows the instance; if only one was queried, also its answer that it does not."""
+    """The place that knows the instance; or the only place that was queried, though it does not."""
     knowing = [(place, facts) for place, facts in told.items() if facts.found]
     if len(knowing) == 1:
         return knowing[0]

@@ -1,13 +1,11 @@
 """The pass over an instance: reads its objects from the cache, and corrects its labels.
 
-    cached objects --> record, object --> patch_for --> merge patch with the object's uid, only differences
-
 The object is the AWSMachine; or a Node of Perdure's own cluster, if no AWSMachine and no machine pool has the instance.
 Several AWSMachines may name one instance while one replaces the other, and each is labelled; the oldest one that is not
 being deleted acts.
 
 The pass reads neither cloud nor API server, so an event costs one activity and, if a label changes, one request. A
-label is written before any other action for the instance, and also for machines that Cluster API has paused.
+label is written before any other action for the instance, also for paused machines.
 """
 
 from __future__ import annotations
@@ -54,7 +52,6 @@ class LookActivities(Activities):
 
     @activity.defn(name=LookAtInstance.activity)
     async def look(self, look: LookAtInstance) -> InstanceWorld:
-        """The instance's state as known, after its labels were corrected."""
         await self._cache.ready()
         key = InstanceKey.of(look.key)
         machine = await self._cache.machine(key, look.version)
@@ -78,7 +75,6 @@ class LookActivities(Activities):
 
     @activity.defn(name=CountRefuted.activity)
     async def count_refuted(self, claim: CountRefuted) -> None:
-        """A claim that AWS does not confirm."""
         metrics.REFUTED.inc()
 
     def _seen(
@@ -110,7 +106,7 @@ class LookActivities(Activities):
         return self._cache.pool(key) or next(holding, None)
 
     async def _patched(self, labelled: AWSMachine | Node, patch: JsonPatch) -> AWSMachine | Node | None:
-        """Patch the object's labels; None if it has gone meanwhile."""
+        """None if the object has gone meanwhile."""
         kind, meta = labelled.kind_of, labelled.metadata
         try:
             answer = await self._kube.patch(kind, meta.namespace, meta.name, patch)

@@ -1,9 +1,9 @@
 """The sweep: every instance and group of every account and region is checked periodically, as events may be lost.
 
-The workflow of an instance whose state differs from its label, or that has a scheduled event missing in its annotation,
-is sent the answer and needs no query of its own. If an AWSMachinePool shows something else than its group, the group's
-workflow is woken and queries itself. An instance for whose Machine a replacement was asked is woken: its workflow may
-have been lost, and the replacement is ended then.
+An instance's workflow gets the answer if its state differs from its label, or a scheduled event is missing in its
+annotation; it needs no query of its own. A group whose AWSMachinePool shows something else is woken, and queries
+itself. So is an instance for whose Machine a replacement was asked: its workflow may have been lost, and the
+replacement is ended then.
 """
 
 from __future__ import annotations
@@ -69,7 +69,6 @@ class SweepActivities(Activities):
         return look.swept("; ".join((*told, *bulk.troubles, *groups.troubles)), moment + self._interval)
 
     def _pools(self) -> dict[GroupKey, list[AWSMachinePool]]:
-        """The pools by their group, without paused ones."""
         found: defaultdict[GroupKey, list[AWSMachinePool]] = defaultdict(list)
         for pool in self._cache.pools():
             if pool.group is not None and not paused(pool.metadata):

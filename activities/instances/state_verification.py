@@ -1,6 +1,4 @@
-"""Verifies with EC2 the states that events have reported, half a minute later, for many instances at once.
-
-    label written --> remembered here --30 s--> DescribeInstances, 200 a call --> lifecycles that differ are signalled
+"""Verifies with EC2 the states that events have reported, half a minute later, 200 instances a call.
 
 An event takes effect at once, because the label is only a trigger; but events come late, twice, or are forged. A check
 by each instance's own workflow would cost more than the event itself (measured). If a worker dies, the sweep over all
@@ -51,7 +49,7 @@ class Expected:
 
 
 class Checks:
-    """The checks that this worker has scheduled; leaving the block cancels them."""
+    """Leaving the block cancels the scheduled checks."""
 
     def __init__(
         self, served: ServedPlaces, client: Client, after: timedelta = ASK_AFTER, *, cluster: str = ""
@@ -92,7 +90,6 @@ class Checks:
                     await self._look(where, expected)
 
     def _due(self) -> dict[tuple[str, str], dict[InstanceKey, Expected]]:
-        """Take out the due checks, by account and region."""
         now = time.monotonic()
         found: defaultdict[tuple[str, str], dict[InstanceKey, Expected]] = defaultdict(dict)
         for key, expected in list(self._expected.items()):
@@ -102,7 +99,7 @@ class Checks:
         return found
 
     async def _look(self, where: tuple[str, str], expected: Mapping[InstanceKey, Expected]) -> None:
-        """Make one call per 200 instances; failed queries are left to the sweep."""
+        """Failed queries are left to the sweep."""
         keys = list(expected)
         for first in range(0, len(keys), MOST_AT_ONCE):
             some = keys[first : first + MOST_AT_ONCE]

@@ -32,7 +32,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Patch.activity)
     async def patch(self, write: Patch) -> Written:
-        """Merge-patch the object, if it still has this uid."""
+        """Only of this uid."""
         key = write.key
         body = {**write.patch, "metadata": {**_metadata(write.patch), "uid": key.uid}}
         kind = all_kinds()[key.kind]
@@ -55,7 +55,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Delete.activity)
     async def delete(self, deletion: Delete) -> None:
-        """Request the deletion of this uid, after signalling the lifecycle that counts its deaths."""
+        """After signalling the lifecycle that counts deaths."""
         key = deletion.key
         if deletion.dependent is not None:
             await self._notify(deletion.dependent, key)
@@ -67,14 +67,14 @@ class KubeActivities(Activities):
 
     @activity.defn(name=RecordEvents.activity)
     async def record_events(self, action: RecordEvents) -> None:
-        """Record each notice; what fails is only logged."""
+        """What fails is only logged."""
         await record_events(action, self._kube, self._served)
 
     def _of(self, kind: Kind) -> KubeApi:
         return self._served if kind.served else self._kube
 
     async def _notify(self, dependent: Key, dead: Key) -> None:
-        """A lifecycle that does not run needs no signal: it has forgotten all earlier ones as well."""
+        """A lifecycle that does not run has forgotten earlier deaths as well."""
         try:
             await self._client.get_workflow_handle(dependent.workflow_id).signal("died", dead)
         except RPCError as error:
@@ -83,7 +83,7 @@ class KubeActivities(Activities):
 
 
 def dropped_fields(patch: dict[str, object], answer: JsonObject) -> tuple[str, ...]:
-    """Status fields that were written but not stored, because the installed CRD lacks them."""
+    """Status fields that were not stored, because the installed CRD lacks them."""
     asked, stored = patch.get("status"), mapping(answer, "status")
     return (
         tuple(name for name, value in asked.items() if value and name not in stored) if isinstance(asked, dict) else ()

@@ -3,8 +3,7 @@
 An INI file with a section `[Global]`: `auth-url`, `username`, `password`, `domain-name` or `domain-id` (of user and
 project), `project-name` (formerly `tenant-name`), `project-id`, `region`, `ca-file`. Values are trimmed and may be
 quoted; `#` has no meaning in a value. Empty ones come from the environment (`OS_AUTH_URL`, ...); `OS_CACERT` takes
-precedence over `ca-file`, and a LoadBalancer's project over the Secret's. The password is in no representation, and no
-error quotes the file.
+precedence over `ca-file`, and a LoadBalancer's project over the Secret's. No error quotes the file.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Credentials:
 
     @property
     def project(self) -> str:
-        """As in messages to people."""
+        """For messages."""
         return f"project {self.project_id or self.project_name}"
 
     @property
@@ -53,9 +52,7 @@ class Credentials:
 def read_credentials(
     content: Mapping[str, object], where: str, *, project_id: str = "", environment: Mapping[str, str]
 ) -> Credentials:
-    """The credentials in a Secret's `data`, whose empty fields come from the environment; `Invalid` if they are
-    incomplete or contradictory.
-    """
+    """Empty fields come from the environment; `Invalid` if they are incomplete or contradictory."""
     given = _Given(_section(content, where), environment)
     domain_id, domain_name = given.either(("domain-id",), ("domain-name",))
     if domain_id and domain_name:
@@ -94,7 +91,7 @@ class _Given:
         return self._first(self._section, *one), self._first(self._section, *other)
 
     def domain(self) -> tuple[str, str]:
-        """From the environment; an id takes precedence over a name."""
+        """An id takes precedence over a name."""
         ids = ("OS_USER_DOMAIN_ID", "OS_PROJECT_DOMAIN_ID", "OS_DOMAIN_ID", "OS_DEFAULT_DOMAIN_ID")
         names = ("OS_USER_DOMAIN_NAME", "OS_PROJECT_DOMAIN_NAME", "OS_DOMAIN_NAME", "OS_DEFAULT_DOMAIN")
         found = self._first(self._environment, *ids)

@@ -55,7 +55,7 @@ class Call(Model):
 
 
 def refusal(call: Call, status: int, body: object, headers: Mapping[str, str]) -> ApiError:
-    """The error for an unsuccessful HTTP status; `code` is OpenStack's own."""
+    """For an unsuccessful status; `code` is OpenStack's own."""
     said = _Said(call.api, body)
     code = said.code or f"HTTP {status}"
     kind, code = _class(status, code, said)
@@ -76,13 +76,13 @@ def unreadable(call: Call, why: str) -> Unavailable:
 
 
 def shortened(words: str) -> str:
-    """The message on one line, without long unbroken texts, limited in length."""
+    """One line, without long unbroken texts, limited in length."""
     text = _BLOB.sub("(...)", _SPACE.sub(" ", words).strip())
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
 
 
 class _Said:
-    """The body of an error. `known` if it has one of the shapes of OpenStack's APIs."""
+    """`known` if it has one of the shapes of OpenStack's APIs."""
 
     def __init__(self, api: str, body: object) -> None:
         self.code, self.message, self.known = "", body if isinstance(body, str) else "", False

@@ -1,4 +1,4 @@
-"""One credential's connection, its token and its services.
+"""One credential's connection, token, catalog and services.
 
 All threads share a token, renewed two minutes before its end and once after a 401, since a refused request has had no
 effect. Refused credentials are not tried again for a minute, since Keystone may lock a user out.
@@ -56,7 +56,7 @@ class Connected:
         self._pool.close()
 
     def service(self, call: Call, service_type: str, access: AccessInfo) -> Service:
-        """The adapter of a service, at the address in the token's catalog; `Invalid` if the catalog has none."""
+        """At the address in the token's catalog; `Invalid` if it has none."""
         endpoint = self._endpoint(call, service_type, access)
         with self._lock:
             if (service_type, endpoint) not in self._services:
@@ -64,7 +64,6 @@ class Connected:
             return self._services[(service_type, endpoint)]
 
     def _endpoint(self, call: Call, service_type: str, access: AccessInfo) -> str:
-        """Without a slash at its end."""
         try:
             found = access.service_catalog.url_for(
                 service_type=service_type, interface="public", region_name=self._region or None
@@ -79,7 +78,7 @@ class Connected:
 
 
 class Token:
-    """A credential's token and catalog; one request at a time, for all threads."""
+    """One request at a time, for all threads."""
 
     def __init__(self, session: Session, plugin: v3.Password, credentials: Credentials, timeout_seconds: float) -> None:
         self._session = session
@@ -94,7 +93,7 @@ class Token:
         return self._refused is not None and time.monotonic() < self._refused[0]
 
     def access(self) -> AccessInfo:
-        """The current token, with its catalog; `Denied` if Keystone refuses the credentials."""
+        """`Denied` if Keystone refuses the credentials."""
         with self._held():
             if self._refused is not None and time.monotonic() < self._refused[0]:
                 known = self._refused[1]
@@ -102,7 +101,7 @@ class Token:
             return self._asked()
 
     def renew(self, used: AccessInfo) -> AccessInfo:
-        """Replace a refused token, unless another thread has done so."""
+        """Unless another thread has done so."""
         with self._held():
             if self._plugin.auth_ref is used:
                 self._plugin.invalidate()

@@ -44,8 +44,9 @@ class ThreescaleCache(InformerCache):
             mirror.listen(self._forget)
 
     async def reached(self, seen: Mapping[str, str]) -> None:
-        """Wait until every kind is listed, or known not to be installed, and these versions are reached; `Unavailable`
-        if a kind cannot be listed. If a stream hangs, the kinds are listed from the API server.
+        """Wait until every kind is listed and these versions are reached; `Unavailable` if a kind cannot be listed.
+
+        If a stream hangs, the kinds are listed from the API server.
         """
         try:
             async with asyncio.timeout(LISTED):
@@ -60,7 +61,7 @@ class ThreescaleCache(InformerCache):
                 await mirror.refresh(seen.get(mirror.followed.kind.name, ""))
 
     def named(self, model: type[R], name: str) -> tuple[R, ...]:
-        """The objects of a kind with this name (`Kind/namespace/name`)."""
+        """By `Kind/namespace/name`."""
         return self._find(model, _NAME, name)
 
     def get(self, model: type[R], namespace: str, name: str) -> R | None:
@@ -72,7 +73,7 @@ class ThreescaleCache(InformerCache):
         return self._find(model, _REFERENCE, name)
 
     def siblings(self, resource: R) -> tuple[R, ...]:
-        """Other objects of its kind with the same name in 3scale, in any tenant."""
+        """Others of the same name in 3scale, in any tenant."""
         name = called(resource)
         found = self._find(type(resource), _CALLED, name) if name else ()
         return tuple(each for each in found if each.metadata.uid != resource.metadata.uid)
@@ -94,7 +95,6 @@ class ThreescaleCache(InformerCache):
         return names(resource) if resource is not None else ()
 
     def _read(self, kind: Kind, obj: JsonObject) -> CustomResource | None:
-        """Parsed once per version; None if that fails."""
         uid, version = text(obj, "metadata", "uid"), text(obj, "metadata", "resourceVersion")
         known = self._models.get(uid)
         if known is None or known[0] != version:

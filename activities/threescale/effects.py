@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 
 class Effects(Activities):
-    """The effects of one pass; an asynchronous context manager that returns its seat."""
+    """An asynchronous context manager that returns its seat."""
 
     _asked: PassObject
     _resource: CustomResource
@@ -80,7 +80,7 @@ class Effects(Activities):
 
     @classmethod
     def of(cls, context: PassContext, asked: PassObject, half_done: set[str]) -> Self:
-        """`half_done` has the uids of objects that a pass of this worker left incomplete."""
+        """`half_done` has the uids that a pass of this worker left incomplete."""
         made = cls(context)
         made._asked, made._half_done = asked, half_done
         # A change may be incomplete, and the object's recorded digest does not say so.
@@ -200,14 +200,14 @@ class Effects(Activities):
         return Stored(obj=obj)
 
     async def _show(self, patch: JsonPatch) -> Stored:
-        """Write the status, and separately the fields that the replaced operator's CRDs may drop."""
+        """Fields that the replaced operator's CRDs may drop are written separately."""
         stored = await self._store(patch, status=True)
         status = patch["status"]
         dropped = annotated(self._resource, status) if isinstance(status, dict) else {}
         return await self._store(dropped) if dropped else stored
 
     async def delete(self, action: Delete) -> Stored:
-        """Request the object's deletion; empty if no finalizer delays it."""
+        """Empty if no finalizer delays it."""
         left = await self._context.deleted(self._resource)
         if left is not None:
             self._resource = type(self._resource).model_validate(left)
@@ -263,7 +263,7 @@ class Effects(Activities):
                 raise
 
     async def _seated(self) -> Calls:
-        """The tenant's calls, on the pass's seat; an ApiError if none is free, or the tenant does not answer."""
+        """On the pass's seat; raises an ApiError."""
         if self._silent is not None:
             raise self._silent
         if self._calls is None:
@@ -281,7 +281,7 @@ class Effects(Activities):
         return timedelta(seconds=time.monotonic() - self._seated_since)
 
     async def _show_if_it_lasts(self) -> None:
-        """Show a long sync in the status; a conflict is left to the next write."""
+        """Show a long sync; a conflict is left to the next write."""
         if self._reported_in_sync or not lasts(self._seated_for):
             return
         self._reported_in_sync = True
@@ -294,7 +294,6 @@ class Effects(Activities):
 
 
 def _until(decision: Decision, moment: datetime | None) -> Decision:
-    """Add another observation at that time."""
     if moment is None:
         return decision
     return decision.model_copy(

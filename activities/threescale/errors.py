@@ -44,7 +44,7 @@ class Call(Model):
 
 
 def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> ApiError:
-    """The error for an unsuccessful status; `code` is the status, or its meaning."""
+    """For an unsuccessful status; `code` is the status, or its meaning."""
     body = _parsed(text)
     kind = _kind(status, body)
     code = f"HTTP {status}"
@@ -68,7 +68,7 @@ def unreadable(call: Call, text: str) -> Unavailable:
 
 @contextmanager
 def of_known_shape(call: Call) -> Iterator[None]:
-    """Read an answer within the block; one of an undocumented shape counts as none (`Unavailable`)."""
+    """An answer of an undocumented shape counts as none (`Unavailable`)."""
     try:
         yield
     except (UnexpectedAnswerError, ValidationError) as error:
@@ -89,7 +89,6 @@ def _is_validation(body: object) -> bool:
 
 
 def _said(body: object) -> str:
-    """The messages in a body: by field, about an impossible transition, or plain."""
     if not isinstance(body, Mapping):
         return ""
     errors = body.get("errors")

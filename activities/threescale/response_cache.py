@@ -1,7 +1,5 @@
 """What a worker remembers of 3scale between two passes over a product or backend, so that a change costs few calls.
 
-    pass ends in sync ─► stored under the digest in the object's status ─► next pass, same digest ─► nothing is read
-
 It is valid while the object has the same tenant and digest, which another worker's pass changes, and for a product
 while the same holds for its backends. It does not notice manual changes in 3scale: the sweep and `retry` compare, and
 after an unexpected answer a pass reads everything again.
@@ -27,7 +25,7 @@ class ResponseCache:
         self._known: OrderedDict[str, tuple[_Standing, object]] = OrderedDict()
 
     def recall(self, world: Observed) -> object:
-        """Take out what the last pass stored; None if that is no longer valid."""
+        """Take out what the last pass stored; None if that is invalid."""
         meta = world.resource.metadata
         before, known = self._known.pop(meta.uid, (("", None), None))
         return None if before != _standing(world) or meta.deleting else known
@@ -43,6 +41,5 @@ class ResponseCache:
 
 
 def _standing(world: Observed) -> _Standing:
-    """The digest in the object's status, and its tenant's address."""
     place = plain(world.provider.url) if isinstance(world.provider, ProviderAccount) else None
     return digests_of(world.resource).synced or "", place

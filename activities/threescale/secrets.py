@@ -1,5 +1,5 @@
-"""Reads Secrets for a pass: each once, by name, from the API server. Their content does not outlive the pass, and
-decisions see only their keys.
+"""Reads Secrets for a pass: each once, from the API server. Their content does not outlive it; decisions see only
+keys.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Secrets:
         return self._read[place]
 
     async def text(self, key: SecretKey) -> str | None:
-        """None if the Secret or the key does not exist."""
+        """None if it does not exist."""
         content = await self.content(key.namespace, key.name)
         return content.values.get(key.key) if content else None
 
@@ -62,7 +62,7 @@ class Secrets:
         return tuple([key for key in keys if await self.text(key) is not None])
 
     async def texts(self, keys: Iterable[SecretKey]) -> tuple[SecretText, ...]:
-        """The values of existing keys, with the versions of their Secrets."""
+        """Of existing keys, with the Secrets' versions."""
         found = [(key, await self.content(key.namespace, key.name)) for key in keys]
         return tuple(
             SecretText(key=key, text=content.values[key.key], version=content.version)
@@ -80,7 +80,7 @@ class Secrets:
         self._read.pop((namespace, name), None)
 
     async def put(self, secret: JsonObject) -> None:
-        """Create a Secret, or merge it into the existing one."""
+        """Create or merge."""
         namespace, name = text(secret, "metadata", "namespace"), text(secret, "metadata", "name")
         try:
             await self._kube.create(SECRET, secret, namespace)
@@ -89,12 +89,12 @@ class Secrets:
         self._read.pop((namespace, name), None)
 
     async def may_put(self, namespace: str, name: str, keys: Iterable[str]) -> None:
-        """Check by a dry run that such a Secret could be created, or an existing one could get these keys."""
+        """Check by a dry run."""
         secret = {"metadata": {"name": name, "namespace": namespace}, "stringData": dict.fromkeys(keys, "")}
         await self._kube.applied(SECRET, secret, namespace)
 
     async def account(self, resource: CustomResource, reference: LocalReference | None) -> ProviderAccount | NoAccount:
-        """The tenant of an object's reference; without a reference, the default one."""
+        """Without a reference, the default tenant."""
         place = _place(resource, reference)
         found = await self._account(*place)
         if place not in self._noted:  # later answers may be as old as the first
@@ -155,7 +155,7 @@ def insecure(resource: CustomResource) -> bool:
 
 
 def _decoded(value: str) -> str:
-    """Binary data counts as missing, because 3scale accepts text only."""
+    """Binary data counts as missing: 3scale accepts text only."""
     try:
         return base64.b64decode(value).decode()
     except (binascii.Error, UnicodeDecodeError):

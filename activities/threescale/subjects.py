@@ -1,7 +1,4 @@
-"""What a pass observes of one object besides itself: its relatives, its Secrets, its tenant.
-
-Each kind has a subject, which also implements its kind's own effects.
-"""
+"""What a pass observes of one object besides itself, and its kind's own effects."""
 
 from __future__ import annotations
 
@@ -46,7 +43,7 @@ class Subject(ABC, Generic[R]):
         return {"key": self.resource.key, "resource": self.resource, "provider": provider, "tenants": tenants}
 
     async def find_tenant(self) -> None:
-        """Find its tenant, and those of siblings whose status shows none."""
+        """Also those of siblings whose status shows none."""
         self.provider = await self.secrets.account(self.resource, _reference(self.resource))
         if isinstance(self.provider, NoAccount):
             return
@@ -56,13 +53,13 @@ class Subject(ABC, Generic[R]):
                     self._homes[each.metadata.uid] = await self.secrets.home(each, _reference(each))
 
     def siblings(self) -> tuple[R, ...]:
-        """The other objects with the same name in 3scale, in the same tenant."""
+        """Of the same name in 3scale, in the same tenant."""
         if isinstance(self.provider, NoAccount):
             return ()
         return tuple(each for each in self.cache.siblings(self.resource) if self.is_of_tenant(each))
 
     def is_of_tenant(self, other: CustomResource) -> bool:
-        """By the other's status, or else its reference to the tenant."""
+        """By the other's status, else its reference."""
         if home := _host(other) or self._homes.get(other.metadata.uid):
             return same_tenant(home, self.provider.url)
         return other.metadata.namespace == self.namespace and _reference(other) == _reference(self.resource)
@@ -73,25 +70,24 @@ class Subject(ABC, Generic[R]):
         return tuple(Holder(metadata=each.metadata, id=id_) for each, id_ in found)
 
     def _id_of(self, resource: CustomResource) -> int:
-        """The id of another object's entry in this object's tenant."""
         return known_at(self.provider.url, _host(resource), remembered_id(resource))
 
     async def prepare(self, write: Write) -> None:
-        """Ensure before a write that the required part of its answer can be stored; else an ApiError, and no write."""
+        """Ensure before a write that its answer can be stored; raises an ApiError."""
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
         return {}
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """Relatives that matter for an answer, as fields of the world."""
+        """Relatives that matter for an answer, by fields of the world."""
         return {}
 
     async def fetch(self, read: Read) -> str:
-        """Fetch a text outside of any tenant, for kinds whose decisions ask for one."""
+        """A text from outside of any tenant."""
         raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
-        """Write an object of the cluster that this object owns; returns changed fields of the world."""
+        """Returns changed fields of the world."""
         raise NotImplementedError(f"{type(self).__name__} writes no {write.slot}")
 
     @property

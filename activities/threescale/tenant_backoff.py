@@ -1,7 +1,5 @@
 """When a pass that found no seat comes back: one after another, about as fast as seats become free.
 
-    seats taken, many wait ─► refused ─► 5 s, or the time to seat those who were refused before
-
 Hundreds of objects of one tenant may arrive at once. If each came back every five seconds, that alone would take the
 CPU of the seated passes. The last passes show how long a seat is occupied. If no pass has left a seat with an answer
 for a while, none is expected for as long again. The longest pause is a minute.
@@ -36,7 +34,6 @@ class TenantBackoff:
         self._sitting += _SHARE * (min(seconds, _LONGEST_SITTING) - self._sitting)
 
     def away(self, still_seconds: float = 0.0) -> timedelta:
-        """How long a refused pass stays away."""
         now = self._clock()
         pause = max(spread(max(COME_BACK, timedelta(seconds=still_seconds))), LEAST_AWAY)
         soonest = now + pause.total_seconds()
