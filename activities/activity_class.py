@@ -10,7 +10,6 @@ class Activities:
     _names: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        """Find the activities once: every pass asks for them."""
         super().__init_subclass__()
         cls._names = tuple(name for name, each in vars(cls).items() if activity._Definition.from_callable(each))
 

@@ -33,5 +33,5 @@ class Clients:
 
     @cached_property
     def blocking(self) -> BlockingKube:
-        """`kube` for activities on threads; first used within the worker's event loop."""
+        """First used within the worker's event loop."""
         return BlockingKube(self.kube, asyncio.get_running_loop())

@@ -19,7 +19,7 @@ HELD_FOR = timedelta(minutes=1)
 
 
 class Leaders:
-    """The holders of leases; concurrent callers share one request."""
+    """Concurrent callers share one request."""
 
     def __init__(self, kube: KubeApi) -> None:
         self._kube = kube
@@ -27,10 +27,9 @@ class Leaders:
         self._known: dict[tuple[str, str], tuple[float, str]] = {}
 
     async def leads(self, operator: str, namespace: str, lease: str) -> str:
-        """Why nothing may be done instead of the operator now; empty if it does not lead.
+        """Why nothing may be done now; empty if the operator does not lead.
 
-        Raises:
-            ApiError: the lease could not be read, which is no permission.
+        A lease that cannot be read is no permission: ApiError.
         """
         where = (namespace, lease)
         async with self._asking:

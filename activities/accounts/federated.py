@@ -92,7 +92,7 @@ class FederatedObjects(Activities):
 
 
 async def _each(accesses: Sequence[Key], effect: Callable[[Key], Awaitable[None]]) -> None:
-    """Apply the effect, `AT_ONCE` at a time, to every access that still exists."""
+    """Applies the effect to accesses that still exist, `AT_ONCE` at a time."""
 
     async def one(key: Key) -> None:
         try:

@@ -126,7 +126,7 @@ def organization_seen(known: OrganizationMemory, sweep: timedelta) -> None:
 
 
 def _total(room: Room) -> int:
-    """As the replaced operator counts them against the limit."""
+    """The accounts that the replaced operator counts against the limit."""
     return room.active if room.limit is None else room.limit - room.free
 
 

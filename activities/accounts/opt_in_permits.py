@@ -27,7 +27,7 @@ class OptInActivities(Activities):
 
     @activity.defn(name=AskToOptIn.activity)
     async def ask_to_opt_in(self, wish: AskToOptIn) -> None:
-        """Wake the organization's lifecycle, whose pass finds the waiting Accounts."""
+        """Wakes the organization's lifecycle, whose pass finds waiting Accounts."""
         await wake(self._client, self._read.organization)
 
 
@@ -40,7 +40,7 @@ async def give_permits(
     *,
     notifies: bool,
 ) -> OrganizationMemory:
-    """Grant permits and signal their Accounts, again until one has begun: the signal may be lost."""
+    """Accounts are signalled again until one has begun: the signal may be lost."""
     everyone = tuple(accounts)
     protected = {*config.payer_account_ids, *read.settings.accounts_protected}
     given = permits(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)

@@ -182,7 +182,7 @@ class OrganizationActivities(Activities):
     async def _send_permits(
         self, wanting: Iterable[Account], verdicts: Verdicts, reported: Mapping[str, str]
     ) -> dict[str, str]:
-        """Signal each Account a new verdict; a new permit is always signalled."""
+        """Only a new permit is signalled again."""
         messages: dict[str, str] = {}
         signals = []
         for account in wanting:
@@ -263,7 +263,7 @@ def _busy(known: OrganizationMemory) -> bool:
 
 
 def _differs(before: Room | None, after: Room | None) -> bool:
-    """True if a pool would decide differently; the time of measurement does not matter."""
+    """Whether a pool would decide differently."""
     if before is None or after is None:
         return before is not after
     return before.model_copy(update={"measured_at": None}) != after.model_copy(update={"measured_at": None})

@@ -116,12 +116,12 @@ def _left_to_tag(payer: Payer, action: TagAccount) -> dict[str, str]:
 
 
 def owner_of(payer: Payer, account_id: str) -> str | None:
-    """An installation's `shard-name`; None without one."""
+    """The installation (its `shard-name`) in the tags; None without one."""
     return tags_of(payer, account_id).get(OWNER_TAG)
 
 
 def foreign(sessions: Sessions, account_ids: Iterable[str]) -> set[str]:
-    """One call each."""
+    """Accounts whose tags name another installation; one call each."""
     payer, ours = sessions.payer(), sessions.config().shard_name or ""
     return {account_id for account_id in account_ids if owner_of(payer, account_id) not in {None, ours}}
 

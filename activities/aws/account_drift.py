@@ -15,7 +15,7 @@ _FEW = 3
 
 
 def misplaced(sessions: Sessions, wanted: Mapping[str, str]) -> dict[str, str | ApiError]:
-    """By account: its parent if that is not the desired one, or the error."""
+    """By account: its undesired parent, or the error."""
     payer, found = sessions.payer(), dict[str, str | ApiError]()
     by_parent: defaultdict[str, list[str]] = defaultdict(list)
     for account_id, parent in wanted.items():
@@ -51,6 +51,6 @@ def _parent(payer: Payer, account_id: str) -> str | ApiError:
 
 
 def tag(sessions: Sessions, account_id: str, tags: Mapping[str, str]) -> None:
-    """Set these tags; an ApiError if the account is protected, or AWS refuses."""
+    """Raises an ApiError if the account is protected, or AWS refuses."""
     sessions.refuse_protected(account_id)
     set_tags(sessions.payer(), account_id, tags)

@@ -44,7 +44,7 @@ def _move_from_actual_parent(payer: Payer, account_id: str, root: str, base: str
 
 
 def move_between(sessions: Sessions, account_id: str, source: str, target: str) -> None:
-    """Move an account between parents, unless it is there already; an ApiError if it is protected, or AWS refuses."""
+    """Unless it is there already; raises an ApiError if it is protected, or AWS refuses."""
     sessions.refuse_protected(account_id)
     try:
         _move(sessions.payer(), account_id, source, target)
@@ -63,6 +63,6 @@ def _move(payer: Payer, account_id: str, source: str, target: str) -> None:
 
 
 def parent_of(payer: Payer, child: str) -> str:
-    """The id of the root or unit that an account or unit is in; empty for a root."""
+    """A root's or unit's id; empty for a root."""
     parents = payer.organizations().list_parents(ChildId=child)["Parents"] if not child.startswith("r-") else []
     return parents[0]["Id"] if parents else ""

@@ -32,7 +32,7 @@ class KeySecret(Model):
     resource_version: str
 
     def foreign_to(self, owner: Key, user: str) -> bool:
-        """True if it is not this Account's: by its owner or, without one, by the IAM user in it."""
+        """By its owner or, without one, by the IAM user in it."""
         return owner.uid not in self.owner_uids if self.owner_uids else self.user_name != user
 
 
@@ -53,7 +53,7 @@ def write(
     before: KeySecret | None,
     rotated_for: str = "",
 ) -> None:
-    """Put a key into the Secret; `Conflict` if it has changed since it was read, or belongs to another object."""
+    """`Conflict` if it has changed since it was read, or belongs to another object."""
     if before is not None and before.foreign_to(owner, key.get(USER_NAME, "")):
         raise foreign(owner, name)
     metadata: dict[str, object] = {"name": name, "ownerReferences": [owner_reference(owner)]}

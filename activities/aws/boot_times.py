@@ -23,7 +23,7 @@ class Unknown(Enum):
 
 
 class BootTimes:
-    """What one process knows. Thread-safe; times are the monotonic clock's."""
+    """Thread-safe; times are the monotonic clock's."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,7 +31,7 @@ class BootTimes:
         self._describing = False
 
     def wait(self, region: str, launched_at: float, now: float) -> float | Unknown:
-        """Seconds from an instance's launch until it is taken to run."""
+        """Seconds from launch to running."""
         with self._lock:
             known = self._seconds.get(region, max(self._seconds.values(), default=None))
             if known is not None:

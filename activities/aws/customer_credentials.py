@@ -31,7 +31,7 @@ class Customer(Services):
 
 
 def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Customer:
-    """The holder of a Secret's keys; `Denied` if there is no such Secret, or it lacks keys."""
+    """`Denied` without the Secret or its keys."""
     where = f"Secret {secret.namespace}/{secret.name}"
     keys = keys_in(sessions.kube, secret.namespace, secret.name, "the customer's keys")
     return Customer(
@@ -40,7 +40,7 @@ def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Cus
 
 
 def customer_in(sessions: Sessions, secret: SecretReference, partition: str, account_id: str) -> Customer:
-    """As `customer`; `Denied` also if the keys open another account, or the account is protected."""
+    """`Denied` also if the keys open another account, or the account is protected."""
     sessions.refuse_protected(account_id)
     found = customer(sessions, secret, partition)
     opened = found.account_id()

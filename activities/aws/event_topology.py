@@ -54,9 +54,7 @@ class EventTopology:
         self._events = cast(_Events, caller.client("events", place.region))
 
     def changes(self) -> Iterator[Change]:
-        """Differences, each looked for after the ones before it were corrected or skipped; `ValueError` if names are
-        too long.
-        """
+        """Each is looked for after the ones before it were corrected or skipped; `ValueError` if names are too long."""
         should = wanted(self._place, self._rules_of_queue(), self._group_prefix)
         for queue in should.queues:
             yield from self._queue_changes(queue)
@@ -64,14 +62,14 @@ class EventTopology:
             yield from self._rule_changes(rule)
 
     def _rules_of_queue(self) -> list[str]:
-        """The rules that deliver to the queue: few, while AWS returns up to a hundred at a time."""
+        """Few, while AWS returns up to a hundred at a time."""
         arn = queue_arn_of(self._place.account, self._place.region, self._place.queue)
         answer = self._events.list_rule_names_by_target(TargetArn=arn, Limit=100)
         named = [text(name) for name in sequence(answer.get("RuleNames"))]
         return named if provider_clusters(self._place.queue, named) else [*named, *self._lost_rules()]
 
     def _lost_rules(self) -> Sequence[str]:
-        """The provider's rules that should deliver to the queue, but lost their target or are gone."""
+        """They lost their target or are gone."""
         queue = self._place.queue
         cluster = cluster_of_queue(queue)
         if not cluster:
@@ -90,11 +88,7 @@ class EventTopology:
         return (rule,)
 
     def _queue(self, name: str) -> tuple[str, Mapping[str, str]]:
-        """A queue's URL and attributes.
-
-        Raises:
-            Absent: it does not exist.
-        """
+        """URL and attributes; raises Absent."""
         url = text(self._sqs.get_queue_url(QueueName=name).get("QueueUrl"))
         answer = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
         return url, {name: text(value) for name, value in mapping(answer.get("Attributes")).items()}

@@ -114,7 +114,6 @@ def _mend_role(iam: IAMClient, action: EnsureAccessRole) -> None:
 
 
 def _attached(iam: IAMClient, role: str) -> list[str]:
-    """IAM needs a while to know a new role."""
     try:
         return attached_policies(iam, role)
     except Absent as error:
@@ -122,7 +121,7 @@ def _attached(iam: IAMClient, role: str) -> list[str]:
 
 
 def _attach(iam: IAMClient, role: str, arn: str) -> None:
-    """IAM needs a while to know a new policy."""
+    """IAM needs a while to know a new role or policy."""
     try:
         iam.attach_role_policy(RoleName=role, PolicyArn=arn)
     except Absent as error:
@@ -130,7 +129,7 @@ def _attach(iam: IAMClient, role: str, arn: str) -> None:
 
 
 def _attach_managed(iam: IAMClient, action: AttachAccessPolicies, name: str) -> None:
-    """By the ARN that the name implies; AWS keeps some under a path, which are looked up."""
+    """The name implies the ARN; AWS keeps some under a path."""
     arn = policy_arn(action.partition, "aws", name)
     if there(lambda: iam.attach_role_policy(RoleName=action.role, PolicyArn=arn)):
         return

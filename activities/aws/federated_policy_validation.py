@@ -36,7 +36,7 @@ class FederatedPolicyValidation(Activities):
 
     @activity.defn(name=ClearValidation.activity, no_thread_cancel_exception=True)
     def clear_validation(self, action: ClearValidation) -> None:
-        """Delete what an interrupted validation may have left."""
+        """Delete what an interrupted validation has left."""
         payer = self._sessions.payer()
         remove_policy(payer.iam(), _validation_arn(payer, action.uid))
 
@@ -47,7 +47,7 @@ def _verdict(action: ValidatePolicies, reason: str, detail: str = "") -> Verdict
 
 
 def _custom_fault(payer: Payer, action: ValidatePolicies) -> str | None:
-    """Why IAM refuses the custom policy; None if it accepts it. Leaves nothing behind."""
+    """None if IAM accepts it. Leaves nothing behind."""
     iam, arn = payer.iam(), _validation_arn(payer, action.uid)
 
     def make() -> bool:

@@ -39,7 +39,7 @@ class Process(Services):
             return frozen
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Search for credentials again; worth repeating if they differ."""
+        """Worth repeating if the credentials found now differ."""
         if error.code not in UNAUTHENTICATED:
             return False
         with held(self._lock, "the process's credentials"):
@@ -55,7 +55,7 @@ class Role(Assumed):
         self._place = place
 
     def assume(self) -> ReadOnlyCredentials:
-        """A session under the role, which must be in the place's account."""
+        """The session must be in the place's account."""
         arn, credential = self._process.assume_role(self._place.role, ROLE_SESSION)
         require_account(arn, self._place.account, self._place.role, "Correct PERDURE_INSTANCES_QUEUES.")
         return credential
@@ -69,12 +69,12 @@ class Places:
         self._callers: dict[tuple[str, str], Services] = {}
 
     def caller(self, place: Place) -> Services:
-        """One caller per role; the process itself without one, per partition."""
+        """One per role; without one the process itself, per partition."""
         with self._lock:
             return self._role(place) if place.role else self._process(partition_of(place.region))
 
     def own_account(self, region: str) -> str:
-        """The account of the process's own credentials; a region says in which partition to ask. Blocks."""
+        """The region says in which partition to ask. Blocks."""
         with self._lock:
             process = self._process(partition_of(region))
         return process.ask_identity().account_id

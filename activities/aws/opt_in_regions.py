@@ -28,7 +28,7 @@ _LONGEST_INTERVALS = 5
 
 
 def enable_regions(sessions: Sessions, action: EnableRegions) -> RegionStatuses:
-    """Request what is missing; return the statuses once one differs from `seen`, else raise `Pending`."""
+    """Request what is missing; `Pending` until a status differs from `seen`."""
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     account = member.account()
     stand = _stand(account, action.seen)
@@ -75,7 +75,7 @@ def _asked_for(account: AccountClient, region: str) -> str:
 
 
 def _stand(account: AccountClient, regions: Iterable[str]) -> dict[str, str]:
-    """RegionOptStatus by region; of all regions if the account may list them."""
+    """RegionOptStatus; of all regions if the account may list them."""
     try:
         pages = list(account.get_paginator("list_regions").paginate())
     except Denied as error:

@@ -63,7 +63,7 @@ def resolve_support_case(sessions: Sessions, action: ResolveSupportCase) -> None
 
 
 def describe_cases(sessions: Sessions, ids: Iterable[str]) -> dict[str, str]:
-    """The status of each case by id, one call per hundred. Unknown cases are left out."""
+    """By id, one call per hundred; unknown cases are left out."""
     payer, wanted = sessions.payer(), sorted(set(ids))
     statuses: dict[str, str] = {}
     for first in range(0, len(wanted), _CASES_PER_CALL):
@@ -89,7 +89,7 @@ def _of_subject(payer: Payer, subject: str) -> str:
 
 
 def _cases(payer: Payer, ids: list[str] | None = None) -> Iterator[CaseDetailsTypeDef]:
-    """These cases, by default all, resolved ones too: otherwise a missing one would look resolved."""
+    """Resolved ones too: otherwise a missing one would look resolved."""
     request: DescribeCasesRequestPaginateTypeDef = {"includeResolvedCases": True, "includeCommunications": False}
     if ids:
         request["caseIdList"] = ids

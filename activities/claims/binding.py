@@ -57,7 +57,7 @@ class Binding(Activities):
         return passed, world
 
     async def _observe(self, key: Key, *, fresh: bool) -> Claim:
-        """The claim, and a handle that names it although its status names none: a binding was not completed."""
+        """Also a handle that names the claim although its status names none: a binding was not completed."""
         cache, tools, moment = self._cache, self._tools, now()
         claim = await cache.own(RESOURCE_CLAIM, key, fresh=fresh)
         if claim is None:
@@ -101,9 +101,7 @@ class Binding(Activities):
             return Taken(fault=fault_of(error))
 
     async def _try(self, action: TakeHandle, name: str) -> JsonObject | None:
-        """Bind the handle to the claim; None if it is no longer available. After a refusal or a lost answer it is
-        read.
-        """
+        """None if the handle is no longer available. After a refusal or a lost answer it is read."""
         handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, name)
         if handle is None or holder_of(handle):
             return None

@@ -79,7 +79,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=ReadClaim.activity)
     async def read_claim(self, action: ReadClaim) -> ClaimRead:
-        """The claim from the API server, if it ends with the handle by what the cache says of the handle."""
+        """From the API server, if by the cache it ends with the handle."""
         claim = await self._fresh(action.key)
         if claim is None or is_deleting(claim) or self._tools.hold(claim):
             return ClaimRead()
@@ -116,9 +116,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=EndHandles.activity)
     async def end_handles(self, action: EndHandles) -> None:
-        """End the handles that name the claim; an ignored or paused one is only marked, so that no later claim gets
-        it.
-        """
+        """An ignored or paused one is only marked, so that no later claim gets it."""
         cache, holder = self._cache, name_of(action.claim)
         names = {text_at(handle, "metadata", "name") for handle in cache.handles_of_claim(*holder)}
         for name in sorted((names | {handle_name(action.claim)}) - {""}):

@@ -18,7 +18,7 @@ from engine.kube.informer_cache import Listener
 
 
 def wake_duplicates(cache: ClaimCache) -> None:
-    """From now on, if several handles name one claim, wake each."""
+    """From now on, wake each of several handles that name one claim."""
 
     def check(claim: Name | None) -> None:
         handles = cache.handles_of_claim(*claim) if claim else []
@@ -39,7 +39,7 @@ def wake_duplicates(cache: ClaimCache) -> None:
 
 
 async def is_surplus(cache: ClaimCache, handle: JsonObject, claim: JsonObject) -> bool:
-    """True if the claim's status names another existing handle. `handle` needs its managedFields."""
+    """`handle` needs its managedFields."""
     named = handle_name(claim)
     if not named or named == text_at(handle, "metadata", "name") or not _bound_by_perdure(handle):
         return False

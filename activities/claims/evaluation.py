@@ -1,4 +1,4 @@
-"""Calls to the evaluator; exceeding its limits of time or memory is a fault like any other."""
+"""Calls to the evaluator; exceeding its limits is a fault like any other."""
 
 from __future__ import annotations
 
@@ -47,8 +47,6 @@ class Beyond(Exception):  # noqa: N818 - an evaluation went beyond its limits
 
 
 class Evaluation:
-    """Each evaluation raises `Beyond` above its limits."""
-
     def __init__(self, evaluator: Evaluator, settings: Settings) -> None:
         self._evaluator = evaluator
         self._newer = not settings.claims_older_templates
@@ -88,14 +86,12 @@ class Evaluation:
 
 
 def _ends(handle: JsonObject | None, now: datetime) -> bool:
-    """True if the handle has expired by its own status; finding a later end in its claim may take long."""
+    """By its own status; finding a later end in its claim may take long."""
     return handle is not None and passed(end_of_handle(handle), now)
 
 
 def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, of: object) -> Fault:
-    """The fault to show for a failed evaluation or an invalid input.
-
-    A claim's text may cause a bug, which must not prevent the end of its lifespan. The traceback may quote foreign
+    """A claim's text may cause a bug, which must not prevent the end of its lifespan. The traceback may quote foreign
     objects, so only the log gets it.
     """
     if isinstance(error, Beyond):

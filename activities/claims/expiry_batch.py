@@ -57,7 +57,7 @@ class ExpiryBatch:
         self._everyone_asked.clear()
 
     def is_asked(self) -> None:
-        """End the wait: all claims are marked. `LET_GO_AT_ONCE` of them drop their finalizers at a time."""
+        """All claims are marked: `LET_GO_AT_ONCE` of them drop their finalizers at a time."""
         self._everyone_asked.set()
 
     @asynccontextmanager
@@ -72,7 +72,7 @@ class ExpiryBatch:
 
     @asynccontextmanager
     async def lets_go(self, claim: Name) -> AsyncIterator[None]:
-        """The context in which a member's finalizers are dropped, when it is its turn."""
+        """The context in which a member drops finalizers, when it is its turn."""
         if claim in self._members:
             self._asked.add(claim)
         if self.is_gathering:
@@ -100,7 +100,7 @@ _asked_here: ContextVar[_Asked | None] = ContextVar("asked_here", default=None)
 
 @asynccontextmanager
 async def behind_the_others() -> AsyncIterator[None]:
-    """The context in which the current task drops finalizers; a task outside a batch does not wait."""
+    """The context in which the current task drops finalizers; outside a batch it does not wait."""
     asked = _asked_here.get()
     if asked is None:
         yield

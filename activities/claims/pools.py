@@ -73,9 +73,7 @@ class PoolActivities(Activities):
         return passed.as_world(PoolWorld, known=known, rest=rest(len(passed.world.handles)))
 
     async def _observe(self, key: Key, fresh: bool) -> Pool:
-        """The pool with its handles and scalings; of a deleted pool all handles are listed, since a missed one would
-        stay.
-        """
+        """Of a deleted pool all handles are listed, since a missed one would stay."""
         cache, settings = self._cache, self._tools.settings
         pool = await cache.own(RESOURCE_POOL, key, fresh=fresh)
         if pool is None:
@@ -99,9 +97,7 @@ class PoolActivities(Activities):
 
     @activity.defn(name=DeleteHandle.activity)
     async def delete_pool_handle(self, action: DeleteHandle) -> None:
-        """Delete a free handle with its resources; `Conflict` if it was written meanwhile, `Denied` if a hold is on
-        it.
-        """
+        """`Conflict` if it was written meanwhile, `Denied` if a hold is on it."""
         cache = self._cache
         handle = await cache.fresh(RESOURCE_HANDLE, cache.namespace, action.name)
         if handle is None or object_at(handle, "spec", "resourceClaim"):
@@ -140,9 +136,7 @@ class PoolActivities(Activities):
 
     @activity.defn(name=MakeHandle.activity)
     async def make_pool_handle(self, action: MakeHandle) -> Made:
-        """Make a handle with its resources, or find the one that an earlier attempt made; `Conflict` if all its names
-        are taken.
-        """
+        """Or find the one that an earlier attempt made; `Conflict` if all names are taken."""
         edits = self._cache.edits
         try:
             handle, is_new = await self._made(action)
@@ -201,7 +195,7 @@ class PoolActivities(Activities):
 
 
 def _name(action: MakeHandle, salt: int) -> str:
-    """Derived from the scaling's serial number or from the pass, so all attempts use the same name."""
+    """The same in all attempts."""
     if action.new.serial is not None:
         return pool_handle_name(action.new.scaling_uid, action.new.serial, salt)
     info = activity.info()

@@ -1,5 +1,3 @@
-"""The area's activities over one set of clients, with the informer cache that they read."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -161,7 +161,7 @@ class InstanceCache(InformerCache):
         return {each for each in self._deployments.values_of("instance") if isinstance(each, InstanceKey)}
 
     def choice(self, whom: Selected, default: ReactionPolicy) -> Choice:
-        """A policy that cannot be parsed counts as missing."""
+        """The policy of an instance; one that cannot be parsed counts as missing."""
         return choose(read_all(InterruptionPolicy, self._policies.all())[0], whom, default)
 
     def policy(self, name: str) -> InterruptionPolicy | None:
@@ -169,7 +169,7 @@ class InstanceCache(InformerCache):
         return next(iter(read_all(InterruptionPolicy, (found,) if found else ())[0]), None)
 
     def account_of(self, machine: AWSMachine | Node) -> str:
-        """Empty if it is not known."""
+        """The account of the machine's cluster, empty if unknown."""
         return self._accounts.account_of(machine)
 
     def _named(self, instance: str) -> bool:

@@ -3,7 +3,7 @@
     AWSMachine --cluster--> AWSCluster, AWSManagedControlPlane --identityRef--> AWSClusterRoleIdentity --> roleARN
 
 With the provider's own credentials (`AWSClusterControllerIdentity`, the default) or static keys the account stays
-unknown, and also while these kinds may not be listed. An unknown account is empty, and callers must then be careful.
+unknown, and also while these kinds may not be listed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ CLUSTER_KINDS = (AWS_CLUSTER, AWS_MANAGED_CONTROL_PLANE)
 
 
 class ClusterAccounts:
-    """AWSClusters, AWSManagedControlPlanes and AWSClusterRoleIdentities, cached."""
-
     def __init__(self, store: Store) -> None:
         self._identities = store.follow(Followed(AWS_CLUSTER_ROLE_IDENTITY))
         self._clusters = tuple(store.follow(Followed(kind), {"cluster": cluster_names}) for kind in CLUSTER_KINDS)
 
     def account_of(self, machine: AWSMachine | Node) -> str:
-        """The account of the machine's cluster, empty if it is unknown or its objects name several."""
+        """Empty if it is unknown or the cluster's objects name several."""
         if isinstance(machine, Node):
             return ""
         cluster = (machine.metadata.namespace, machine.cluster)
@@ -40,7 +38,7 @@ class ClusterAccounts:
 
 
 def role_of(cluster: JsonObject, identities: Mirror) -> str:
-    """The ARN of the cluster's role, empty if its identity is no role."""
+    """Empty if the identity is no role."""
     if text(cluster, "spec", "identityRef", "kind") != AWS_CLUSTER_ROLE_IDENTITY.name:
         return ""
     identity = identities.get("", text(cluster, "spec", "identityRef", "name"))

@@ -35,7 +35,7 @@ class TerminationActivities(Activities):
 
     @activity.defn(name=TerminateInstance.activity)
     async def terminate(self, termination: TerminateInstance) -> Done:
-        """Terminate it; one that has ended, or is about to, needs nothing.
+        """One that has ended, or is about to, needs nothing.
 
         Raises:
             Absent: the Node is gone.

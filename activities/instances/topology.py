@@ -1,8 +1,6 @@
-"""The upkeep of queues and rules: one activity checks an account and region, corrects differences, and says when to
-check again.
+"""The upkeep of queues and rules: one activity checks an account and region, and corrects differences until one fails.
 
-A failed correction ends the pass over its account and region. In observe mode and for `plan` nothing is corrected, and
-the differences are reported.
+In observe mode and for `plan` the differences are only reported.
 """
 
 from __future__ import annotations
@@ -30,14 +28,14 @@ logger = logging.getLogger(__name__)
 
 
 class Looked(Model):
-    """The result of a pass: corrections, made or proposed, and the failure if any."""
+    """Corrections, made or proposed, and the failure if any."""
 
     changes: tuple[str, ...] = ()
     trouble: str = ""
 
 
 class TopologyActivities(Activities):
-    """Only events of Auto Scaling groups whose name begins with `group_prefix` are wanted."""
+    """Only events of groups whose name begins with `group_prefix` are wanted."""
 
     def __init__(
         self, places: Sequence[Place], caller: Callable[[Place], Services], *, group_prefix: str, observing: bool
@@ -59,7 +57,7 @@ class TopologyActivities(Activities):
         return TopologyWorld(key=look.key, hold=paused, decision=_decision(looked, now(), dry=dry))
 
     def keep(self, place: Place, *, dry: bool) -> Looked:
-        """Check an account and region, and correct differences unless `dry`. Runs on a thread."""
+        """Runs on a thread."""
         changes: list[str] = []
         try:
             for change in EventTopology(place, self._caller(place), self._group_prefix).changes():

@@ -43,7 +43,7 @@ _BODIES = {
 
 
 class NotificationActivities(Activities):
-    """Sends them; the Secret is read in Perdure's own namespace."""
+    """The Secret is read in Perdure's own namespace."""
 
     def __init__(self, kube: KubeApi, cache: InstanceCache, namespace: str) -> None:
         self._kube = kube
@@ -53,7 +53,7 @@ class NotificationActivities(Activities):
 
     @activity.defn(name=Notify.activity)
     async def notify(self, notice: Notify) -> Done:
-        """Send it; at the last attempt, or if it can never be sent, report that it was not."""
+        """At the last attempt, or if it can never be sent, report that it was not."""
         await self._cache.ready()
         policy = self._cache.policy(notice.policy)
         channels = policy.spec.notify if policy else ()

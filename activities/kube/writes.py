@@ -32,7 +32,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Patch.activity)
     async def patch(self, write: Patch) -> Written:
-        """Only of this uid."""
+        """Patch the object only if it has this uid."""
         key = write.key
         body = {**write.patch, "metadata": {**_metadata(write.patch), "uid": key.uid}}
         kind = all_kinds()[key.kind]
@@ -67,7 +67,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=RecordEvents.activity)
     async def record_events(self, action: RecordEvents) -> None:
-        """What fails is only logged."""
+        """A failure is only logged."""
         await record_events(action, self._kube, self._served)
 
     def _of(self, kind: Kind) -> KubeApi:

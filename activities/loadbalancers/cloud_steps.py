@@ -63,7 +63,6 @@ class CloudActivities(Activities):
 
     @activity.defn(name=steps.CreateServer.activity)
     async def create_server(self, step: steps.CreateServer) -> Brought:
-        """Generate the user data just before it is sent."""
         context = self._context
         of = step.load_balancer
         machine = await context.read(LOAD_BALANCER_MACHINE, step.namespace, step.name)
@@ -97,7 +96,7 @@ class CloudActivities(Activities):
 
 
 async def to_its_end(made: Coroutine[Any, Any, T]) -> T:
-    """Wait for the result even if the activity is cancelled, but not if its worker shuts down."""
+    """Even if the activity is cancelled, but not if its worker shuts down."""
     task = asyncio.ensure_future(made)
     while not task.done():
         try:

@@ -88,7 +88,7 @@ class SweepActivities(Activities):
     async def _projects(
         self, objects: Iterable[Owner]
     ) -> tuple[dict[tuple[str, ...], tuple[Project, list[Owner]]], list[str]]:
-        """Projects with the owners of their objects; several Secrets may lead to one project."""
+        """Several Secrets may lead to one project."""
         by_reference: defaultdict[ProjectReference, list[Owner]] = defaultdict(list)
         for each in objects:
             if to_be_compared(each):

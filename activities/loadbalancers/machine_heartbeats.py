@@ -20,7 +20,6 @@ class Reports:
     def fleet(
         self, machines: Iterable[JsonObject], now: datetime, timings: Timings, paused: Container[str] = ()
     ) -> Fleet:
-        """Entries of machines that are gone are dropped."""
         read: dict[tuple[str, str], Report | None] = {}
         for each in machines:
             version = text(each, "metadata", "uid"), text(each, "metadata", "resourceVersion")

@@ -60,7 +60,7 @@ class MachineActivities(Activities):
 
     @activity.defn(name=GrantAccess.activity)
     async def grant_access(self, grant: GrantAccess) -> None:
-        """Create its ServiceAccount, Secret, Role and RoleBinding; existing ones stay unchanged."""
+        """Existing objects stay unchanged."""
         for body in grant.objects:
             await self._context.create(RIGHTS[str(body["kind"])], body, grant.namespace)
 

@@ -28,8 +28,6 @@ class Swept(Model):
 
 
 class SweepCount(Collector):
-    """The last sweep of this process; no series once it has expired."""
-
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._before: Mapping[str, Swept] = {}

@@ -58,7 +58,7 @@ class PassContext:
     # --- Kubernetes ---
 
     async def everywhere(self, model: type[R]) -> tuple[R, ...]:
-        """For rare passes: every object of a kind in the installation."""
+        """For rare passes: all of the installation."""
         return tuple(model.model_validate(each) for each in await self._documents(model.kind_of))
 
     async def fleet(self, now: datetime) -> Fleet:
@@ -93,7 +93,7 @@ class PassContext:
     async def patch(
         self, kind: Kind, namespace: str, name: str, patch: JsonPatch, *, status: bool = False, version: str = ""
     ) -> JsonObject | None:
-        """Merge-patch another object of the area in this version; None if it is gone."""
+        """In this version; None if the object is gone."""
         subresource = "status" if status else ""
         try:
             answer = await self.kube.patch(
@@ -106,7 +106,7 @@ class PassContext:
         return answer
 
     async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
-        """None if the name exists already; `Conflict` if it was refused for another reason."""
+        """None if the name exists already; `Conflict` for another reason."""
         try:
             made = await self.kube.create(kind, body, namespace)
         except Conflict as error:
@@ -118,7 +118,7 @@ class PassContext:
         return made
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """Request a deletion; returns the object, None if it is gone."""
+        """None if it is gone."""
         try:
             left = await self.kube.delete(kind, namespace, name)
         except Absent:
@@ -133,5 +133,5 @@ class PassContext:
         return held(LOAD_BALANCER.area, meta.annotations, self.settings)
 
     async def leads(self, kind: Kind) -> str:
-        """Why this kind is left to yawol now; empty if it is ours."""
+        """Why this kind is left to yawol; empty if it is ours."""
         return await self._yawol[kind.name].leads()

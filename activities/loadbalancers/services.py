@@ -132,7 +132,6 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=PatchBalancer.activity)
     async def patch_load_balancer(self, change: PatchBalancer) -> FoundBalancer:
-        """Raises `Absent` if it is gone."""
         metadata = change.patch.get("metadata")
         body = {**change.patch, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "uid": change.uid}}
         answer = await self._kube.patch(LOAD_BALANCER, change.namespace, change.name, body)
@@ -150,7 +149,7 @@ class ServiceActivities(Activities):
     # --- Events ---
 
     async def _forward(self, service: ObjectMeta, balancer: LoadBalancer) -> None:
-        """Repeat the LoadBalancer's Events on the Service; the next pass retries failed ones."""
+        """The next pass retries failed ones."""
         meta = balancer.metadata
         selector = f"involvedObject.uid={meta.uid},source={LOAD_BALANCER_COMPONENT}"
         try:
@@ -168,7 +167,7 @@ class ServiceActivities(Activities):
 
 
 def forwarded(subject: Subject, found: JsonObject) -> JsonObject:
-    """The Event for the Service, with its original times."""
+    """With the original times."""
     said = Said(text(found, "type"), text(found, "reason"), text(found, "message"), SERVICE_COMPONENT)
     wrong = said.type == NoticeType.WARNING
     name = lasting_name(subject, said) if wrong else named(subject, text(found, "metadata", "uid"))

@@ -122,7 +122,7 @@ def observe_load_balancer(project: Project, balancer: LoadBalancer) -> LoadBalan
 
 
 def observe_security_group(project: Project, balancer: LoadBalancer) -> LoadBalancerCloud:
-    """For a change of rules."""
+    """Security groups only, for a change of rules."""
     name, recorded = cloud_name(balancer.metadata), balancer.status.group_id
     groups = _security_groups(project, ("name", name))
     found = _with_recorded(groups, recorded, lambda id_: get_security_group(project, id_))

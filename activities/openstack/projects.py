@@ -39,7 +39,7 @@ class _Known:
 
 
 class Projects:
-    """Thread-safe; one per process."""
+    """Thread-safe."""
 
     def __init__(self, kube: BlockingKube, settings: Settings, *, most: int = 1024) -> None:
         self._kube = kube
@@ -50,7 +50,7 @@ class Projects:
         self._guards: dict[tuple[str, ...], Guard] = {}
 
     def project(self, reference: ProjectReference) -> Project:
-        """`Denied` if its Secret does not exist, `Invalid` if the Secret is incomplete."""
+        """`Denied` without its Secret, `Invalid` if that is incomplete."""
         key = (reference.namespace, reference.secret)
         with self._lock:
             known = self._known.get(key)

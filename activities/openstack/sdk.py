@@ -21,7 +21,7 @@ from activities.openstack.credentials import Credentials
 
 
 class Service(Proxy):
-    """One service's adapter, without the SDK's own caching of requests."""
+    """Without the SDK's own caching."""
 
     def request(
         self,
@@ -38,7 +38,7 @@ class Service(Proxy):
 
 
 def connection(credentials: Credentials, plugin: v3.Password, pool: requests.Session, timeout: float) -> Connection:
-    """A connection with these credentials over these sockets; makes no call."""
+    """Makes no call."""
     said: dict[str, Any] = {
         **get_defaults(),
         "interface": "public",

@@ -37,7 +37,7 @@ def birth(
     """Render the user data.
 
     Raises:
-        Absent: its Secret is gone.
+        Absent: the machine's Secret is gone.
         Pending: its token is not there yet.
         Invalid: API_ENDPOINT is not set, or the Secret belongs to another object.
     """

@@ -73,13 +73,11 @@ class Project:
     def get(
         self, api: Api, kind: str, path: str, *, what: str, operation: str = "get", query: Query = (), version: str = ""
     ) -> JsonObject:
-        """The answer's object. Raises `Absent` if it does not exist."""
+        """Raises `Absent`."""
         return self._object(self._call(api, kind, operation, what), "GET", path, query=query, version=version)
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:
-        """All objects of a list, counted as one call. Neutron lists every project's for an administrator, hence the
-        filter.
-        """
+        """Counted as one call. For an administrator Neutron lists every project's objects, hence the filter."""
         call = self._call(api, kind, "list", ", ".join(f"{name}={value}" for name, value in query)[:200])
         found: list[JsonObject] = []
         rest, first = query, True
@@ -149,7 +147,7 @@ class Project:
                 raise
 
     def _ask(self, request: _Request) -> Answer:
-        """Send the request; repeat it once where that repeats no effect and may help."""
+        """Repeat once what repeats no effect and may help."""
         access = self.token.access()
         began = time.monotonic()
         try:
@@ -203,7 +201,6 @@ class _Request:
 
 
 def _next(answer: JsonObject, plural: str) -> str:
-    """The address of a list's next page; empty after the last."""
     links = answer.get(f"{plural}_links")
     found = [text(each, "href") for each in links if text(each, "rel") == "next"] if isinstance(links, list) else []
     return found[0] if found else text(answer, "next")  # Glance's way

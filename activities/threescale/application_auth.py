@@ -1,5 +1,3 @@
-"""ApplicationAuth: credentials of an application, set once."""
-
 from __future__ import annotations
 
 import secrets as randomness

@@ -27,7 +27,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 async def fetch(http: httpx.AsyncClient, url: str, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> str:
-    """Raises `ApiError` unless the URL gives a text within the limits."""
+    """Raises `ApiError` without a text within the limits."""
     try:
         async with asyncio.timeout(timeout_seconds):
             return await _fetched(http, url)
@@ -70,9 +70,7 @@ async def _read(answer: httpx.Response, url: str) -> str:
 
 
 async def private(url: str) -> bool:
-    """Whether the host is inside the network; an unknown name is not, since a proxy may know it. `Denied` if the
-    address is not allowed.
-    """
+    """An unknown name is not private: a proxy may know it. Raises `Denied` for a forbidden address."""
     parts = _split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise Denied(f"{_shown(url)}: not an http or https address")
@@ -100,7 +98,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _shown(url: str) -> str:
-    """Without user, and without a query that may be a signature."""
+    """Without user and query, which may be a signature."""
     parts = _split(url)
     if parts is None:
         return url.partition("?")[0].rpartition("@")[2]

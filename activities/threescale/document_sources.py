@@ -31,11 +31,10 @@ class Sources:
         self._http = http
 
     async def fetched(self, url: str) -> str:
-        """Raises `ApiError` as `pages.fetch`."""
         return await fetch(self._http, url)
 
     async def in_secret(self, field: str, where: ObjectReference, namespace: str, secrets: Secrets) -> Text:
-        """The document of a Secret, unchanged; `field` names the Secret in messages."""
+        """Unchanged; `field` names the Secret in messages."""
         place = where.namespace or namespace
         content = await secrets.content(place, where.name)
         data, version = (content.values, content.version) if content else (None, "")
@@ -49,15 +48,12 @@ class Sources:
 
 
 async def understood(text: str) -> None:
-    """Parse an OpenAPI's document on a thread, so that a long one does not block other passes (`read_api` remembers
-    it).
-    """
+    """Parse on a thread, so that a long document does not block other passes (`read_api` remembers it)."""
     with contextlib.suppress(Unreadable):
         await asyncio.to_thread(read_api, text)
 
 
 async def as_sent(field: str, text: Text) -> Text:
-    """The document as 3scale gets it, or its fault."""
     if text.blocker is not None:
         return text
     try:

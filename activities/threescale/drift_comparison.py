@@ -1,6 +1,6 @@
 """Compares a product or backend with everything below it in 3scale, without writing.
 
-An object differs if its own pass would write anything. Lists that the same sweep has read are not read again.
+Lists that the same sweep has read are not read again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.clock import now
 
 
 class Comparison:
-    """The comparisons of one tenant in one sweep; `lists` has the objects' own fields."""
+    """`lists` has the objects' own fields."""
 
     def __init__(self, context: PassContext, lists: Lists) -> None:
         self._context = context

@@ -75,7 +75,7 @@ def passed(kind: str, decision: Decision) -> None:
 
 @contextmanager
 def calling(method: str, tenant: str) -> Iterator[Request]:
-    """The context of a call; the caller sets the status of its answer."""
+    """The caller sets the answer's status."""
     try:
         with requesting(method, tenant, f"3scale {method}") as request:
             yield request

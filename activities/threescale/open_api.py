@@ -82,7 +82,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return await super().write(write)
 
     async def _label_source(self) -> dict[str, Any]:
-        """Label the Secret; if that is refused, continue without the label."""
+        """If the label is refused, continue without."""
         place, source = self._place(), await self._source()
         if place is None or source is None:
             return {"source": source}
@@ -93,7 +93,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return {"source": source.model_copy(update={"labelled": True})}
 
     async def _write_child(self, child: WriteChild) -> None:
-        """After a conflict, the newest version is in the cache for the next observation."""
+        """After a conflict the cache has the newest version."""
         kind = all_kinds()[child.kind]
         try:
             if child.delete:

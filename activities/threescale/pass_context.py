@@ -85,14 +85,14 @@ class PassContext:
         return _SUBJECTS[type(resource)](resource, self.cache, secrets)
 
     async def own(self, kind: Kind, key: Key) -> CustomResource | Malformed | None:
-        """A lifecycle's own object from the API server; None if it is gone, or recreated."""
+        """From the API server; None if gone or recreated."""
         found = await self.cache.fresh(kind, key.namespace, key.name)
         if found is None or text(found, "metadata", "uid") != key.uid:
             return None
         return read(self._models[kind.name], found)
 
     async def patch(self, before: CustomResource, patch: JsonPatch, *, status: bool = False) -> JsonObject:
-        """Merge-patch the version that was read; returns the result."""
+        """Over the version that was read."""
         meta = before.metadata
         answer = await self.kube.patch(
             before.kind_of,
@@ -106,7 +106,7 @@ class PassContext:
         return answer
 
     async def deleted(self, obj: CustomResource) -> JsonObject | None:
-        """Request the object's deletion; returns the object if finalizers delay it."""
+        """Returns the object if finalizers delay it."""
         meta = obj.metadata
         try:
             left = await self.kube.delete(obj.kind_of, meta.namespace, meta.name, uid=meta.uid)

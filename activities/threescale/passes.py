@@ -1,5 +1,3 @@
-"""The activity of the area's objects: a pass over one of them, driven by `activities/inline_driver.py`."""
-
 from __future__ import annotations
 
 from temporalio import activity

@@ -58,7 +58,6 @@ class TenantSubject(Subject[Tenant]):
         )
 
     async def prepare(self, write: Write) -> None:
-        """Ensure that the new tenant's token can be stored, without replacing another party's."""
         if write.resource is Resource.TENANT and write.method == "POST":
             reference = self.resource.spec.tenant_secret_ref
             where = reference.namespace or self.namespace

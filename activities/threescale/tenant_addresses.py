@@ -15,7 +15,7 @@ Place = tuple[str, str]  # namespace and name of the Secret that objects refer t
 
 
 class Homes:
-    """The addresses known to one worker. `clock`: monotonic seconds."""
+    """`clock`: monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -31,6 +31,6 @@ class Homes:
         self._found[place] = (self._clock(), url)
 
     def get(self, place: Place) -> str:
-        """Empty if it was not read recently."""
+        """Empty unless read recently."""
         read, url = self._found.get(place, (float("-inf"), ""))
         return url if self._clock() - read < REMEMBERED_SECONDS else ""
