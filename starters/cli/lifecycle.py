@@ -61,7 +61,7 @@ _NO_WORKER = "is a worker running? On a local deployment: perdure status; elsewh
 
 
 async def find_object(session: ClusterSession, target: Target) -> JsonObject:
-    """Raises CommandError if it does not exist, or its kind is not installed."""
+    """Raises CommandError."""
     if not target.kind.plural:
         raise CommandError(
             f"{target} is no custom resource",
@@ -74,7 +74,6 @@ async def find_object(session: ClusterSession, target: Target) -> JsonObject:
 
 
 async def look_for_object(session: ClusterSession, target: Target) -> JsonObject | None:
-    """Returns None if it does not exist."""
     try:
         return await session.cluster_of(target.kind).get(target.kind, target.namespace, target.name)
     except Absent as error:
@@ -89,7 +88,7 @@ async def look_for_object(session: ClusterSession, target: Target) -> JsonObject
 
 
 async def find_key(session: Session, target: Target) -> Key:
-    """The key of the existing object, or of one that is gone and still being cleaned up; raises CommandError."""
+    """Also of an object that is gone and still being cleaned up; raises CommandError."""
     obj = await look_for_object(session, target) if target.kind.plural else None
     if obj is not None:
         return await key_of_object(session, target, obj)
@@ -135,7 +134,7 @@ async def why(session: Session, key: Key) -> Why:
 
 
 async def plan(session: Session, key: Key) -> Why:
-    """The lifecycle observes again and decides, but does not act."""
+    """The lifecycle observes again, but does not act."""
     said = await _with_attempts(session.temporal, key, await _update(session.temporal, key, "plan", Why))
     return await _with_pause(session, key, said)
 
@@ -147,7 +146,7 @@ async def _with_pause(session: Session, key: Key, said: Why) -> Why:
 
 
 async def _with_attempts(client: Client, key: Key, said: Why) -> Why:
-    """Adds running actions that are being retried, which only the server knows."""
+    """Only the server knows running actions that are being retried."""
     return said.model_copy(update={"hindrances": (*said.hindrances, *await _attempts_of(client, key))})
 
 
@@ -157,7 +156,7 @@ async def _attempts_of(client: Client, key: Key) -> tuple[Blocker, ...]:
 
 
 def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Blocker, ...]:
-    """Running actions whose last attempt has failed."""
+    """Running actions whose last attempt failed."""
     return tuple(
         Blocker(
             action=activity.activity_type.name,
@@ -172,7 +171,7 @@ def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Blocker, ...]:
 
 
 async def retry(session: Session, key: Key, reason: str) -> str:
-    """Have the lifecycle retry what failed; refused, with the reason, if there is nothing to retry.
+    """Refused, with the reason, if there is nothing to retry.
 
     The lifecycle does not know of actions that the server is retrying, and would refuse. For them the retry is written
     to the object, and the action starts over.
@@ -210,7 +209,7 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
 
 
 def _why_failed(error: WorkflowUpdateFailedError) -> tuple[str, str]:
-    """The cause, and advice; an activity's refusal is the cause of its failure."""
+    """Cause and advice; an activity's refusal is the cause of its failure."""
     cause: BaseException = error.cause
     while not isinstance(cause, ApplicationError) and cause.__cause__ is not None:
         cause = cause.__cause__
@@ -254,7 +253,7 @@ async def _unanswered(client: Client, key: Key, asked: str) -> CommandError:
 
 
 async def _why_unanswered(client: Client, key: Key, asked: str, symptom: str) -> CommandError:
-    """Finds the reason: its tasks fail, no worker runs it, or only the symptom is known."""
+    """Its tasks fail, no worker runs it, or only the symptom is known."""
     if found := await stuck(client, key):
         return found
     with suppress(RPCError):
@@ -264,7 +263,7 @@ async def _why_unanswered(client: Client, key: Key, asked: str, symptom: str) ->
 
 
 async def _last_lifecycle(session: Session, target: Target) -> tuple[Key | None, WorkflowExecution | None]:
-    """Prefers open ones; (None, None) if there is none."""
+    """An open one if possible; (None, None) if there is none."""
     kind, namespace, name = target.kind.name, target.namespace, target.name
     query = f"OpKind = '{kind}' AND OpNamespace = '{namespace}' AND OpName = '{name}'"
     ours: list[tuple[Key, WorkflowExecution]] = []

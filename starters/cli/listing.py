@@ -38,8 +38,8 @@ IDLE = (NO_LIFECYCLE, CARRIED)
 class Row(Model):
     """One object and its lifecycle, times in UTC.
 
-    `phase` is NoLifecycle if none is open, Carried if the owner's does the work. `gone`: only the lifecycle still
-    exists; `stuck`: the workers' code cannot continue it (`starters.cli.stuck_workflows`).
+    `phase` is NoLifecycle if none is open, Carried if the owner's does the work. `gone`: only the lifecycle exists;
+    `stuck`: the workers' code cannot continue it.
     """
 
     kind: str
@@ -122,10 +122,9 @@ async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list
 
 
 def branched(found: Sequence[Row], selected: Sequence[Row], kind: str, namespace: str) -> list[tuple[int, Row]]:
-    """Rows below the row of their owner, with their depth: only branches that contain a row to keep.
+    """Rows below their owner's, with their depth: only branches that contain a row to keep.
 
-    With a kind, each of its objects (in the namespace if given) starts a branch; without, each row whose owner is not
-    among the rows.
+    With a kind, each of its objects starts a branch; without, each row whose owner is not among the rows.
     """
     paths = {f"{row.kind}/{row.namespace}/{row.name}": row for row in found}
     below: dict[str, list[Row]] = defaultdict(list)
@@ -189,7 +188,7 @@ def row_of(execution: WorkflowExecution) -> Row:
 
 
 async def object_rows(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
-    """Rows without a lifecycle, and the readable kinds: none if the cluster cannot be read."""
+    """Without lifecycles; no readable kinds if the cluster cannot be read."""
     from engine.errors import Absent, ApiError, Denied
     from starters.cli.wake_lifecycles import kinds_with_objects
 

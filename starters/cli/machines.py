@@ -37,12 +37,11 @@ class Named(Model):
 
 
 def others(target: Target) -> bool:
-    """Whether another object's lifecycle reports about it."""
     return target.kind in EXTERNAL_KINDS
 
 
 async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) -> Key:
-    """Raises CommandError if it has no instance or group yet, or its account and region are not served."""
+    """Raises CommandError without an instance or group, or if its account and region are not served."""
     if target.kind == AWS_MACHINE_POOL:
         group = group_of_arn(text(obj, "spec", "providerID"))
         if group is None:
@@ -112,13 +111,12 @@ async def _of_its_awsmachine(session: Session, machine: Target) -> Named:
 
 
 def owner_of(awsmachine: JsonObject) -> str:
-    """The name is empty if it has none."""
+    """Empty if it has none."""
     owners = sequence(awsmachine, "metadata", "ownerReferences")
     return next((text(each, "name") for each in owners if text(each, "kind") == MACHINE.name), "")
 
 
 async def _lifecycles_of(session: Session, instance: str) -> dict[str, bool]:
-    """Whether each is open, by id."""
     found: dict[str, bool] = {}
     async for execution in session.temporal.list_workflows(
         f"OpKind = '{EC2_INSTANCE.name}' AND OpName = '{instance}'", limit=20

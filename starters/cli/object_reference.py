@@ -48,8 +48,6 @@ NameIfSeveral = Annotated[
 
 @dataclass(frozen=True)
 class Target:
-    """The uid, and so the lifecycle, is found in the cluster."""
-
     kind: Kind
     namespace: str
     name: str
@@ -69,7 +67,7 @@ def path(namespace: str, name: str) -> str:
 
 
 def target(kind: str, name: str) -> Target:
-    """Raises typer.BadParameter (exit code 2) for an unknown kind, one without lifecycles, or a malformed name."""
+    """Raises typer.BadParameter for an unknown kind, one without lifecycles, or a malformed name."""
     found = _of_others(kind) or kind_named(kind)
     if not found.plural:
         return _without_object(found, name)
@@ -86,7 +84,7 @@ def target(kind: str, name: str) -> Target:
 
 
 def _without_object(kind: Kind, name: str) -> Target:
-    """Accepts a name or path (`ACCOUNT/REGION/INSTANCE`), or nothing for the only one of its kind."""
+    """A name or path (`ACCOUNT/REGION/INSTANCE`), or nothing for the only one of its kind."""
     only = objectless(kind.name, "", settings().claims_domain)
     if not name and len(only) == 1:
         return Target(kind, only[0].namespace, only[0].name)
@@ -104,20 +102,20 @@ def usable_outside(name: str) -> bool:
 
 
 def _of_others(word: str) -> Kind | None:
-    """Node or a kind of Cluster API, for which an instance's lifecycle reports."""
+    """Those for which an instance's lifecycle reports."""
     names = {name: kind for kind in EXTERNAL_KINDS for name in _with_group(kind, _names(kind))}
     return names.get(_CLUSTER_API.get(word.lower(), word.lower()))
 
 
 def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
-    """Valid in Kubernetes, and therefore safe in queries and paths."""
+    """Valid in Kubernetes, so safe in queries and paths."""
     if not _NAME.fullmatch(name):
         raise typer.BadParameter(f"{name!r} is not a valid name of a Kubernetes object", param_hint=hint)
     return name
 
 
 def kind_named(word: str) -> Kind:
-    """Accepts kind, plural or short name, in any case, with or without the group (`accounts.example.com`)."""
+    """By kind, plural or short name, in any case, with or without the group."""
     domain = settings().claims_domain
     kinds = [kind.under(domain) for kind in all_kinds().values()]
     names = {name: kind for kind in kinds for name in _with_group(kind, _names(kind))}

@@ -76,7 +76,6 @@ def warn(line: str) -> None:
 
 
 def print_json(value: Model | Sequence[Model]) -> None:
-    """Uses the models' field names."""
     typer.echo(json.dumps(_plain(value), indent=2))
 
 
@@ -103,7 +102,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
 
 
 def grid(*columns: str) -> Table:
-    """A table in kubectl's style: a heading in capitals, no lines."""
+    """In kubectl's style: a heading in capitals, no lines."""
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         found.add_column(column.upper(), overflow="fold")
@@ -111,7 +110,7 @@ def grid(*columns: str) -> Table:
 
 
 def facts(pairs: Iterable[tuple[str, str | Text]]) -> None:
-    """Empty values are omitted."""
+    """Without empty values."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="bold")
     grid.add_column(overflow="fold")

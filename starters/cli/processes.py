@@ -96,7 +96,7 @@ def version(output: FormatOption = Format.TEXT, state: UnusedStateOption = None)
 
 
 def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
-    """Exits with flushed logs, without the interpreter's finalisation."""
+    """Logs are flushed, without the interpreter's finalisation."""
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
@@ -128,7 +128,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
 
 def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
-    """`execute`, with the places of the AWS provider's clusters where the settings ask for these."""
+    """With the places of the AWS provider's clusters where the settings ask for these."""
     from domain.instances.queues_from_clusters import cluster_entries
 
     def end() -> None:
@@ -153,7 +153,7 @@ async def _watching(settings: Settings) -> None:
 
 
 def _reject_contradictions(found: Settings) -> None:
-    """Checks areas and settings of instances before connecting to any server."""
+    """Before connecting to any server."""
     from domain.instances.interruption_policy import ReactionPolicy
     from domain.instances.queues_from_clusters import check_entries
 
@@ -178,7 +178,7 @@ async def _awaited(process: Awaitable[None]) -> None:
 
 
 async def _together(settings: Settings, areas: Sequence[str]) -> None:
-    """Shares one stop event and one health endpoint; when one process ends, so do the others."""
+    """One stop event and one health endpoint; when one process ends, so do the others."""
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
@@ -212,7 +212,7 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
 
 
 def _areas(only: str) -> Sequence[str]:
-    """All areas if none is named."""
+    """All if none is named."""
     from workers.registry import areas as executable
 
     known = executable()

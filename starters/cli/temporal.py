@@ -181,10 +181,9 @@ async def wake_older(client: Client, deployment: str, rate: float) -> int:
 
 
 async def moved(client: Client, deployment: str, wait: float, rate: float) -> Sequence[Version]:
-    """Wake repeatedly, as running activities may take their time; returns the versions that are still in use.
+    """Wake repeatedly, as running activities may take their time; returns the versions still in use.
 
-    Raises:
-        RPCError: Temporal refuses until the time is up.
+    Raises RPCError if Temporal refuses until the time is up.
     """
     from temporalio.service import RPCError
 

@@ -1,11 +1,4 @@
-"""`perdure top`: counts by area, the backlog, and the worst lifecycles.
-
-AREA      OPEN  WAITING  FAILING  STUCK  OVERDUE  PAUSED
-accounts    12        1        1      0        0
-
-BACKLOG                                     SINCE  WHY
-231 activity tasks in the queue aws            4m  workers take fewer than come: ...
-"""
+"""`perdure top`: counts by area, the backlog, and the worst lifecycles."""
 
 from __future__ import annotations
 
@@ -56,8 +49,8 @@ class AreaAtAGlance(Model):
 
 
 class Glance(Model):
-    """`worst`: lifecycles that fail or are stuck, longest open first. `backlog`: work that was not started or was
-    broken off, which without failures is the sign of an overloaded system.
+    """`worst`: longest open first. `backlog`: work that was not started or was broken off, which without failures is
+    the sign of an overloaded system.
     """
 
     at: datetime
@@ -132,7 +125,7 @@ async def _backlog(session: Session, areas: Sequence[str], now: datetime) -> tup
 
 
 async def no_worker(session: Session, areas: Sequence[str]) -> dict[str, list[str]]:
-    """Which workers of what version each area lacks."""
+    """By area, the missing workers with their version."""
     from engine.missing_workers import missing_workers
 
     found: dict[str, list[str]] = defaultdict(list)
@@ -158,14 +151,13 @@ async def count_area(session: Session, area: str, now: datetime) -> AreaAtAGlanc
 
 
 def queried(cluster: str, *areas: str) -> str:
-    """Limited to this cluster, since several may share a namespace."""
+    """Several clusters may share a namespace."""
     kinds = [kind.name for kind in all_kinds().values() if kind.area in areas and kind.lifecycle]
     ids = " OR ".join(f"WorkflowId STARTS_WITH '{id_prefix(kind, cluster)}'" for kind in kinds)
     return f"ExecutionStatus = 'Running' AND ({ids})"
 
 
 def failing() -> str:
-    """Lifecycles that need a person."""
     return f"OpPhase IN ({', '.join(f'{phase!r}' for phase in FAILING)})"
 
 

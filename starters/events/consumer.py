@@ -46,9 +46,9 @@ logger = logging.getLogger(__name__)
 
 class Consumer:
     """Args:
-    pollers: number of concurrent receives.
+    pollers: concurrent receives.
     most: maximum number of messages in work.
-    visibility: visibility timeout of received messages.
+    visibility: timeout of received messages.
     drain: how long messages in work may take to end.
     patience: longest backoff, in seconds.
     missing: called, at most once a minute, when the queue does not exist.
@@ -91,7 +91,7 @@ class Consumer:
         return len(self._in_work)
 
     def stalled(self) -> Iterable[str]:
-        """Names reasons for a restart; an unreadable queue is none."""
+        """Reasons for a restart; an unreadable queue is none."""
         return self._turns.stalled()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -113,7 +113,6 @@ class Consumer:
                 task.result()  # a bug, raised to the caller
 
     async def _end(self, polling: Sequence[asyncio.Task[None]]) -> None:
-        """Gives back messages that do not finish in time."""
         deadline = time.monotonic() + self._drain.total_seconds()
         await asyncio.wait(polling, timeout=self._drain.total_seconds())
         if self._works:
@@ -185,7 +184,6 @@ class Consumer:
         await self._unless_stopping(asyncio.sleep(seconds))
 
     async def _unless_stopping(self, awaited: Coroutine[object, object, None]) -> None:
-        """Stops waiting when the consumer has to stop."""
         waiting, stopping = asyncio.ensure_future(awaited), asyncio.ensure_future(self._stopping.wait())
         try:
             await asyncio.wait((waiting, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -208,7 +206,7 @@ class Consumer:
         self._in_work.remove(message)
 
     def _tell(self, received: EventBridgeEvent, acknowledgement: Acknowledgement) -> None:
-        """Omits the message's body; logs at INFO if the message changed something, or could not."""
+        """Without the body; at INFO if the message changed something, or could not."""
         verdict, reason = acknowledgement.verdict, acknowledgement.reason
         for word in acknowledgement.counts:
             metrics.EVENTS.labels(word).inc()
@@ -245,7 +243,7 @@ class Consumer:
         await self._deleted(message)
 
     async def _deleted(self, message: Message) -> None:
-        """Retries once; after another failure the message is redelivered as a duplicate."""
+        """After a second failure the message is redelivered as a duplicate."""
         for _ in range(2):
             if await self._deletions.add(message.receipt_handle):
                 return
@@ -264,7 +262,7 @@ class Consumer:
 
 
 def _kept(message: Message) -> dict[str, dict[str, str]]:
-    """The message's own attributes in SendMessage's form; EventBridge's contain its reason."""
+    """In SendMessage's form; EventBridge's attributes contain its reason."""
     own = ((name, text) for name, text in sorted(message.attributes.items()) if text and not name.startswith("PERDURE"))
     kept = [(name, {"DataType": "String", "StringValue": text}) for name, text in own]
     return dict(kept[:_MOST_KEPT_ATTRIBUTES])

@@ -38,7 +38,6 @@ class MemoryQueue:
     """Attributes:
     dead: dead letters: body and message attributes.
     refuse: raised by every call while it is set.
-    deleted: number of deleted messages.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class MemoryQueue:
         self._changed.set()
 
     def receives(self) -> dict[str, int]:
-        """The number of receives of each remaining message."""
+        """By remaining message."""
         return {id_: count for id_, count in self._receives.items() if id_ in self._bodies}
 
     @property
@@ -238,7 +237,7 @@ def maintenance(instance_id: str, event_id: str, at: datetime) -> str:
 
 
 def mixture(instances: int) -> Iterator[str]:
-    """Mixes states, Spot notices and maintenance in equal parts, endlessly."""
+    """States, Spot notices and maintenance in equal parts, endlessly."""
     for number in itertools.count():
         name, id_, now = instance_name(number % instances), f"event-{number}", datetime.now(UTC)
         if number % 3 == 0:
@@ -276,8 +275,6 @@ async def _woken(group: GroupKey, ended: GroupRecord) -> None:
 
 
 class _Timed(MemoryQueue):
-    """Measures the time from receipt to deletion."""
-
     def __init__(self) -> None:
         super().__init__()
         self.handled_ms: list[float] = []
@@ -297,7 +294,6 @@ class _Timed(MemoryQueue):
 
 
 async def rehearse(machines: int, events: int, rate: float) -> Rehearsed:
-    """Consumes events at full speed, then at a rate per second."""
     before = _resident_mib()
     index = _filled(machines)
     grown = _resident_mib() - before
@@ -335,7 +331,6 @@ def _filled(machines: int) -> Index:
 
 
 def _look_up_us(index: Index, machines: int) -> float:
-    """Looks up an unknown instance every other time."""
     names = [instance_name(number * 7919 % (2 * machines)) for number in range(100_000)]
     began = time.perf_counter()
     for name in names:
@@ -349,7 +344,6 @@ async def _consumed(queue: MemoryQueue, index: Index, events: int) -> None:
 
 
 async def _paced(queue: MemoryQueue, index: Index, bodies: Iterator[str], events: int, rate: float) -> float:
-    """The seconds until all are deleted."""
     async with _Consuming(queue, index):
         began, sent = time.perf_counter(), 0
         while sent < events:

@@ -30,7 +30,6 @@ class DeadLetter(Model):
     """Attributes:
     queue: its origin.
     of: its former message id, empty if SQS or EventBridge put it here.
-    sent_at: when it became a dead letter.
     told: its events, if it can be parsed now.
     """
 
@@ -45,13 +44,13 @@ class DeadLetter(Model):
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """A dead letter's origin: the queue that it names, else the owner of this dead letter queue.
+    """The queue that the dead letter names, else the owner of this dead letter queue.
 
     Args:
         message: the dead letter.
         dead: the name of the dead letter queue.
         whose: the place for which that queue was read.
-        places: the places in the settings; no other is accepted.
+        places: those in the settings; no other is accepted.
     """
     near = [each for each in places if each.where == whose.where]
     said = message.attributes.get("PERDURE_QUEUE", "")
@@ -61,7 +60,7 @@ def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]
 
 
 async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -> list[DeadLetter]:
-    """Returns up to `most`, or those of them with a home; all are given back."""
+    """Up to `most`, or those of them with a home; all are given back."""
     found = [message async for message in _received(dead, most)]
     await _given_back(dead, found)
     asked = [message for message in found if home is None or home(message)]
@@ -69,7 +68,7 @@ async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -
 
 
 async def redrive(dead: SqsQueue, home: Home, chosen: Collection[str], *, most: int) -> list[DeadLetter]:
-    """With these ids, or all with a home if no id is given; returns those sent."""
+    """Those with these ids, or all with a home; returns those sent."""
     found = [message async for message in _received(dead, most)]
     sent = []
     try:
@@ -104,7 +103,7 @@ async def _given_back(dead: SqsQueue, messages: list[Message]) -> None:
 
 
 def _attributes(message: Message) -> TextAttributes:
-    """The attributes that the message had before it became a dead letter."""
+    """Those from before it became a dead letter."""
     own = {name: text for name, text in message.attributes.items() if text and not name.startswith("PERDURE_")}
     return {name: {"DataType": "String", "StringValue": text} for name, text in own.items()}
 

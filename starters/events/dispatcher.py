@@ -57,8 +57,6 @@ logger = logging.getLogger(__name__)
 
 
 class Ownership(Protocol):
-    """The part of the index that is used here."""
-
     def knows(self, event: InstanceEvent) -> bool:
         """Whether an object has the event's instance or group."""
 
@@ -78,7 +76,7 @@ class Ownership(Protocol):
 
 @dataclass
 class _Waiting:
-    """One instance's events by key, with the callers that wait for each."""
+    """`answers` are the callers that wait for each event."""
 
     events: dict[str, InstanceEvent] = field(default_factory=dict)
     answers: dict[str, list[asyncio.Future[Handled]]] = field(default_factory=dict)
@@ -90,7 +88,6 @@ class _Waiting:
         self.receives = max(self.receives, receives)
 
     def take(self, most: int) -> _Waiting:
-        """Removes and returns the first ones."""
         taken = _Waiting(receives=self.receives)
         for key in tuple(self.events)[:most]:
             taken.events[key], taken.answers[key] = self.events.pop(key), self.answers.pop(key)
@@ -104,7 +101,7 @@ class Dispatcher:
     hand_over: hands events over to an instance's workflow.
     wake_group: wakes a group's workflow.
     doubtful: whether the index may be incomplete.
-    at_once: number of concurrent hand-overs.
+    at_once: concurrent hand-overs.
     patience: a workflow's timeout.
     """
 
@@ -139,11 +136,11 @@ class Dispatcher:
 
     @property
     def troubled(self) -> bool:
-        """Whether recent hand-overs all failed, so that no more messages should be received."""
+        """Recent hand-overs all failed: no more messages should be received."""
         return self._failures >= TROUBLE_AFTER
 
     async def outcome(self, event: InstanceEvent, receives: int = 1) -> Handled:
-        """`receives` is how often the event's message was received."""
+        """`receives` counts the event's message."""
         if not ours(event, self._places):
             return Handled(event=event, outcome=Outcome.FOREIGN)
         group = group_of(event)
@@ -165,7 +162,7 @@ class Dispatcher:
         self._begin()
 
     async def close(self) -> None:
-        """Answers unavailable to the callers of running hand-overs."""
+        """Callers of running hand-overs get unavailable."""
         tasks = [*self._telling.values(), *self._groups.values()]
         for task in tasks:
             task.cancel()
@@ -204,7 +201,6 @@ class Dispatcher:
         return await answer
 
     def _begin(self) -> None:
-        """Starts with the most urgent instances."""
         loop = asyncio.get_running_loop()
         while self._order and len(self._telling) < self._room(self._order[0][0]):
             _, _, key = heapq.heappop(self._order)
@@ -212,7 +208,7 @@ class Dispatcher:
                 self._telling[key] = loop.create_task(self._tell(key))
 
     def _room(self, urgency_: int) -> int:
-        """The number of hand-overs that may start, given the urgency of the next."""
+        """The number of hand-overs that may start now."""
         many = len(self._waiting) > 2 * self._at_once
         if urgency_ and many and any(each.lasts for each in self._reads.values()):
             return min(ROUTINE_WHILE_READING, self._at_once)
@@ -256,7 +252,7 @@ class Dispatcher:
         _answer(batch, outcomes, Outcome.UNAVAILABLE, may_appear=may_appear)
 
     def _settled(self, key: InstanceKey, outcome: Outcome) -> Outcome:
-        """Returns stale instead of unknown if the instance's object is gone and will not appear again."""
+        """Stale instead of unknown if the instance's object is gone for good."""
         gone = outcome is Outcome.UNKNOWN and self._index.remembers(key.instance_id)
         return Outcome.STALE if gone else outcome
 
@@ -279,7 +275,7 @@ class Dispatcher:
         return Handled(event=event, outcome=Outcome.APPLIED if woken else Outcome.UNAVAILABLE)
 
     async def _woken(self, group: GroupKey) -> bool:
-        """Wakes the group once for all concurrent callers; returns whether that succeeded."""
+        """Once for all concurrent callers; returns whether that succeeded."""
         rest = self._woken_at.get(group, 0.0) + GROUP_REST_SECONDS - time.monotonic()
         if rest > 0:
             await asyncio.sleep(rest)
@@ -300,7 +296,7 @@ class Dispatcher:
 
 
 def _answer(batch: _Waiting, outcomes: dict[str, Outcome], otherwise: Outcome, *, may_appear: bool = False) -> None:
-    """Answers DUPLICATE to all but one of a duplicate's callers."""
+    """All but one of a duplicate's callers get DUPLICATE."""
     for name, waiting in batch.answers.items():
         outcome = outcomes.get(name, otherwise)
         for number, answer in enumerate(waiting):

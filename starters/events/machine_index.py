@@ -36,7 +36,6 @@ class Holder:
     """The search keys of an AWSMachine, AWSMachinePool or Node.
 
     Attributes:
-        name: namespace and name.
         region: a machine's or Node's, empty if unknown.
         host: the dedicated host of a machine's instance.
         group: a pool's Auto Scaling group.
@@ -86,7 +85,7 @@ def pool(obj: JsonObject) -> Holder:
 
 
 def node(obj: JsonObject) -> Holder:
-    """A Node without an instance does not count as expecting one: it may be on another provider, and never get any."""
+    """A Node without an instance expects none: it may be on another provider."""
     provider_id = text(obj, "spec", "providerID")
     instance = instance_of_node(provider_id)
     return Holder(
@@ -146,7 +145,6 @@ class Index:
         return [holder for each in kept for holder in each.find("instance", instance_id)]
 
     def changed(self, before: Holder | None, after: Holder | None) -> None:
-        """Remember the instances that no object has any more."""
         held = before.instances if before is not None else ()
         for instance_id in (each for each in held if not self._holders(each)):
             self._gone[instance_id] = None
@@ -198,7 +196,7 @@ class Feed:
 
     @property
     def doubtful(self) -> bool:
-        """Whether an unknown instance may belong to an object nevertheless."""
+        """Whether an unknown instance may belong to an object."""
         return not self.ready or any(each.trouble and each.installed for each in self._reflectors)
 
     def unlisted(self) -> Iterable[str]:

@@ -42,10 +42,10 @@ class Queue(Protocol):
         """Long-poll for messages."""
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """Takes up to ten; returns the failed receipts."""
+        """Up to ten; returns the failed receipts."""
 
     async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
-        """Takes up to ten; returns the failed receipts."""
+        """Up to ten; returns the failed receipts."""
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
         """Add a dead letter."""
@@ -64,15 +64,13 @@ class _Api(Protocol):
 
 
 class SqsQueue:
-    """One queue.
-
-    Args:
-        place: account and region.
-        caller: identity for the calls.
-        threads: where calls run; a receive occupies one.
-        wait: duration of a long poll.
-        visibility: visibility timeout.
-        name: another queue of the place, such as its dead letters.
+    """Args:
+    place: account and region.
+    caller: identity for the calls.
+    threads: where calls run; a receive occupies one.
+    wait: duration of a long poll.
+    visibility: visibility timeout.
+    name: another queue of the place, such as its dead letters.
     """
 
     def __init__(
@@ -107,7 +105,7 @@ class SqsQueue:
         return await self._run(self._hide, entries)
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
-        """Uses the queue's own dead letters, or the region's for queues of the AWS provider."""
+        """In the queue's own dead letters, or the region's for queues of the AWS provider."""
         try:
             await self._run(self._send, self._place.dead_letters, body, attributes)
         except Absent:
@@ -176,5 +174,5 @@ def _failed(answer: Mapping[str, object], receipts: Sequence[Receipt]) -> list[R
 
 
 def _whole(duration: timedelta) -> int:
-    """Rounds up, since SQS takes whole seconds."""
+    """SQS takes whole seconds."""
     return math.ceil(max(timedelta(0), min(duration, _LONGEST_HIDING)).total_seconds())

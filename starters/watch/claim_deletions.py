@@ -20,7 +20,7 @@ ABOUT_TO_END = timedelta(seconds=3)
 
 
 def claim_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """Whether a claim is being deleted because its lifespan has expired, or is gone after a deletion timestamp."""
+    """Whether a claim is being deleted because its lifespan has expired, or is gone after that."""
     if after is None:
         return before is not None and before.deleting
     return after.deleting and _over(after) and not _let_go(before, after)
@@ -37,11 +37,11 @@ def handle_ending(before: Projection | None, after: Projection | None, index: In
 
 
 def _let_go(before: Projection | None, after: Projection) -> bool:
-    """Whether it was just resumed, so that no workflow is carrying out its end yet."""
+    """Just resumed: no workflow is carrying out its end yet."""
     return before is not None and bool(before.fact("paused")) and not after.fact("paused")
 
 
 def _over(known: Projection) -> bool:
-    """Whether the lifespan has expired, for which the lifecycle has a timer."""
+    """The lifecycle has a timer for the lifespan's end."""
     end = parse_timestamp(known.fact("end"))
     return end is not None and end <= datetime.now(UTC) + ABOUT_TO_END

@@ -97,7 +97,7 @@ class Readings:
         )
 
     def pool(self, obj: JsonObject) -> View:
-        """A pool's workflow is woken at every start, because its status does not show stale counts."""
+        """Its status does not show stale counts, so each start wakes its workflow."""
         return View(
             fingerprint=self._content(obj),
             facts=_facts(
@@ -115,9 +115,7 @@ class Readings:
         )
 
     def _content(self, obj: JsonObject) -> tuple[object, ...]:
-        """Everything except what Kubernetes, kubectl and former frameworks store for themselves; the generation stands
-        for the spec.
-        """
+        """Without what Kubernetes, kubectl and former frameworks store; the generation stands for the spec."""
         metadata, status = mapping(obj, "metadata"), mapping(obj, "status")
         return (
             generation(obj),
@@ -129,7 +127,6 @@ class Readings:
         )
 
     def _left_in_peace(self, obj: JsonObject) -> bool:
-        """Whether an ignored object has none of our finalizers left."""
         return not set(self._names.our_finalizers) & {str(name) for name in sequence(obj, "metadata", "finalizers")}
 
     def _ignored(self, obj: JsonObject) -> bool:
@@ -137,7 +134,6 @@ class Readings:
 
 
 def _complete(handle: JsonObject, *, free: bool) -> bool:
-    """Whether every resource is recorded or waits for a claim."""
     entries = sequence(handle, "status", "resources")
     wanted = sequence(handle, "spec", "resources")
 
@@ -161,7 +157,7 @@ def _facts(**facts: str) -> dict[str, str]:
 
 
 def _earliest(*moments: str) -> str:
-    """Returns nothing without a valid timestamp, so that nothing expires."""
+    """Nothing expires without a valid timestamp."""
     read = filter(None, map(parse_timestamp, filter(None, moments)))
     return min((timestamp(moment) for moment in read), default="")
 
@@ -195,7 +191,7 @@ def _number(obj: Mapping[str, object], *path: str) -> str:
 
 
 def _truth(status: Mapping[str, object], field: str) -> str:
-    """Returns `true`, `false`, or nothing while unknown."""
+    """Empty while unknown."""
     value = status.get(field)
     return str(value).lower() if isinstance(value, bool) else ""
 

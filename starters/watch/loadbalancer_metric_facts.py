@@ -8,7 +8,6 @@
 - `conditions` of a machine: type, reason and status of each, a JSON list;
 - `measured` of a machine: its agent's measurements, a JSON object of numbers by type;
 - `reported` of a machine: its agent's last report, in seconds since 1970;
-- `phase`: the phase in the status;
 - `deleted`: the deletion timestamp, in seconds since 1970.
 """
 

@@ -43,9 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
-    """`stop` ends it; without it SIGTERM and SIGINT do. `health` is where to report, for a process that runs several
-    parts; without it the watcher serves its own.
-    """
+    """`stop` ends it; without it SIGTERM and SIGINT do. A process of several parts gives its own `health`."""
     async with (
         stopped_by_signals(stop) as stopped,
         await KubeApi.open(settings, PROCESS) as api,
@@ -60,7 +58,7 @@ async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, 
 
 
 async def _connect(settings: Settings, api: KubeApi, served: KubeApi, health: Health) -> None:
-    """Reports in `health` what cannot be reached."""
+    """`health` reports what cannot be reached."""
     stage = ["connecting to Temporal"]
     health.add(PROCESS, unready=lambda: stage)
     async with AsyncExitStack() as checks:
@@ -72,7 +70,6 @@ async def _connect(settings: Settings, api: KubeApi, served: KubeApi, health: He
 
 
 async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Client, health: Health) -> None:
-    """Wait for the Lease and watch while holding it, forever."""
     if settings.observing:
         await _watch(settings, api, served, client, health, checkpoint="")
         return

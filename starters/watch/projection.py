@@ -34,8 +34,7 @@ Place = tuple[Relation, Side]
 
 
 class Shown(NamedTuple):
-    """What an object shows in a relation: the names by which both ends find each other, and hashes of what the other
-    decides by.
+    """Names by which both ends of a relation find each other, and hashes of what the other end decides by.
 
     `as_made`: the object looks as the other end makes it. `counts`: it matters at the other end.
     """
@@ -49,11 +48,9 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """One object as the watcher knows it.
-
-    `ours`: the newest writer was certainly Perdure. `handed`: the part of the fingerprint that other objects' workflows
-    write. `others`: a digest of other writers in managedFields. `own`: Perdure's entries there. `levers`: a digest of
-    people's requests in annotations.
+    """`ours`: the newest writer was certainly Perdure. `handed`: the part of the fingerprint that other objects'
+    workflows write. `others`: a digest of other writers in managedFields. `own`: Perdure's entries there. `levers`: a
+    digest of people's requests in annotations.
     """
 
     key: Key
@@ -71,7 +68,6 @@ class Projection:
 
     @property
     def name(self) -> Name:
-        """Other objects refer to it by namespace and name."""
         return self.key.namespace, self.key.name
 
     def fact(self, name: str) -> str:
@@ -84,7 +80,7 @@ class View:
 
     Args:
         fingerprint: hashable values that the object's own decision reads and others write.
-        handed: such values that other objects' workflows write (a binding): their change always wakes the object.
+        handed: those that other objects' workflows write (a binding): their change always wakes the object.
         settled: its status shows nothing left to do.
     """
 
@@ -140,7 +136,7 @@ def is_urgent(before: Projection | None, after: Projection | None) -> bool:
 
 
 def own_write(before: Projection | None, after: Projection | None) -> bool:
-    """Whether a change is certainly Perdure's: the newest writer, or our entry changed and all others did not.
+    """Whether a change is certainly Perdure's: the newest writer, or only our entry changed.
 
     managedFields' times have a resolution of one second. Deletions leave no trace there, and removing fields only
     shrinks the former writers' entries, so neither counts as ours.
@@ -166,10 +162,9 @@ def _readable(kind: str, obj: JsonObject, read: Read) -> View:
 
 
 def written_by_us(obj: JsonObject, writer: str = FIELD_MANAGER) -> bool:
-    """Whether the newest change is Perdure's, by field manager.
+    """Whether the newest change is Perdure's, by field manager; no, if another writer is as new.
 
-    Times in managedFields are whole seconds; if another writer is as new, the answer is no. People's requests (by the
-    command line) have another field manager, because they must wake the object.
+    People's requests (by the command line) have another field manager, because they must wake the object.
     """
     entries = [(text(entry, "time"), text(entry, "manager")) for entry in sequence(obj, "metadata", "managedFields")]
     newest = max((time for time, _ in entries), default="")
@@ -177,13 +172,11 @@ def written_by_us(obj: JsonObject, writer: str = FIELD_MANAGER) -> bool:
 
 
 def _written_by_others(obj: JsonObject, writer: str) -> tuple[str, ...]:
-    """Entries of managedFields."""
     entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") != writer)
     return tuple(json.dumps(entry, sort_keys=True, default=str) for entry in entries)
 
 
 def _written_by_ourselves(obj: JsonObject, writer: str) -> tuple[tuple[str, str, int], ...]:
-    """Entries of managedFields."""
     entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") == writer)
     return tuple(
         (f"{text(entry, 'operation')} {text(entry, 'subresource')}", text(entry, "time"), _size(entry))
@@ -201,7 +194,7 @@ def others_finalizers(obj: JsonObject, ours: str) -> tuple[str, ...]:
 
 
 def chosen(values: Mapping[str, object], names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The order is fixed, for comparison."""
+    """In a fixed order, for comparison."""
     return tuple((name, str(values[name])) for name in names if name in values)
 
 

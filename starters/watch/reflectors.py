@@ -1,13 +1,9 @@
 """The reflectors of one watcher: one per watched kind, and one per declared kind while objects declare it.
 
-A missing or denied kind neither delays others nor makes the watcher unready:
-
-    declared ──► plural known? ──no──► ask the API server, again within 4 s ──► reflector ──404──► ask again
-                      └────yes─────────────────────────────────────────────────────┘
-                                            last object that declares it gone, and some minutes: stopped
-
-Many watches of parts of a kind, such as a single Secret, are replaced by one of the whole cluster
-(`WatchedWhileNamed.wider`) if the API server allows it.
+A missing or denied kind neither delays others nor makes the watcher unready. The API server is asked for a declared
+kind again until it is served; its reflector ends some minutes after the last object that declares it. Many watches of
+parts of a kind, such as a single Secret, are replaced by one of the whole cluster (`WatchedWhileNamed.wider`) if the
+API server allows it.
 """
 
 from __future__ import annotations
@@ -101,7 +97,7 @@ class Mirrors:
         self._group = group
 
     def start(self, entry: Watched, *, missing: bool = False) -> None:
-        """`missing` if an earlier lookup did not find the kind."""
+        """`missing` if the kind was not found before."""
 
         def read(obj: JsonObject) -> Projection:
             return entry.project(self._cluster, obj)
@@ -124,7 +120,6 @@ class Mirrors:
             _measure_no_more(entry.name)
 
     def ended(self) -> None:
-        """Removes the metrics of all reflectors."""
         for name in self.reflectors:
             _measure_no_more(name)
 
@@ -137,7 +132,6 @@ class Mirrors:
     # Declared kinds.
 
     def follow(self, entry: Watched, before: Projection | None, after: Projection | None) -> None:
-        """Starts and stops watches of declared kinds."""
         if not entry.declaring or self.declares(entry):
             return
         left, joined = _declarations(entry, before), _declarations(entry, after)
@@ -147,7 +141,6 @@ class Mirrors:
             self._join(joined[selection])
 
     def declares(self, entry: Watched) -> bool:
-        """Whether a kind is watched because objects declare it."""
         return any(declared.entry.name == entry.name for declared in self._declared.values())
 
     def awaited(self, entry: Watched) -> bool:
@@ -197,7 +190,7 @@ class Mirrors:
         self._stop(declared.entry)
 
     async def _serve(self, declared: _Declared) -> None:
-        """Look up the kind, watch it until it is removed, look it up again."""
+        """Until the kind is removed, and again."""
         failures = 0
         while True:
             try:
@@ -250,7 +243,7 @@ class Mirrors:
             self._leave(whole.followed)
 
     async def _share(self, parts: _Parts) -> None:
-        """Watches the parts separately or together, depending on their number and our rights."""
+        """Separately or together, depending on their number and our rights."""
         allowed, ask_at = False, 0.0
         while True:
             parts.news.clear()
@@ -285,7 +278,7 @@ class Mirrors:
             return otherwise
 
     async def _whole_is_listed(self, entry: WatchedWhileNamed) -> bool:
-        """Waits up to `LISTED_WITHIN` seconds for the list."""
+        """Waits up to `LISTED_WITHIN` seconds."""
         if entry.followed not in self._declared:
             self._join(entry)
         with suppress(TimeoutError):
@@ -315,7 +308,7 @@ class Mirrors:
         return (declared for declared in self._declared.values() if declared.entry.name == entry.name)
 
     async def declared_tried(self, seconds: float) -> None:
-        """Waits until each is listed or known to be missing, at most so many seconds."""
+        """Waits until each is listed or known to be missing."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 for declared in tuple(self._declared.values()):
@@ -333,9 +326,8 @@ class Mirrors:
         return {name: mirror.position for name, mirror in mirrors if mirror.listed and mirror.position}
 
     def newest(self, area: str) -> dict[str, str]:
-        """The newest resource version of each kind that an area's lifecycles read.
-
-        Of declared kinds only those that are watched as a whole are included: parts have separate versions.
+        """The newest resource version of each kind that an area's lifecycles read; not of parts, which have separate
+        versions.
         """
         apart = {one.entry.name for one in self._declared.values() if not one.entry.whole}
         names = (name for name, of in self._areas.items() if of == area and name not in apart)

@@ -29,7 +29,6 @@ _Compared = tuple[int, int, Callable[[Any], bool] | None] | None
 
 @cache
 def places_of(relations: Relations, kind: str) -> tuple[tuple[Place, End], ...]:
-    """Includes the side, and the ends."""
     return tuple(_places_of(relations, kind))
 
 
@@ -49,7 +48,6 @@ def _shows(relation: Relation) -> bool:
 
 
 def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel | None) -> dict[Place, Shown]:
-    """`model` if the object has been parsed already."""
     reading = _reading_of(relations, kind)
     if not reading.groups:
         return {}
@@ -71,7 +69,7 @@ def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel 
 
 @dataclass(frozen=True)
 class _Reading:
-    """How objects of a kind are read for their relations, sharing functions and results.
+    """How objects of a kind are read for their relations.
 
     Attributes:
         asked: each function once, with the conversion of its result.
@@ -110,7 +108,7 @@ def _as_it_is(said: Hashable) -> Hashable:
 def woken(
     relations: Relations, kind: str, before: Projection | None, after: Projection | None, index: Index
 ) -> set[Key]:
-    """The lifecycles at the other ends that decide by a changed value."""
+    """Lifecycles at the other ends that decide by a changed value."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, kind):
         news = _news(*place)
@@ -127,7 +125,7 @@ def woken(
 
 
 def referents(relations: Relations, known: Projection, index: Index) -> set[Key]:
-    """The lifecycles that decide by the objects that refer to theirs, for one referrer."""
+    """Lifecycles that decide by their referrers, for one referrer."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, known.key.kind):
         news = _news(*place)
@@ -137,7 +135,7 @@ def referents(relations: Relations, known: Projection, index: Index) -> set[Key]
 
 
 def missing_referents(relations: Relations, kind: str, index: Index, is_missing: Missing | None = None) -> set[Key]:
-    """The lifecycles that require an object of this kind that does not exist."""
+    """Lifecycles that require a missing object of this kind."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, kind):
         if place[1] is Side.REFERENT and place[0].required:
@@ -155,7 +153,7 @@ def _is_missing(place: Place, name: Hashable, index: Index) -> bool:
 def ending_with_referrer(
     relations: Relations, kind: str, before: Projection | None, after: Projection | None, index: Index
 ) -> bool:
-    """Whether an object is being deleted, or gone, while an object that it concerns is being deleted."""
+    """Whether an object ends while an object that it concerns is being deleted."""
     if after is not None and not after.deleting:
         return False
     keys = woken(relations, kind, before, after, index)
@@ -189,7 +187,7 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """Perdure has just linked an object to another that will refer back as the next step."""
+    """The linked object will refer back as the next step."""
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
         return False
@@ -214,7 +212,7 @@ def _others(
     news: News[KubeModel],
     trait: Hashable = (),
 ) -> set[Key]:
-    """Finds objects under these names, and those that they pass the change on to."""
+    """Also those that they pass the change on to."""
     relation, side = place
     ends, other = (relation.referents, Side.REFERENT) if side is Side.REFERRER else (relation.referrers, Side.REFERRER)
     at = (relation, other)
@@ -236,7 +234,7 @@ def _others(
 
 
 def _all_linked(place: Place, first: list[Projection], at: Place, index: Index) -> list[Projection]:
-    """Follows relations transitively and lists each object once, since they may form a cycle."""
+    """Each once, since relations may form a cycle."""
     reached: dict[Name, Projection] = {}
     ahead = list(first)
     while ahead:

@@ -58,7 +58,7 @@ class WakeQueue:
         return len(self.outstanding()) + len(self.held) + bool(self._gathered)
 
     def put(self, key: Key, *, urgent: bool = False) -> None:
-        """Before others if urgent; later if the key is held or rests."""
+        """Later if the key is held or rests."""
         if urgent:
             self._urgent[key] = None
         if (context := origin()) is not None:
@@ -74,13 +74,13 @@ class WakeQueue:
             self.put(key)
 
     def put_now(self, key: Key, *, urgent: bool = False) -> None:
-        """Wakes the key now, even if it is held."""
+        """Even if the key is held."""
         if handle := self.held.pop(key, None):
             handle.cancel()
         self.put(key, urgent=urgent)
 
     def hold(self, key: Key, seconds: float) -> None:
-        """Wakes the key when the time is over, not earlier."""
+        """Not earlier than that."""
         if handle := self.held.pop(key, None):
             handle.cancel()
         self._waiting.pop(key, None)
@@ -89,26 +89,26 @@ class WakeQueue:
         self.held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
 
     def leave(self, key: Key, seconds: float) -> None:
-        """Wakes the key when the time is over, or with an earlier wake."""
+        """Then, or with an earlier wake."""
         if key not in self._waiting and key not in self._delayed and not self._resting.get(key):
             self.hold(key, seconds)
 
     def gather(self, find: Callable[[], Iterable[Key]], seconds: float) -> None:
-        """Wakes each key once, this long after the first call; `find` gives the keys then.
+        """Wake each key once, this long after the first call; `find` gives the keys then.
 
-        Meanwhile objects may begin to refer to what has changed, and their work may move to another workflow.
+        Meanwhile objects may begin to refer to the change, or move to another workflow.
         """
         if not self._gathered:
             asyncio.get_running_loop().call_later(seconds, self._put_gathered)
         self._gathered.append(find)
 
     def oldest_age(self, kind: str = "") -> float:
-        """The watcher's lag: seconds since the longest-waiting key (of a kind) was put, 0 if none waits."""
+        """The watcher's lag: seconds since the longest-waiting key was put, 0 if none waits."""
         since = [at for key, at in self.outstanding().items() if kind in ("", key.kind)]
         return self._clock() - min(since) if since else 0.0
 
     def stalled(self) -> Iterable[str]:
-        """Keys wait, but no wake was attempted for long. A failed wake is an attempt."""
+        """No wake was attempted for long. A failed wake is an attempt."""
         ago = self._clock() - max(self._last_turn, min(self._waiting.values(), default=self._last_turn))
         if self._waiting and ago > LONGEST_TURN:
             yield f"{len(self._waiting)} wakes wait, and none has been tried for {ago:.0f} s"
@@ -117,7 +117,7 @@ class WakeQueue:
         return sum(key.kind == kind for key in self.outstanding())
 
     async def acknowledged(self) -> None:
-        """Waits until Temporal has accepted the wakes of all present keys."""
+        """Wait until Temporal has accepted the wakes of all present keys."""
         keys = set(self.outstanding())
         if keys:
             done = asyncio.Event()
@@ -125,7 +125,7 @@ class WakeQueue:
             await done.wait()
 
     async def run(self, wakers: int) -> None:
-        """Sends `wakers` wakes at a time, forever."""
+        """`wakers` at a time, forever."""
         async with asyncio.TaskGroup() as group:
             for _ in range(wakers):
                 group.create_task(self._drain())

@@ -62,7 +62,7 @@ class Carried:
 
     Args:
         by: the key of that workflow's object.
-        from_birth: whether the workflow that makes an object also opens its own, so that a new one wakes nothing.
+        from_birth: whether the workflow that makes an object opens its own, so that a new one wakes nothing.
         relieved: seconds until an object's own workflow follows a change of its delegate.
     """
 
@@ -77,7 +77,7 @@ class Pacing:
 
     Args:
         patience: how long an object's own wake may wait, because another workflow does its work.
-        gathers: seconds for which wakes of other lifecycles are gathered, if one change concerns thousands.
+        gathers: seconds in which wakes of other lifecycles gather, if one change concerns thousands.
     """
 
     patience: Patience = _no_patience
@@ -91,13 +91,11 @@ class Watched:
     Args:
         followed: what is listed and watched; a declared kind may leave `plural` empty for discovery. Two entries of one
             kind need different `called` names.
-        read: reads an object into the fields of its projection.
-        relations: all relations; those of the kind determine which lifecycles its changes wake, what is watched while
-            its objects refer to it, and who is woken after the first list for an object that is missing.
-        lives: which objects have a lifecycle, if most have none; an object that stops having one wakes an open
-            lifecycle as if it were gone.
-        ending: whether a change is a step of an end in progress, whose workflow is then woken only seconds later;
-            lifecycles of objects that live on are woken at once.
+        read: reads an object into its projection.
+        relations: those of the kind determine which lifecycles its changes wake, what is watched while its objects
+            refer to it, and who is woken after the first list for a missing object.
+        lives: which objects have a lifecycle; one that stops having one wakes it, if open, as if it were gone.
+        ending: whether a change is a step of an end in progress, whose workflow is then woken only seconds later.
         carried: which workflow does the work of its objects.
         silent_at: when (seconds of the epoch) an object's last report expires, if its status is a heartbeat: only a
             missed report, and the next one after it, wake lifecycles.
@@ -133,7 +131,7 @@ class Watched:
 
     @property
     def writer(self) -> str:
-        """The field manager of the lifecycles that its changes wake: their own writes wake nothing."""
+        """The lifecycles' field manager: their own writes wake nothing."""
         return FIELD_MANAGER
 
     def project(self, cluster: str, obj: JsonObject) -> Projection:
@@ -141,11 +139,9 @@ class Watched:
         return project(self.kind.name, cluster, obj, self.read, self.writer, shown)
 
     def relatives(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-        """Other lifecycles that a change concerns."""
         return woken(self.relations, self.end, before, after, index)
 
     def missing(self, index: Index) -> set[Key]:
-        """Lifecycles that need a missing object of this kind."""
         return missing_referents(self.relations, self.end, index)
 
     def declared(self, known: Projection) -> tuple[WatchedWhileNamed, ...]:
@@ -153,7 +149,7 @@ class Watched:
         return tuple(_watched_while_named(self.relations, *each) for each in dict.fromkeys(self._named(known)))
 
     def _named(self, known: Projection) -> Iterator[tuple[Relation, tuple[str, ...]]]:
-        """What has to be watched: the relation, and what all names begin with."""
+        """The relation, and what all names begin with."""
         length = {Scope.KIND: 2, Scope.NAME: 2, Scope.NAMESPACE: 1, Scope.CLUSTER: 0}
         for (relation, side), _ in places_of(self.relations, self.end):
             if side is Side.REFERRER and relation.watched and (relation, side) in known.shown:
@@ -161,12 +157,11 @@ class Watched:
                     yield relation, name[: length[relation.watched.scope]]
 
     def notified_of_silence(self, known: Projection, index: Index) -> set[Key]:
-        """The lifecycles that an object's reports are for."""
         return referents(self.relations, known, index)
 
     @cached_property
     def area(self) -> str:
-        """The area of the lifecycles that read its objects; empty if none."""
+        """Of the lifecycles that read its objects; empty if none."""
         known = all_kinds()
         ends = (kind_name(end) for each in self.relations for end in (*each.referrers, *each.referents))
         return self.kind.area or next((known[name].area for name in ends if name in known and known[name].area), "")
@@ -191,7 +186,7 @@ class WatchedWhileNamed(Watched):
 
     Args:
         named: what the names of all these objects begin with.
-        lingers: seconds that they stay watched after the last object that refers to them.
+        lingers: seconds that they stay watched after the last reference.
         wider: the cluster-wide watch that may replace many partial ones.
     """
 
@@ -274,12 +269,11 @@ def _all_of(how: WhileNamed, api_version: str, name: str) -> Followed:
 
 
 def read_nothing(_: JsonObject) -> View:
-    """For objects of which only the relations matter."""
+    """Only the relations of these objects matter."""
     return View((), settled=True)
 
 
 def watched_under(settings: Settings) -> tuple[Watched, ...]:
-    """Covers all served areas, including kinds that depend on the settings."""
     served = areas.modules_served(settings)
     always = [entry for module in served for entry in getattr(module, "WATCHED", ())]
     chosen = [module.watched_for(settings) for module in served if hasattr(module, "watched_for")]

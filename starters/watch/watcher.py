@@ -108,7 +108,7 @@ class Watcher:
             group.create_task(self._listen_for_silence())
 
     def seen(self, area: str) -> dict[str, str]:
-        """The versions that a cache must reach to contain every change that has caused a wake."""
+        """A cache with these versions contains every change that has caused a wake."""
         return self.mirrors.newest(area)
 
     def checkpoint(self) -> str:
@@ -120,7 +120,7 @@ class Watcher:
     # What a change wakes.
 
     def started(self, watched: Watched, objects: list[Projection]) -> None:
-        """The wakes follow once the relatives' kinds are listed, too."""
+        """The wakes follow once the relatives' kinds are listed."""
         for known in objects:
             self.mirrors.follow(watched, None, known)
         if self._until_listed is not None:
@@ -175,7 +175,7 @@ class Watcher:
         self.mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
-        """Wake slowly; at once if that phase is over, as a kind installed later has few objects."""
+        """Slowly; at once after that phase, as a kind installed later has few objects."""
         if self._adopted:
             self._put_all(keys)
         else:
@@ -203,7 +203,6 @@ class Watcher:
         self._wake_relatives(watched, before, after)
 
     def _concerned(self, watched: Watched, before: Projection | None, after: Projection | None) -> bool:
-        """The object has a lifecycle, or had one until this change."""
         return watched.has_workflow and any(watched.lives(each, self.index) for each in (before, after) if each)
 
     def _leave_to_its_end(
@@ -211,8 +210,8 @@ class Watcher:
     ) -> None:
         """Delay the wakes for a step of an end in progress: a wake at each step would cost more than the end.
 
-        The workflow that carries it out is woken later, as its worker may have died. Lifecycles of objects that live on
-        are woken at once.
+        The end's workflow is woken later, as its worker may have died. Lifecycles of objects that live on are woken at
+        once.
         """
         if watched.has_workflow:
             self.queue.leave(self.delegation.of(subject), ENDS_BY_ITSELF)
@@ -235,11 +234,10 @@ class Watcher:
             self.queue.put_all(find())
 
     def _relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> Iterable[Key]:
-        """The delegates of other lifecycles that a change concerns."""
         return self.delegation.of_all(watched.relatives(before, after, self.index))
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
-        """Wakes at once, unless another workflow does its work; a restarted watcher cannot know that."""
+        """At once, unless another workflow does its work; a restarted watcher cannot know that."""
         patience = watched.pacing.patience(before, after) if after is not None and self._adopted else 0.0
         if patience:
             self.queue.hold(key, patience)
@@ -247,7 +245,7 @@ class Watcher:
             self.queue.put_now(key, urgent=is_urgent(before, after))
 
     async def send(self, key: Key) -> None:
-        """If the object is gone, only an open lifecycle is woken."""
+        """A gone object wakes only an open lifecycle."""
         await (self._wake_open if self._is_gone(key) else self._wake)(key)
 
     def _is_gone(self, key: Key) -> bool:
@@ -283,7 +281,7 @@ class Watcher:
             self._listed.set()
 
     def _take_first_lists(self) -> None:
-        """Called once all lists are complete or waited for too long."""
+        """Once all lists are complete or waited for too long."""
         waiting, self._until_listed = self._until_listed, None
         for wake in waiting or ():
             wake()
@@ -306,7 +304,7 @@ class Watcher:
         self.doubtful.clear()
 
     def _ending_within(self, time: timedelta) -> set[Key]:
-        """The delegates of objects whose lifespan has ended, or ends within that time."""
+        """Delegates of objects whose lifespan ends within that time."""
         until = datetime.now(UTC) + time
         with_workflow = (entry for entry in self._watched.values() if entry.has_workflow)
         known = (each for entry in with_workflow for each in self.index.all(entry.name))
@@ -334,7 +332,7 @@ class Watcher:
         health.add("watch", dead=self.queue.stalled, unready=self.unready, notes=self.notes)
 
     def unready(self) -> list[str]:
-        """Reasons why it is not ready: a missing list, unaccepted first wakes, a withdrawn right.
+        """A missing list, unaccepted first wakes, a withdrawn right.
 
         Kinds that are declared or not installed are no reason: an installation may have only one area's CRDs.
         """
@@ -354,8 +352,6 @@ class Watcher:
 
 @dataclass(frozen=True)
 class _ChangesOf:
-    """Adds the kind to a reflector's events."""
-
     watcher: Watcher
     watched: Watched
 

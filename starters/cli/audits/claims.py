@@ -31,7 +31,7 @@ _WORKFLOWS = "ExecutionStatus = 'Running' AND WorkflowType IN ('ResourceClaim', 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`things` are the objects of any kind that carry the name of a handle."""
+    """`things` carry the name of a handle."""
 
     names: DomainNames
     claims: Sequence[JsonObject] = ()
@@ -184,7 +184,7 @@ def without_object(found: Snapshot) -> Iterator[Finding]:
 
 
 def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
-    """Excludes claims without a handle (the binder's), and bound handles."""
+    """Not claims without a handle (the binder's) and bound handles."""
     yield RESOURCE_CLAIM, [each for each in found.claims if _held(each) or _detached(each)]
     yield RESOURCE_HANDLE, [each for each in found.handles if _holder(each) not in found.claims_by_path]
     yield RESOURCE_POOL, list(found.pools)
@@ -212,7 +212,7 @@ async def _look(session: Session, discovery: Discovery) -> Snapshot:
 def kinds_named(
     handles: Iterable[JsonObject], watches: Iterable[JsonObject], providers: Iterable[JsonObject]
 ) -> set[tuple[str, str]]:
-    """Templates that need rendering are skipped."""
+    """Without templates that need rendering."""
     entries = [
         entry for handle in handles for part in ("spec", "status") for entry in sequence(handle, part, "resources")
     ]
@@ -240,7 +240,6 @@ async def _things(session: Session, discovery: Discovery, kinds: Iterable[tuple[
 
 
 def _slim(thing: JsonObject) -> JsonObject:
-    """Drops the content, which may be large."""
     metadata = mapping(thing, "metadata")
     return {"metadata": {key: metadata[key] for key in _KEPT if key in metadata}}
 

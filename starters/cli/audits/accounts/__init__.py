@@ -45,7 +45,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Finding]:
-    """Reads Accounts before and after the cloud, since they exist before and after their AWS accounts."""
+    """Accounts are read before and after the cloud, since they exist before and after their AWS accounts."""
     before, _ = _accounts(kube)
     payer = sessions.payer()
     members = list_accounts(payer)
@@ -77,7 +77,6 @@ def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Accoun
 
 
 def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
-    """Unparsable Accounts are returned as findings."""
     accounts, malformed = read_all(Account, kube.list(ACCOUNT).items)
     advice = "correct the object; its AWS account is listed as without an owner"
     unreadable = [
@@ -90,7 +89,7 @@ def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
 def unrecorded(
     accounts: Sequence[Account], members: Sequence[MemberAccount], creating: set[str]
 ) -> list[MemberAccount]:
-    """Active accounts with our naming; `creating` are the names of those being created."""
+    """With our naming; `creating` are names of accounts being created."""
     recorded = {account.spec.aws_account_id for account in accounts}
     # An Account without an id adopts the AWS account of its name by itself.
     adopting = {account.metadata.name for account in accounts if not account.spec.aws_account_id}
@@ -105,7 +104,7 @@ def unrecorded(
 
 
 def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iterable[Finding]:
-    """Lists each of ours and each untagged account, and the others in one line."""
+    """Each of ours and each untagged account, the others in one line."""
     others = Counter(owner for owner in owners.values() if owner is not None and owner != ours)
     if others:
         named = sorted((owner or "an installation without shard-name", count) for owner, count in others.items())

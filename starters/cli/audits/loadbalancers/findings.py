@@ -1,4 +1,4 @@
-"""Mismatches between custom resources and OpenStack projects, in one snapshot of both: pure functions."""
+"""Mismatches between custom resources and OpenStack projects, in one snapshot: pure functions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NAMED = "delete it, unless it belongs to another cluster or to a person"
 
 @dataclass(frozen=True)
 class Owners:
-    """The custom resources, and by namespace the machines that Roles give rights to."""
+    """`rights`: by namespace, the machines that Roles give rights to."""
 
     balancers: tuple[LoadBalancer, ...] = ()
     sets: tuple[LoadBalancerSet, ...] = ()
@@ -56,14 +56,13 @@ class Owners:
         return {*(each.metadata.uid for each in self.objects), *(each.key.uid for each in self.malformed)}
 
     def names(self) -> set[str]:
-        """Includes malformed objects."""
         unreadable = (f"{each.key.namespace}/{each.key.name}" for each in self.malformed)
         return {*(cloud_name(each.metadata) for each in self.objects), *unreadable}
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The owners after the clouds were read, and those before."""
+    """`before`: the owners before the clouds were read."""
 
     owners: Owners = Owners()
     before: Owners = Owners()
@@ -76,7 +75,7 @@ class Snapshot:
 
 
 def findings(found: Snapshot, now: datetime) -> Iterator[Finding]:
-    """Lists each finding once, although two Secrets may lead to one project."""
+    """Each once, although two Secrets may lead to one project."""
     found_below = (
         *unreadable(found),
         *without_project(found),
@@ -93,7 +92,6 @@ def findings(found: Snapshot, now: datetime) -> Iterator[Finding]:
 
 
 def unreadable(found: Snapshot) -> Iterator[Finding]:
-    """Objects that no lifecycle can parse either."""
     for each in found.owners.malformed:
         key = each.key
         yield _finding(
@@ -147,7 +145,7 @@ def _named(cloud: ProjectCloud) -> Iterator[tuple[str, str, str]]:
 
 
 def _servers_named(cloud: ProjectCloud, owners: Owners) -> Iterator[tuple[str, str, str]]:
-    """Servers named like machines of an existing LoadBalancer; the names contain no namespace."""
+    """Their names contain no namespace."""
     for balancer in owners.balancers:
         meta = balancer.metadata
         named = re.compile(rf"{re.escape(meta.name)}-[a-z2-7]{{16}}-[0-9a-f]{{5}}")
@@ -213,7 +211,7 @@ def _differs(obj: CustomResource, difference: str) -> Iterator[Finding]:
 
 
 def doubled(found: Snapshot) -> Iterator[Finding]:
-    """Including foreign objects with the same name."""
+    """Also foreign objects of the same name."""
     clouds = dict(found.read)
     for each in found.owners.objects:
         cloud = clouds.get(_reference(each))
@@ -250,7 +248,7 @@ def _of_machine(machine: LoadBalancerMachine, cloud: ProjectCloud) -> Iterator[_
 def _ids(
     kind: str, found: Selection[SecurityGroup] | Selection[CloudPort] | Selection[FloatingIp] | Selection[Server]
 ) -> _Selected:
-    """Excludes duplicates that are deleted anyway, which are a difference already."""
+    """Duplicates that are deleted anyway are a difference already."""
     several = (found.selected, *found.spare) if found.selected and found.spare else ()
     return kind, tuple(each.id for each in several), tuple(each.id for each in found.strangers)
 
