@@ -73,7 +73,7 @@ def audit(
         return [finding for name, each in served for finding in await of_one(name, each, session)]
 
     async def of_one(name: str, each: Audit, session: Session) -> list[Finding]:
-        """An installation may lack an area's kinds, and a failed audit does not stop the others."""
+        """A failed audit does not stop the others; an installation may lack an area's kinds."""
         try:
             return await each(session, thorough=thorough)
         except ApiError as error:
@@ -97,7 +97,7 @@ def audit(
 
 
 def served_audits(known: Mapping[str, Audit], settings: Settings) -> Mapping[str, Audit]:
-    """The served areas; others may not even be readable."""
+    """Others may not even be readable."""
     return {area: each for area, each in known.items() if not settings.areas or area in settings.areas}
 
 

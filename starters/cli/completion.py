@@ -90,7 +90,7 @@ async def _objects(kind: Kind, incomplete: str) -> list[str]:
 
 
 def for_kubectl() -> None:
-    """Completes for kubectl, which passes the arguments after `kubectl perdure`."""
+    """The arguments after `kubectl perdure` come from kubectl."""
     typer.echo("\n".join([*candidates(sys.argv[1:]), _NO_FILES]))
 
 
@@ -101,7 +101,7 @@ def candidates(arguments: list[str]) -> list[str]:
 
 
 def asked_as(what: str, **variables: str) -> str:
-    """Runs the program in a shell's completion protocol, which uses environment variables."""
+    """The protocol of shells' completion uses environment variables."""
     from starters.cli.main import build
 
     asking = {_VARIABLE: what, **variables}

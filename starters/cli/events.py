@@ -131,7 +131,7 @@ def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter
 def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -> list[T]:
     """The dead letters of every queue, or of those whose name contains `queue`.
 
-    A region's dead letter queue may serve several queues, and is read once for all of them.
+    A region's dead letter queue may serve several queues, and is read once.
     """
     from activities.aws.instances_session import Places
     from domain.instances.served_queues import REGION_DEAD, with_queues

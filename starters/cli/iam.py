@@ -104,7 +104,7 @@ def iam(
 
 
 def iam_files(places: Sequence[Place] = ()) -> dict[str, str]:
-    """Texts by name; those for EC2 instances are for these places (default: all)."""
+    """Texts by name; those for EC2 instances for these places."""
     from activities.aws.permissions import PERMISSIONS, Role
 
     rows = [f"| {item.role.value} | `{item.action}` | {item.why} |\n" for item in _in_order(PERMISSIONS)]
@@ -152,7 +152,7 @@ def _openstack() -> str:
 
 
 def _policy(permissions: Iterable[Permission]) -> Document:
-    """Has one statement per service and resource."""
+    """One statement per service and resource."""
     grouped = groupby(_in_order(permissions), key=lambda item: (_service(item), item.resource))
     return {
         "Version": "2012-10-17",

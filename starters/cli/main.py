@@ -67,7 +67,6 @@ MOVED = {
 
 
 def build() -> typer.Typer:
-    """Includes commands of installed packages (`ENTRY_POINTS`)."""
     app = typer.Typer(
         name="perdure",
         help="Provision cloud resources from Kubernetes custom resources, each reconciled by one Temporal workflow.",
@@ -116,7 +115,7 @@ def main() -> None:
 
 
 def in_new_form(words: list[str]) -> list[str]:
-    """A command line of before, as it is written now; its new form is printed."""
+    """The command line in its present form, which is printed."""
     if not words or words[0] not in MOVED:
         return words
     new = MOVED[words[0]]
@@ -125,12 +124,11 @@ def in_new_form(words: list[str]) -> list[str]:
 
 
 def program_name() -> str:
-    """For `kubectl perdure`, kubectl runs `kubectl-perdure`."""
     return "kubectl perdure" if Path(sys.argv[0]).name.startswith("kubectl-") else "perdure"
 
 
 def _end(code: str | int | None) -> None:
-    """Skips the interpreter's finalisation if Temporal's Rust core has been loaded."""
+    """Without the interpreter's finalisation once Temporal's Rust core is loaded."""
     if "temporalio.bridge.runtime" not in sys.modules or not isinstance(code, int | None):
         sys.exit(code)
     exit_now(code or 0)

@@ -1,4 +1,4 @@
-"""`perdure install migrate`: other systems' settings as Perdure's objects."""
+"""`perdure install migrate`."""
 
 from __future__ import annotations
 

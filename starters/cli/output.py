@@ -126,7 +126,6 @@ def phase(word: str) -> Text:
 
 
 def span(duration: timedelta) -> str:
-    """Shows the two largest units, like kubectl's ages."""
     seconds = max(0, int(duration.total_seconds()))
     parts = ((seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s"))
     first = next((index for index, (count, _) in enumerate(parts) if count), len(parts) - 1)
@@ -135,7 +134,7 @@ def span(duration: timedelta) -> str:
 
 
 def until(moment: datetime | None, now: datetime) -> str:
-    """The local time of day and how far away it is."""
+    """Local time of day and distance."""
     if moment is None:
         return ""
     distance = f"in {span(moment - now)}" if moment >= now else f"{span(now - moment)} ago"

@@ -25,7 +25,7 @@ class Held(Model):
 
 
 def named(kind: str, name: str, area: str, *, everything: bool) -> str:
-    """The area, `all`, or empty for an object; raises typer.BadParameter unless exactly one is named."""
+    """Area, `all`, or empty for an object; raises typer.BadParameter unless exactly one is named."""
     if sum((bool(kind or name), bool(area), everything)) != 1 or (not area and not everything and not name):
         raise typer.BadParameter("name one object, KIND NAMESPACE/NAME, or --area AREA, or --all", param_hint="KIND")
     if area and area not in all_areas():
@@ -64,7 +64,7 @@ def resume(what: str, reason: str, form: Format) -> None:
 
 
 async def current_pauses(session: ClusterSession) -> Pauses:
-    """Empty if it may not be read, since paused lifecycles report it themselves."""
+    """Empty if unreadable: paused lifecycles report it themselves."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
     except Denied:

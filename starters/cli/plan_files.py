@@ -52,7 +52,7 @@ def plan_file(file: Path, namespace: str, form: Format) -> None:
 
 
 def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
-    """Raises CommandError for an object without a lifecycle."""
+    """Raises CommandError."""
     try:
         found = [each for each in yaml.safe_load_all(file.read_text()) if each]
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -129,7 +129,7 @@ async def _plan(
 
 
 def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:
-    """Before its first pass, not run by any worker."""
+    """Before its first pass; no worker runs it."""
     found = {cast("Any", each).__temporal_workflow_definition.name: each for each in workflows_of(kind.area)}
     return cast("Entity[World]", found[kind.name](Carry(key=key)))
 
@@ -150,7 +150,7 @@ def target_of(kind: Kind, obj: JsonObject) -> Target:
 
 
 class SupposedKube(KubeApi):
-    """A cluster view with assumed objects in place of real ones, in observe mode."""
+    """Shows assumed objects in place of real ones, in observe mode."""
 
     _supposed: dict[tuple[str, str, str], JsonObject] = {}
 
@@ -171,7 +171,7 @@ class SupposedKube(KubeApi):
         limit: int = 500,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
-        """Puts new objects into the last page, unless a selector is given."""
+        """New objects are in the last page, unless a selector is given."""
         ours = {(where, name): obj for (of, where, name), obj in self._supposed.items() if of == kind.name}
         new = {name: obj for name, obj in ours.items() if namespace in ("", name[0])}
         version = ""
@@ -191,14 +191,13 @@ class SupposedKube(KubeApi):
             yield Listing(list(new.values()), version)
 
     async def watch(self, kind: Kind, namespace: str = "", **how: Any) -> AsyncGenerator[WatchEvent, None]:
-        """Skips assumed objects."""
         async for event in super().watch(kind, namespace, **how):
             if (kind.name, *_name(event.object)) not in self._supposed:
                 yield event
 
 
 class OnlyAsking:
-    """A client of Temporal, or a handle of a workflow, that only queries."""
+    """A client of Temporal, or a workflow's handle, that only queries."""
 
     def __init__(self, real: Any) -> None:
         self._real = real

@@ -13,10 +13,7 @@ from starters.cli.session import ClusterSession, perform_on_cluster
 
 
 async def places_of(session: ClusterSession) -> tuple[Place, ...]:
-    """Raises:
-    CommandError: the setting is wrong.
-    ApiError: the clusters' places cannot be found.
-    """
+    """Raises CommandError if the setting is wrong, ApiError if the clusters' places cannot be found."""
     texts = session.settings.instances_queues
     try:
         check_entries(texts)
@@ -31,11 +28,7 @@ async def places_of(session: ClusterSession) -> tuple[Place, ...]:
 
 
 def places_of_settings() -> tuple[Place, ...]:
-    """Without a session.
-
-    Raises:
-        CommandError: the setting is wrong, or the clusters' places cannot be found.
-    """
+    """Without a session. Raises CommandError for a wrong setting or clusters without places."""
     texts = settings().instances_queues
     try:
         others, of_clusters = cluster_entries(texts)

@@ -61,7 +61,7 @@ class Session(ClusterSession):
 
 
 def perform(work: Callable[[Session], Awaitable[T]]) -> T:
-    """Connect, do the work, disconnect; raises CommandError if a server could not be reached, or refused."""
+    """Raises CommandError if a server could not be reached, or refused."""
     return _run(_within(session(), work))
 
 
@@ -95,7 +95,6 @@ def _run(work: Coroutine[object, object, T]) -> T:
 
 
 def refusal(error: ApiError | RPCError) -> str:
-    """The error as one line."""
     if isinstance(error, ApiError):
         return error.message
     return f"Temporal at {temporal_address()}: {error.status.name}: {error.message}"
@@ -123,7 +122,7 @@ async def cluster_session() -> AsyncIterator[ClusterSession]:
 
 
 def _for_people() -> Settings:
-    """Drops metrics ports and traces."""
+    """Without metrics ports and traces."""
     return settings().model_copy(update={"metrics_port": 0, "otel_endpoint": ""})
 
 

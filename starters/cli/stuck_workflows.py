@@ -44,7 +44,6 @@ async def stuck(client: Client, key: Key) -> CommandError | None:
 
 
 def stuck_error(key: Key, newest_first: Iterable[HistoryEvent]) -> CommandError | None:
-    """Looks for the failure of the last task."""
     for event in newest_first:
         if event.event_type in _ONWARD:
             return None

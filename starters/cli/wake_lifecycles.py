@@ -55,8 +55,8 @@ class Woken(Model):
 async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
     """A failed wake does not stop the others.
 
-    Of several kinds, only those of served areas are woken. Unreadable ones are skipped with a warning, since a user of
-    one area need not be able to read the others.
+    Of several kinds, only those of served areas are woken; unreadable ones are skipped with a warning, since a user of
+    one area may lack rights in others.
     """
     free = asyncio.Semaphore(_AT_ONCE)
 
@@ -116,7 +116,7 @@ async def keys_of(session: Session, kind: Kind) -> list[Key]:
 
 
 def concerns(kind: Kind, obj: JsonObject) -> bool:
-    """Excludes most Services, which have no lifecycle."""
+    """Most Services have no lifecycle."""
     if not kind.served:
         return True
     held = kind.finalizer in sequence(obj, "metadata", "finalizers")

@@ -54,7 +54,6 @@ def _standing(asked: Target, said: Why, now: datetime) -> list[tuple[str, str | 
 
 
 def _several(name: str, lines: Iterable[str]) -> list[tuple[str, str | Text]]:
-    """Puts the name beside the first line only."""
     return [(name if index == 0 else "", line) for index, line in enumerate(lines)]
 
 

@@ -60,7 +60,6 @@ async def run_codec_server(settings: Settings, port: int, *, stop: asyncio.Event
 
 
 def codec_application(settings: Settings) -> web.Application:
-    """Raises like `run_codec_server`."""
     if not (settings.codec_token_file or settings.codec_guarded or _is_own_machine(settings.listen_host)):
         raise Unguarded(
             f"on {settings.listen_host} anybody could read every lifecycle: give PERDURE_CODEC_TOKEN_FILE, or "
@@ -94,7 +93,7 @@ def _answering(work: Work) -> Handler:
 
 
 def _across_origins(origins: frozenset[str]) -> Middleware:
-    """Lets pages of these origins read the answers (CORS)."""
+    """Pages of these origins may read the answers (CORS)."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:

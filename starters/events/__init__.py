@@ -1,11 +1,5 @@
 """The event consumer: hands EC2's events from SQS to the workflows of their instances.
 
-    SQS ──► consumer.py ── parse ──► dispatcher.py ── update-with-start ──► workflow: records, labels
-     ▲       (one per queue)            ▲                                    │
-     │                                  │ which object has it?               │ outcome of each event
-     │ delete, keep, dead letter        machine_index.py ◄── AWSMachines, pools │
-     └──────── acknowledgement ◄─────────────────────────────────────────────┘
-
 A message is deleted once its events are recorded in their workflows and the labels written or unnecessary
 (`domain/instances/message_acknowledgement.py`). Until then SQS redelivers it, and workflows recognise duplicates. So
 several consumers may run and any may be killed, without a leader.

@@ -34,12 +34,11 @@ async def get_event_from_sqs(queue: Queue) -> EventBridgeEvent | None:
 
 
 async def get_events_from_sqs(queue: Queue, most: int = MOST_IN_BATCH) -> list[EventBridgeEvent]:
-    """Makes one call."""
+    """One call."""
     return [EventBridgeEvent.model_construct(message=each, parsed=parse(each)) for each in await queue.receive(most)]
 
 
 async def is_event_processed(dispatcher: Dispatcher, received: EventBridgeEvent) -> bool:
-    """Whether the message may be deleted."""
     return (await acknowledgement_of(dispatcher, received)).verdict is Verdict.DELETE
 
 
@@ -58,7 +57,7 @@ async def acknowledgement_of(dispatcher: Dispatcher, received: EventBridgeEvent)
 
 
 def in_words(parsed: Parsed) -> str:
-    """Shows kinds and names only."""
+    """Kinds and names only."""
     if isinstance(parsed, Events):
         names = [f"{each.kind.value} {each.instance_id or each.host or each.group}" for each in parsed.events]
         rest = f" and {len(names) - 3} more" if len(names) > 3 else ""

@@ -1,4 +1,4 @@
-"""The consumer's process, of which any number may run: list the instances, connect, consume every queue, until SIGTERM.
+"""The consumer's process: list the instances, connect, consume every queue, until SIGTERM. Any number may run.
 
 It is ready once the instances are listed, and while Temporal and the API server answer. In observe mode it receives
 nothing, since the replaced system would miss it.
@@ -74,12 +74,7 @@ class _State:
 
 
 async def run_events(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
-    """`stop` ends it; without it SIGTERM and SIGINT do. `health` is where to report, for a process that runs several
-    parts; without it the consumer serves its own.
-
-    Raises:
-        ValueError: the settings name an invalid queue.
-    """
+    """As `run_watcher`. Raises ValueError if the settings name an invalid queue."""
     found = places(settings.instances_queues)
     async with stopped_by_signals(stop) as stopped:
         if health is not None:
@@ -155,7 +150,6 @@ async def _consume_queues(
 async def _dispatcher(
     settings: Settings, found: Sequence[Place], index: Index, feed: Feed, state: _State
 ) -> tuple[Client, Dispatcher]:
-    """Waits for Temporal and for the lists of instances."""
     client = await connected(settings, PROCESS)
     state.stage = ""
     await feed.settled()
@@ -194,7 +188,7 @@ def _consumers(
 
 
 def receive_wait(drain: timedelta) -> timedelta:
-    """Stays within SQS's limit, and well within the drain."""
+    """Within SQS's limit, and well within the drain."""
     return timedelta(seconds=min(20, max(1, drain // timedelta(seconds=1.5))))
 
 

@@ -14,10 +14,8 @@ PERIOD_SECONDS = 60.0
 
 
 class ReadAhead:
-    """Whether routine events wait because one queue is being read.
-
-    Args:
-        clock: monotonic seconds.
+    """Args:
+    clock: monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -35,5 +33,4 @@ class ReadAhead:
 
     @property
     def lasts(self) -> bool:
-        """Whether routine events wait now."""
         return self._behind and self._clock() < self._began + LONGEST_SECONDS

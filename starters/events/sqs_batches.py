@@ -22,11 +22,9 @@ logger = logging.getLogger(__name__)
 
 
 class Batches(Generic[T]):
-    """One kind of call.
-
-    Args:
-        call: makes the call; returns for each entry whether it succeeded.
-        what: what it does, for logs.
+    """Args:
+    call: makes the call; returns for each entry whether it succeeded.
+    what: what it does, for logs.
     """
 
     def __init__(self, call: Callable[[Sequence[T]], Awaitable[Sequence[bool]]], what: str) -> None:

@@ -46,7 +46,7 @@ class VisibilityExtender:
         self._forget(now)
 
     def remove(self, message: Message) -> None:
-        """Call it when the message is completed or given back."""
+        """Once it is completed or given back."""
         self._held.pop(message.receipt_handle, None)
         self._changed.set()
 
@@ -56,18 +56,17 @@ class VisibilityExtender:
             await self._changed.wait()
 
     def oldest_age(self, now: datetime) -> float:
-        """In seconds, of messages received within the last minute; 0 if there was none."""
+        """Seconds, of the last minute's messages; 0 if there was none."""
         self._forget(self._clock())
         taken = [at for _, at in self._received]
         return max(0.0, (now - min(taken)).total_seconds()) if taken else 0.0
 
     def due(self) -> list[Message]:
-        """Messages with less than half of their visibility timeout left."""
+        """Less than half of their visibility timeout is left."""
         limit = self._clock() + self._visibility.total_seconds() / 2
         return [held.message for held in self._held.values() if held.visible_at <= limit]
 
     async def keep_hidden(self, hide: Hide) -> None:
-        """Runs forever."""
         while True:
             await asyncio.sleep(self._visibility.total_seconds() / 4)
             await asyncio.gather(*(self._extend(message, hide) for message in self.due()))

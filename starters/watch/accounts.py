@@ -103,7 +103,7 @@ def _is_the_pools(claim: AccountClaim) -> bool:
 
 
 def read_pool(obj: JsonObject) -> View:
-    """A pool's workflow is woken at every start, because its status does not show stale counts."""
+    """Its status does not show stale counts, so each start wakes its workflow."""
     annotations = mapping(obj, "metadata", "annotations")
     return View(
         fingerprint=(generation(obj), others_finalizers(obj, FINALIZER), chosen(annotations, POOL_ANNOTATIONS)),
@@ -124,7 +124,6 @@ def _number(obj: JsonObject, *path: str) -> str:
 
 
 def _stalled(pool: JsonObject) -> str:
-    """One word, why the pool does not create missing accounts."""
     conditions = sequence(pool, "status", "conditions")
     reasons = (text(c, "reason") for c in conditions if (text(c, "type"), text(c, "status")) == ("Stalled", "True"))
     return next(reasons, "")
@@ -135,7 +134,7 @@ def _word(holds: bool) -> str:
 
 
 def account_patience(before: Projection | None, after: Projection) -> float:
-    """Seconds in which an Account just bound by the pool can record that it is claimed."""
+    """Seconds in which an Account just bound can record that it is claimed."""
     bound_now = before is not None and not before.fact("claim") and bool(after.fact("claim"))
     mine = after.fact("state") == AccountState.READY and not after.fact("claimed")
     return _HAND_OVER if bound_now and mine and after.ours and not after.deleting else 0.0

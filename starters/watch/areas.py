@@ -20,7 +20,7 @@ from engine.settings import Settings
 
 
 def modules() -> list[ModuleType]:
-    """Sorted by name; other packages' areas come last."""
+    """Sorted; other packages' areas come last."""
     import starters.watch
 
     ours = (each.name for each in pkgutil.iter_modules(starters.watch.__path__, "starters.watch."))
@@ -29,7 +29,7 @@ def modules() -> list[ModuleType]:
 
 
 def modules_served(settings: Settings) -> list[ModuleType]:
-    """Raises ValueError for an unknown area in the settings."""
+    """Raises ValueError for an unknown area."""
     found = modules()
     known = sorted({area for area in map(_area, found) if area})
     if unknown := set(settings.areas) - set(known):

@@ -39,7 +39,6 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
 
 
 def read_reports(obj: JsonObject) -> View:
-    """Facts are each area's number of findings and time of audit."""
     reports = reports_in(obj)
     facts = {area: f"{report.total} {_seconds(report)}" for area, report in reports.items()}
     return View(fingerprint=tuple(sorted(facts.items())), facts=facts)

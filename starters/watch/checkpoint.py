@@ -25,14 +25,11 @@ class Checkpoint:
         return name in self._inherited
 
     def is_behind(self, name: str, known: Projection) -> bool:
-        """Whether an object has changed since the checkpoint."""
         seen = self._inherited.get(name, "")
         return bool(seen) and newer(known.resource_version, seen)
 
     def renew(self, positions: Mapping[str, str], watched: Collection[str]) -> None:
-        """Record acknowledged versions.
-
-        Kinds that are declared but not listed keep their old version; kinds not watched any more are dropped, since
+        """Kinds that are declared but not listed keep their old version; kinds not watched any more are dropped, since
         annotations are limited to 256 KiB.
         """
         known = {**self._inherited, **self._reached, **positions}

@@ -44,7 +44,7 @@ class Delegation:
         return known.key
 
     def of_all(self, keys: Iterable[Key]) -> dict[Key, None]:
-        """Removes duplicates and keeps the order; an unknown object carries itself."""
+        """Without duplicates, in order; an unknown object carries itself."""
         known = ((key, self._known(key)) for key in keys)
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 
@@ -60,8 +60,6 @@ class Delegation:
 
 
 class Handover:
-    """Wakes an object's own workflow after its work has moved to another workflow, or back."""
-
     def __init__(self, delegation: Delegation, queue: WakeQueue, is_open: IsOpen | None) -> None:
         self._delegation = delegation
         self._queue = queue
@@ -101,7 +99,7 @@ class Handover:
             self._queue.put(key)
 
     async def _opened(self, key: Key) -> bool | None:
-        """None if Temporal does not answer, so that the caller wakes it."""
+        """None without an answer, so that the caller wakes it."""
         try:
             return self._is_open is not None and await self._is_open(key)
         except Exception:

@@ -29,7 +29,7 @@ def gauges_of_areas() -> tuple[Gauges, ...]:
 
 
 def lifecycles(phases: Mapping[tuple[str, str], int]) -> Metric:
-    """Makes `perdure_lifecycles` from counts by kind and phase."""
+    """`perdure_lifecycles`, from counts by kind and phase."""
     family = GaugeMetricFamily(
         "perdure_lifecycles", "Objects with a lifecycle, by the phase that they show.", labels=["kind", "phase"]
     )
@@ -54,7 +54,7 @@ class _Projected(Collector):
         self._index = index
 
     def describe(self) -> Iterable[Metric]:
-        """Describes families without samples, to reserve the names in the registry."""
+        """Without samples, to reserve the names."""
         return families(Index())
 
     def collect(self) -> Iterable[Metric]:
@@ -62,7 +62,7 @@ class _Projected(Collector):
 
 
 def families(index: Index) -> Iterable[Metric]:
-    """Yields each once; an area's error must not suppress the others' metrics."""
+    """An area's error must not suppress the others' metrics."""
     families: dict[str, Metric] = {}
     for gauges in gauges_of_areas():
         try:

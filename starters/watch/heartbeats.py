@@ -24,7 +24,6 @@ class MissedHeartbeats:
         self._silent: set[Key] = set()
 
     def news(self) -> set[Key]:
-        """The changes since the last comparison."""
         now, silent, notified = self._clock(), set(), set()
         for entry in self._watched:
             for known in self._index.all(entry.name):

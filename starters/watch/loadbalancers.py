@@ -61,7 +61,7 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def silent_at(machine: Projection) -> float | None:
-    """When the last report expires, in seconds of the epoch; None if the machine never reported."""
+    """When the last report expires (seconds of the epoch); None if there was none."""
     moment = parse_timestamp(machine.fact("oldest report"))
     return (moment + HEALTH_WINDOW).timestamp() + 1 if moment else None
 

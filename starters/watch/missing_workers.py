@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 async def report_missing_workers(client: Client, settings: Settings) -> None:
-    """Checks every minute while this watcher leads; a failed check keeps the last result."""
+    """Every minute; a failed check keeps the last result."""
     try:
         while True:
             try:
@@ -52,6 +52,5 @@ async def look(client: Client, settings: Settings, quiet_after: timedelta = QUIE
 
 
 def served_areas(settings: Settings) -> tuple[str, ...]:
-    """Excludes instances unless the settings name queues."""
     wanted = settings.areas or all_areas()
     return tuple(area for area in wanted if area != "instances" or settings.instances_queues)

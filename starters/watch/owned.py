@@ -23,7 +23,7 @@ def objects(kind: Kind) -> Watched:
 
 
 def owned(kind: Kind, *, by: Kind, label: str) -> Watched:
-    """Any change of an object with this label wakes its owners of kind `by`."""
+    """Changes of an object with this label wake its owners of kind `by`."""
 
     def owners(obj: KubeObject) -> list[tuple[str, str]]:
         references = obj.metadata.owner_references

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def pauses_reported(client: Client, kube: KubeApi, settings: Settings, health: Health) -> AsyncIterator[None]:
-    """Wakes the lifecycles of changed areas while the block runs."""
+    """Wakes changed areas' lifecycles while the block runs."""
     notifier = _Notifier(client, settings)
     try:
         async with pauses_followed(kube, settings, health, notifier.changed):
@@ -88,7 +88,7 @@ class _Notifier:
 
 
 async def wake_open_of(client: Client, areas: Iterable[str], cluster: str) -> int:
-    """Returns how many were woken, of this cluster."""
+    """Returns how many."""
     chosen = set(areas)
     kinds = [kind for kind in all_kinds().values() if kind.lifecycle and kind.area in chosen]
     prefixes = tuple(id_prefix(kind.name, cluster) for kind in kinds)

@@ -1,7 +1,6 @@
-"""All projections by kind and name, to find the objects that a change of another object concerns.
+"""All projections by kind and name, from lists and events, in memory.
 
-It is built from lists and events and lives in memory. Relatives are found by their names in relations, so that no
-change costs a scan of all objects.
+Relatives are found by their names in relations, so that no change costs a scan of all objects.
 """
 
 from __future__ import annotations

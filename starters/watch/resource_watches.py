@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 async def keep_views(namespace: str, api: KubeApi, index: Index) -> None:
-    """Creates missing ones in the operator's namespace, forever."""
+    """Forever, in the operator's namespace."""
     there: set[str] = set()
     listed = float("-inf")
     while True:
@@ -65,7 +65,7 @@ def duties_for(settings: Settings) -> tuple[Duty, ...]:
 
 
 def wanted_views(index: Index) -> dict[str, JsonObject]:
-    """Specs by name: one for each kind and namespace in which handles have resources."""
+    """Specs by name: one for each kind and namespace of handles' resources."""
     views: dict[str, JsonObject] = {}
     for handle in index.all(RESOURCE_HANDLE.name):
         for api_version, kind, namespace in _recorded(handle):
@@ -76,7 +76,7 @@ def wanted_views(index: Index) -> dict[str, JsonObject]:
 
 
 def _recorded(handle: Projection) -> Iterator[tuple[str, str, str]]:
-    """apiVersion, kind and namespace of the objects that a handle has recorded."""
+    """apiVersion, kind and namespace."""
     for (relation, _), shown in handle.shown.items():
         if relation.watched and relation.watched.scope is Scope.KIND:
             for api_version, kind, namespace, name in cast(tuple[tuple[str, str, str, str], ...], shown.names):

@@ -60,7 +60,6 @@ class Reading:
         )
 
     def lives(self, known: Projection, index: Index) -> bool:
-        """It wants a load balancer, or still has something of one."""
         return bool(known.fact("concerns us")) or self._has_balancer(known.key, index)
 
     def _has_balancer(self, key: Key, index: Index) -> bool:

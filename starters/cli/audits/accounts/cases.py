@@ -26,7 +26,7 @@ def open_cases(payer: Payer) -> dict[str, str]:
 
 
 def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: str) -> Iterable[Finding]:
-    """Cases for accounts that do not wait, or that wait for another one."""
+    """The account does not wait, or waits for another case."""
     by_id = {account.spec.aws_account_id: account for account in accounts if account.spec.aws_account_id}
     of_account: defaultdict[str, list[str]] = defaultdict(list)
     for case_id, account_id in sorted(cases.items()):
@@ -43,7 +43,7 @@ def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: 
 
 
 def _wanted(account: Account | None, opened: Sequence[str]) -> str:
-    """If none is recorded yet, the account adopts the first."""
+    """The account adopts the first if none is recorded yet."""
     if account is None or account.status.state not in _WAITING:
         return ""
     return account.status.support_case_id or opened[0]

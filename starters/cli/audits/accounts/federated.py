@@ -34,7 +34,7 @@ _ADVICE = "find out who uses it; delete it"
 
 
 def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool) -> list[Finding]:
-    """Searches the payer's account; with `thorough` also every account."""
+    """In the payer's account; with `thorough` in every account."""
     judging = customers_policies(sessions.payer().iam(), VALIDATION_PATH)
     roles, _ = read_all(AWSFederatedRole, kube.list(AWS_FEDERATED_ROLE).items)
     found = torn(judging, roles)
@@ -51,7 +51,7 @@ def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool
 
 
 def torn(judging: Iterable[str], roles: Sequence[AWSFederatedRole]) -> list[Finding]:
-    """Policies made for a role's validation, if the role does not exist or has been validated."""
+    """The role does not exist or has been validated."""
     at_work = {role.metadata.uid for role in roles if role.status.observed_generation != role.metadata.generation}
     return [
         Finding(
@@ -71,7 +71,7 @@ def left(
     roles: Sequence[AWSFederatedRole],
     accesses: Sequence[AWSFederatedAccountAccess],
 ) -> list[Finding]:
-    """`names` are kind, name and tag value (empty for none) of roles and policies."""
+    """`names` are kind, name and tag value (empty for none)."""
     uids = {access.metadata.uid for access in accesses}
     suffixes = {uid_of(access) for access in accesses}
     ours = {role.metadata.name for role in roles} | {role.spec.aws_custom_policy.name for role in roles}
@@ -90,7 +90,7 @@ def left(
 
 
 def _names_in(sessions: Sessions, account_id: str) -> list[tuple[str, str, str]]:
-    """Includes the tag; returns nothing if the account cannot be entered."""
+    """Empty if the account cannot be entered."""
     try:
         iam = sessions.member(account_id).iam()
         roles = [role["RoleName"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]]
