@@ -16,7 +16,6 @@ _began: ContextVar[float | None] = ContextVar("began", default=None)
 
 
 def begin() -> None:
-    """The worker's interceptor calls it at the start of an attempt."""
     _began.set(time.monotonic())
 
 

@@ -11,7 +11,7 @@ COLLECT_AFTER = (25_000, 20, 50)
 
 
 def collect_seldom() -> None:
-    """Run the cycle collector less often, and never over existing objects: modules, classes, settings.
+    """Never over existing objects: modules, classes, settings.
 
     Call it before the heavy imports, which then take an eighth less CPU, and after them.
     """

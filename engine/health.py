@@ -21,7 +21,7 @@ from engine.settings import Settings
 
 
 class AddressUnusable(Exception):  # noqa: N818
-    """An address of the settings cannot be listened on."""
+    """The settings' address cannot be listened on."""
 
 
 Check = Callable[[], Iterable[str]]
@@ -35,7 +35,7 @@ def _nothing() -> Iterable[str]:
 
 
 class Progress:
-    """A loop calls `made` in each turn, and counts as dead after `within` seconds without."""
+    """A loop counts as dead after `within` seconds without `made`."""
 
     def __init__(self, loop: str, within: float = LONGEST_TURN) -> None:
         self._loop = loop
@@ -55,7 +55,7 @@ class Health:
         self._parts: dict[str, tuple[Check, Check, Check]] = {}
 
     def add(self, part: str, *, dead: Check = _nothing, unready: Check = _nothing, notes: Check = _nothing) -> None:
-        """Each check returns reasons: for a restart, for not being ready, and other notes."""
+        """Checks return reasons: for a restart, for not being ready, and notes."""
         self._parts[part] = (dead, unready, notes)
 
     def remove(self, part: str) -> None:
@@ -75,7 +75,7 @@ class Health:
 
 @asynccontextmanager
 async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
-    """While the block runs, on `health_port`; with port 0 serve nothing."""
+    """On `health_port`; port 0 serves nothing."""
     if not settings.health_port:
         yield
         return
@@ -101,7 +101,7 @@ async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
 
 
 async def listen(runner: web.BaseRunner, host: str, port: int, variables: str) -> None:
-    """`variables` are the settings that name the address; AddressUnusable if it cannot be used."""
+    """`variables` are the settings that name the address; raises AddressUnusable."""
     try:
         await web.TCPSite(runner, host, port).start()
     except OSError as error:
@@ -109,7 +109,6 @@ async def listen(runner: web.BaseRunner, host: str, port: int, variables: str) -
 
 
 def _reason(error: OSError) -> str:
-    """Without the text that asyncio adds."""
     if error.errno == errno.EADDRINUSE:
         return "another process uses the port"
     return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)

@@ -47,7 +47,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One attempt of an activity for a lifecycle of `kind`; `error` as the activity raised it."""
+    """One attempt of an activity for a lifecycle of `kind`."""
 
     kind: str
     activity: str
@@ -57,7 +57,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One successful change of a lifecycle's own object: the request, and the object afterwards."""
+    """One successful change of a lifecycle's own object."""
 
     asked: Patch
     answer: Mapping[str, object]
@@ -92,8 +92,7 @@ def forget(listener: Listener) -> None:
 def requesting(method: str, resource: str, called: str = "") -> Iterator[Request]:
     """A timed exchange and its span; the caller notes the status of the answer.
 
-    `resource` is an API path without names, or the host of a cloud. `called` is the span's name, such as `aws
-    iam.CreateUser`; `kubernetes GET` if empty.
+    `called` is the span's name, such as `aws iam.CreateUser`; `kubernetes GET` if empty.
     """
     request = Request(subject(), method, resource)
     began = time.perf_counter()
@@ -143,7 +142,7 @@ def nameless(path: str) -> str:
 
 
 class Histogram(prometheus_client.Histogram):
-    """With bucket bounds as Go's client writes them: whole numbers without a fraction."""
+    """Bucket bounds are written as by Go's client: whole numbers without a fraction."""
 
     def collect(self) -> Iterable[Metric]:
         for metric in super().collect():

@@ -35,7 +35,7 @@ class MissingWorker(Model):
 
     @property
     def message(self) -> str:
-        """The fact in one line, without advice."""
+        """In one line, without advice."""
         of_version = f" of version {self.build_id}" if self.build_id else ""
         waiting = f"; open lifecycles that need it: {self.open}" if self.open is not None else ""
         return f"no worker for {self.area}: none{of_version} polls the task queue {self.queue}{waiting}"
@@ -44,7 +44,7 @@ class MissingWorker(Model):
 async def missing_workers(
     client: Client, areas: Iterable[str], cluster: str, deployment: str, quiet_after: timedelta = QUIET_AFTER
 ) -> list[MissingWorker]:
-    """Missing workers of the version that takes new lifecycles, and of older versions in use.
+    """Of the version that takes new lifecycles, and of older versions in use.
 
     Args:
         client: Temporal's.
@@ -77,7 +77,7 @@ async def missing_workers(
 
 
 async def missing_worker_of(client: Client, key: Key) -> MissingWorker | None:
-    """The worker that this lifecycle needs; None if one polls, or the lifecycle is not known; raises RPCError."""
+    """None if a worker polls, or the lifecycle is not known; raises RPCError."""
     area = all_kinds()[key.kind].area
     queue = task_queue(area, key.cluster)
     found = await described(client, key)
@@ -102,7 +102,7 @@ async def _describe(client: Client, queue: str) -> DescribeTaskQueueResponse:
 
 
 def _current(description: DescribeTaskQueueResponse) -> tuple[str, str]:
-    """Deployment and build id of the version that takes new lifecycles, empty for workers without a version."""
+    """Deployment and build id, empty for workers without a version."""
     current = description.versioning_info.current_deployment_version
     return (current.deployment_name, current.build_id)
 

@@ -16,7 +16,7 @@ class OwnThread:
         self._loop = loop
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Cancelling the wait cancels the work on the thread's loop."""
+        """Cancelling the wait cancels the work."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 
@@ -34,7 +34,7 @@ async def own_thread(name: str) -> AsyncIterator[OwnThread]:
 
 
 class LastKnown(Generic[T]):
-    """A value that only its own loop may read, for another thread: as of its last request."""
+    """For another thread: as of its last request."""
 
     def __init__(self, read: Callable[[], T]) -> None:
         self._read = read
@@ -42,10 +42,10 @@ class LastKnown(Generic[T]):
         self._known = read()
 
     def __call__(self) -> T:
-        """The last value, without waiting; a new one is read for the next call."""
+        """Does not wait; a new value is read for the next call."""
         self._loop.call_soon_threadsafe(self.refresh)
         return self._known
 
     def refresh(self) -> None:
-        """Call this on its own loop."""
+        """On its own loop."""
         self._known = self._read()

@@ -38,12 +38,12 @@ def paused_area(area: str) -> str:
 
 
 def held(area: str, annotations: Mapping[str, object], settings: Settings) -> str:
-    """For observe mode, the object's own pause (annotations), or its area's; empty if the object may be changed."""
+    """For observe mode, the object's own pause or its area's; empty if it may be changed."""
     return held_itself(annotations, observing=settings.observing) or paused_area(area)
 
 
 def refuse_if_paused(attempt: object) -> None:
-    """Raises Unavailable if the area of the lifecycle that asks is paused."""
+    """Raises Unavailable."""
     if not _now["pauses"] or not activity.in_activity():
         return
     kind = all_kinds().get(activity.info().workflow_type or "")

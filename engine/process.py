@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 async def connected(settings: Settings, process: str) -> Client:
-    """Waits until Temporal answers; the connection is renewed while the process runs."""
+    """Waits for Temporal; the connection is renewed while the process runs."""
     while True:
         try:
             client = await connect(settings, process, log_core=True)
@@ -42,7 +42,7 @@ async def connected(settings: Settings, process: str) -> Client:
 
 @asynccontextmanager
 async def stopped_by_signals(stop: asyncio.Event | None) -> AsyncIterator[asyncio.Event]:
-    """The event that SIGTERM and SIGINT set, or the caller's own."""
+    """SIGTERM and SIGINT set it, unless it is the caller's own."""
     if stop is not None:
         yield stop
         return
@@ -57,7 +57,7 @@ async def stopped_by_signals(stop: asyncio.Event | None) -> AsyncIterator[asynci
 
 
 async def first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
-    """Run both until one ends, cancel the other, and raise an error of either."""
+    """Cancel the other, and raise an error of either."""
     tasks = [asyncio.ensure_future(stop), asyncio.ensure_future(work)]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -71,9 +71,6 @@ async def first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
 
 
 def ungrouped(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first exception of a group and its nested groups.
-
-    Raise it after the `except*`, not in it: Debian's Python 3.11.2 wraps it in a group again.
-    """
+    """The first of nested groups. Raise it after the `except*`, not in it: Debian's Python 3.11.2 wraps it again."""
     first = group.exceptions[0]
     return ungrouped(first) if isinstance(first, BaseExceptionGroup) else first

@@ -44,7 +44,7 @@ _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def _duration(value: object) -> object:
-    """Seconds and Go's notation as a timedelta; anything else is left to pydantic."""
+    """Anything but seconds and Go's notation is left to pydantic."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -460,7 +460,7 @@ class InvalidSettings(ValueError):  # noqa: N818
 
 
 def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
-    """Variables that look like settings and are none, each with the nearest setting's name, or an empty string.
+    """Each with the nearest setting's name, or an empty string.
 
     Those that Kubernetes adds for a Service whose name begins with `perdure` are no mistake.
     """
@@ -494,7 +494,6 @@ def as_text(value: object) -> str:
 
 
 def no_setting(variable: str, nearest: str) -> str:
-    """The warning about a variable of `unknown_variables`."""
     return f"{variable} is no setting and has no effect{f'; is {nearest} meant?' if nearest else ''}"
 
 
@@ -514,15 +513,15 @@ def range_of(field: str) -> str:
 
 
 def present_variables(names: Iterable[str]) -> tuple[str, ...]:
-    """Those that are set, although they have no effect."""
+    """They have no effect."""
     return tuple(name for name in names if name in os.environ)
 
 
 @cache
 def settings() -> Settings:
-    """The settings of this process, read once; unknown variables that look like settings are named then.
+    """Read once; unknown variables that look like settings are named then. Raises InvalidSettings.
 
-    A process logs them; a command, which configures no logging, writes them to standard error. Raises InvalidSettings.
+    A process logs them; a command, which configures no logging, writes them to standard error.
     """
     found = read_settings()
     for unknown, nearest in unknown_variables(os.environ).items():

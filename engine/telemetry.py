@@ -28,7 +28,7 @@ _CHATTY = ("aiohttp.access", "botocore", "boto3", "urllib3", "httpx", "httpcore"
 
 @cache
 def version() -> str:
-    """`0` when it runs from a source tree that is not installed."""
+    """`0` for a source tree that is not installed."""
     try:
         return installed_version("perdure")
     except PackageNotFoundError:
@@ -65,7 +65,7 @@ def _subject(record: logging.LogRecord) -> Mapping[str, object]:
 
 
 def path(workflow_id: str, kind: str) -> str:
-    """`Kind/namespace/name` of an id: without the cluster before it, and the uid behind it."""
+    """Without the cluster before it, and the uid behind it."""
     before, found, rest = workflow_id.rpartition(f"{kind}/")
     if not found or (before and not before.endswith("/")):
         return workflow_id
@@ -76,7 +76,7 @@ def path(workflow_id: str, kind: str) -> str:
 
 
 def configure_logging(settings: Settings, process: str) -> None:
-    """Send every log line to standard error; `process` is a field of each JSON line."""
+    """`process` is a field of each JSON line."""
     handler = logging.StreamHandler(sys.stderr)
     if logs_json():
         handler.addFilter(_TemporalFields())
@@ -104,5 +104,4 @@ def configure_logging(settings: Settings, process: str) -> None:
 
 
 def logs_json() -> bool:
-    """Wherever no person watches a terminal."""
     return not sys.stderr.isatty()

@@ -1,11 +1,10 @@
 """Temporal's client for every process: one way to connect, one way to wake, the search attributes.
 
-All use `connect`, so all have the same data converter: a different one does not fail fast, it fails workflow tasks for
-ever.
+All use `connect`, so all have the same data converter: a different one fails workflow tasks for ever.
 
-`wake` is signal-with-start: it starts the workflow if it is not open. It means "observe again", and at most names the
-versions to observe, so lost, doubled and reordered wakes are harmless. `signal_with_start`, `ask` and `open_with` pass
-what an observation would not find, or what the caller has just observed, and start it in the same way.
+`wake` is signal-with-start: it means "observe again", and at most names the versions to observe, so lost, doubled and
+reordered wakes are harmless. `signal_with_start`, `ask` and `open_with` pass what an observation would not find, or
+what the caller has just observed.
 """
 
 from __future__ import annotations
@@ -101,10 +100,7 @@ async def connect(settings: Settings, process: str = "perdure", *, log_core: boo
 async def wake(client: Client, key: Key, seen: Mapping[str, str] | None = None) -> None:
     """Make the object's lifecycle observe again; starts it if it is not open.
 
-    Args:
-        client: the connection.
-        key: the object.
-        seen: by kind the resourceVersion that a cache must reach.
+    `seen` are by kind the resourceVersions that a cache must reach.
 
     Raises:
         KeyError: no area has this kind.
@@ -115,17 +111,17 @@ async def wake(client: Client, key: Key, seen: Mapping[str, str] | None = None) 
 
 
 async def wake_open(client: Client, key: Key, seen: Mapping[str, str] | None = None) -> None:
-    """As `wake`, but starts none: the object may be gone."""
+    """As `wake`, but starts none."""
     await _signal_open(client, key.workflow_id, WAKE, *([dict(seen)] if seen else []))
 
 
 async def signal_if_open(client: Client, key: Key, signal: str, about: BaseModel) -> None:
-    """Signal the object's lifecycle if it is open; starts none, as the object may be gone; RPCError as for `wake`."""
+    """Starts none, as the object may be gone; RPCError as for `wake`."""
     await _signal_open(client, key.workflow_id, signal, about)
 
 
 async def wake_listed(client: Client, workflow_id: str) -> bool:
-    """The same by a workflow id from a list; False if the lifecycle has ended."""
+    """By a workflow id; False if the lifecycle has ended."""
     return await _signal_open(client, workflow_id, WAKE)
 
 
@@ -156,10 +152,7 @@ async def is_open(client: Client, key: Key) -> bool:
 
 
 async def open_with(client: Client, key: Key, world: PassedWorld, *, signal: str = "") -> None:
-    """Start the object's lifecycle with a first pass that the caller has made, unless it is open.
-
-    With `signal`, an open one gets the world by the signal of that name.
-    """
+    """Start the object's lifecycle with a pass that the caller has made; an open one gets it by `signal`, if given."""
     known_by = _known_by(key, shown(State(world).phase(world.decision), world.decision))
     carry = Carry(key=key, world=world.model_dump(mode="json"))
     while True:
@@ -182,7 +175,7 @@ def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
 
 
 async def signal_with_start(client: Client, key: Key, signal: str, about: BaseModel) -> None:
-    """Signal the object's lifecycle, starting it if it is not open."""
+    """Starts the object's lifecycle if it is not open."""
     await client.start_workflow(
         key.kind, Carry(key=key), start_signal=signal, start_signal_args=[about], **_known_by(key)
     )
@@ -212,7 +205,7 @@ def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
 
 
 def _known_by(key: Key, further: Sequence[SearchAttributePair[Any]] = ()) -> dict[str, Any]:
-    """The task queue and first search attributes; the loop adds those of its decisions that are not given here."""
+    """The loop adds search attributes of its decisions."""
     kind = all_kinds()[key.kind]
     return {
         "id": key.workflow_id,
@@ -241,7 +234,7 @@ def silent_runtime() -> Runtime:
 
 @cache
 def _runtime(metrics_address: str, *, json_logs: bool | None) -> Runtime:
-    """One runtime (and thread pool) per process; its core logs nothing if `json_logs` is None."""
+    """One (with its thread pool) per process; None: the core logs nothing."""
     verbosity = TelemetryFilter(core_level="WARN", other_level="ERROR")
     # Forwarded lines are JSON. On a terminal the SDK writes its own: forwarding calls into Python from its threads,
     # which a process that ends without draining does not survive well.

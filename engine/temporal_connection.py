@@ -36,7 +36,7 @@ class TemporalRefused(RuntimeError):  # noqa: N818
 
 
 class Connection(ServiceClient):
-    """The service client of every process; its connection can be replaced while it is in use."""
+    """Its connection can be replaced while it is in use."""
 
     def __init__(self, config: ConnectConfig, made: ServiceClient, namespace: str) -> None:
         super().__init__(config)
@@ -55,7 +55,7 @@ class Connection(ServiceClient):
 
     @property
     def worker_service_client(self) -> Any:
-        """The connection itself: the SDK's workers have to be notified when it is replaced (`follow`)."""
+        """The SDK's workers have to be notified when it is replaced (`follow`)."""
         return self._made.worker_service_client
 
     def update_rpc_metadata(self, metadata: Mapping[str, str | bytes]) -> None:
@@ -68,7 +68,6 @@ class Connection(ServiceClient):
         return await self._made._rpc_call(rpc, req, resp_type, **details)
 
     def follow(self, follower: Callable[[], None]) -> None:
-        """Call this whenever the connection was replaced."""
         self._followers.append(follower)
 
     def keep(self, settings: Settings, *, every: timedelta = REREAD) -> None:
@@ -86,7 +85,7 @@ class Connection(ServiceClient):
                 log.warning("the changed credentials cannot be used, the connection stays unchanged: %s", refused)
 
     async def renew(self, settings: Settings) -> bool:
-        """Apply what has changed since the last check; True if something had; TemporalRefused if it cannot be used."""
+        """True if something had changed; TemporalRefused if it cannot be used."""
         read = read_config(settings)
         config = dataclasses.replace(self.config, **{"api_key": None, "tls": None, **_proofs(read)})
         if (config.tls, config.api_key) == (self.config.tls, self.config.api_key):
@@ -104,11 +103,7 @@ class Connection(ServiceClient):
 
 
 def read_config(settings: Settings) -> ClientConnectConfig:
-    """Address and credentials, from variables, profiles and files as they are now.
-
-    Raises:
-        TemporalRefused: a file cannot be read, or the variables contradict each other.
-    """
+    """From variables, profiles and files as they are now. TemporalRefused: unreadable or contradictory."""
     try:
         found = ClientConfig.load_client_connect_config()
         if settings.temporal_api_key_file:

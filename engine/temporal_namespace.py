@@ -44,7 +44,7 @@ SEARCH_ATTRIBUTES: dict[str, IndexedValueType.ValueType] = {
 
 
 class NamespaceUnfit(Exception):  # noqa: N818
-    """The namespace lacks something that these credentials cannot add; says what, and who can."""
+    """Says what these credentials cannot add, and who can."""
 
 
 class Bootstrapped(Model):
@@ -58,9 +58,7 @@ class Bootstrapped(Model):
 async def bootstrap(client: Client, retention: timedelta | None = None) -> Bootstrapped:
     """Prepare the client's namespace for lifecycles, and wait until all servers know it.
 
-    Args:
-        client: its namespace need not exist.
-        retention: of closed lifecycles; None keeps an existing namespace's.
+    `retention` is for closed lifecycles; None keeps an existing namespace's.
 
     Raises:
         NamespaceUnfit: this client may not add something, or an existing attribute conflicts.
@@ -100,7 +98,6 @@ async def ensure_search_attributes(client: Client) -> Mapping[str, str]:
 
 
 async def _retention(client: Client) -> timedelta | None:
-    """None if it does not exist."""
     try:
         found = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
     except RPCError as error:

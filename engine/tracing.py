@@ -48,7 +48,7 @@ def configure_tracing(endpoint: str, process: str, version: str) -> TracingInter
     """None, and no cost, without an endpoint. Once per process.
 
     Args:
-        endpoint: base URL of an OTLP/HTTP collector; the exporter adds the path of traces.
+        endpoint: base URL of an OTLP/HTTP collector.
         process: part of the service's name.
         version: Perdure's.
     """
@@ -63,13 +63,13 @@ def configure_tracing(endpoint: str, process: str, version: str) -> TracingInter
 
 
 def begin_tracing(tracer: Tracer) -> TracingInterceptor:
-    """Make spans with this tracer from now on; returns the interceptor for Temporal's client."""
+    """Returns the interceptor for Temporal's client."""
     _tracers[:] = [tracer]
     return FollowingMessages(tracer)
 
 
 def end_tracing() -> None:
-    """Stop, and send the spans that are left: the process may end at once."""
+    """Send the spans that are left: the process may end at once."""
     _tracers.clear()
     flush = getattr(trace.get_tracer_provider(), "force_flush", None)
     if flush is not None:
@@ -127,7 +127,7 @@ _change: ContextVar[_Change | None] = ContextVar("change", default=None)
 
 @contextmanager
 def change(name: str, attributes: Mapping[str, str]) -> Iterator[None]:
-    """Lifecycles that are woken within belong to a trace that begins with this change; without wakes there is none."""
+    """Lifecycles that are woken within belong to a trace that begins here; without wakes there is none."""
     if not _tracers:
         yield
         return
@@ -139,7 +139,7 @@ def change(name: str, attributes: Mapping[str, str]) -> Iterator[None]:
 
 
 def origin() -> Context | None:
-    """The current trace, to be continued later; None outside of traces."""
+    """None outside of traces."""
     if not _tracers:
         return None
     found = _change.get()
@@ -171,8 +171,6 @@ def continued(context: Context | None) -> Iterator[None]:
 
 
 class FollowingMessages(TracingInterceptor):
-    """Temporal's interceptor, for lifecycles that live for months."""
-
     def workflow_interceptor_class(self, input: ClassInput) -> type[TracingWorkflowInboundInterceptor]:
         super().workflow_interceptor_class(input)
         return _Lifecycle
@@ -198,7 +196,7 @@ class _Lifecycle(TracingWorkflowInboundInterceptor):
         self._heard_at = workflow.now()
 
     def _completed_span(self, span_name: str, **how: Any) -> None:
-        """As Temporal's; an activity begins in the context of the last message, or in none."""
+        """An activity begins in the context of the last message, or in none."""
         if not span_name.startswith("StartActivity"):
             super()._completed_span(span_name, **how)
             return

@@ -9,8 +9,8 @@ lifecycle may have no task for months, so making a version current also wakes th
     v1 current ── v2's workers poll ── v2 made current ── those on v1 are woken ── v1 drained ── v1's workers end
                                        new ones: v2       each continues on v2
 
-Every version polls every task queue. Workflows from before there were versions belong to none; their next task goes to
-the current version, whose code has to replay them.
+Workflows from before there were versions belong to none; their next task goes to the current version, whose code has to
+replay them.
 
 Rejected: auto-upgrade, where every open history has to fit every new version and one that does not fails the roll-out;
 and running the old version until all its lifecycles have moved by themselves, which some never do.
@@ -66,7 +66,7 @@ class Version(Model):
 
 
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
-    """The version that a worker reports to Temporal; without a build id any worker takes any task.
+    """Without a build id any worker takes any task.
 
     A version is named in both cases: otherwise the SDK hashes every imported module, half a second of CPU at each
     start.
@@ -93,12 +93,11 @@ async def versions(client: Client, deployment: str) -> list[Version]:
 
 
 async def versions_in_use(client: Client, deployment: str) -> list[str]:
-    """The build ids on which lifecycles may be open: all that are not drained."""
+    """Lifecycles may be open on all that are not drained."""
     return [each for each, status in await _statuses(client, deployment) if status is not VersionStatus.DRAINED]
 
 
 async def _statuses(client: Client, deployment: str) -> list[tuple[str, VersionStatus]]:
-    """The newest first."""
     try:
         found = await client.workflow_service.describe_worker_deployment(
             DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=deployment)
@@ -130,10 +129,9 @@ async def polled_queues(client: Client, deployment: str, build_id: str) -> set[t
 
 
 async def make_current(client: Client, deployment: str, build_id: str) -> str:
-    """Send new runs to this version; returns the build id that was current before.
+    """Send new runs to this version; returns the one before.
 
-    Raises:
-        RPCError: `FAILED_PRECONDITION` if its workers do not poll all queues that the current version's do.
+    `FAILED_PRECONDITION` if its workers do not poll all queues that the current version's do.
     """
     answer = await client.workflow_service.set_worker_deployment_current_version(
         SetWorkerDeploymentCurrentVersionRequest(
@@ -148,16 +146,13 @@ async def make_current(client: Client, deployment: str, build_id: str) -> str:
 
 
 async def count_pinned(client: Client, deployment: str, build_id: str, queue: str = "") -> int:
-    """Open lifecycles pinned to the version, of all or of one workflow task queue."""
+    """Of all workflow task queues or of one."""
     query = _pinned_to(deployment, build_id) + (f" AND TaskQueue = '{queue}'" if queue else "")
     return (await client.count_workflows(query)).count
 
 
 async def wake_pinned(client: Client, deployment: str, build_ids: Iterable[str], *, per_second: float) -> int:
-    """Wake every lifecycle pinned to these versions, so that it moves; returns their number.
-
-    A lifecycle that ends meanwhile is no failure.
-    """
+    """Wake lifecycles pinned to these versions, so that they move; returns their number."""
     woken = 0
     for build_id in build_ids:
         async for each in client.list_workflows(_pinned_to(deployment, build_id)):

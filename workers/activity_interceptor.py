@@ -32,10 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class Boundary(Interceptor):
-    """The worker's interceptor."""
-
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Wrap every activity."""
         return _Edge(next)
 
 
@@ -43,7 +40,6 @@ class _Edge(ActivityInboundInterceptor):
     _outbound: ActivityOutboundInterceptor
 
     def init(self, outbound: ActivityOutboundInterceptor) -> None:
-        """Keep the way out."""
         self._outbound = outbound
         super().init(outbound)
 
@@ -67,13 +63,13 @@ class _Edge(ActivityInboundInterceptor):
         return result
 
     def _beat(self, task_token: bytes) -> None:
-        """Record a heartbeat from any thread: the SDK's function needs the event loop, which may be busy."""
+        """From any thread: the SDK's function needs the event loop, which may be busy."""
         core = cast("Any", self._outbound)._worker._bridge_worker()
         core.record_activity_heartbeat(ActivityHeartbeat(task_token=task_token))
 
 
 def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:
-    """The cause that goes with a failure: that of a bug, with its traceback.
+    """That of a bug, with its traceback.
 
     An API's refusal needs none, and the server keeps only 4 KiB of a failure. An error that is its own cause could not
     be encoded.

@@ -41,13 +41,8 @@ LATE = 0.25
 
 
 class Limit:
-    """The number of slots, adapted at the end of each task."""
-
     def __init__(self, most: int, least: int = 1, *, longest: float = float("inf"), first: int = 0) -> None:
-        """It starts at `first`, or at `most`.
-
-        A task is slow after `longest` seconds; None for tasks that wait for other systems.
-        """
+        """A task is slow after `longest` seconds. It starts at `first`, or at `most`."""
         self._most = most
         self._least = float(min(least, most))
         self._longest = longest
@@ -58,10 +53,7 @@ class Limit:
         return int(self._exact)
 
     def ended(self, began: float, ended: float, late: float) -> None:
-        """Adapt to a task that has ended, and to the lateness of the event loop.
-
-        One decrease counts for all tasks that began before it, as they ran side by side.
-        """
+        """One decrease counts for all tasks that began before it, as they ran side by side."""
         if ended - began <= self._longest and late <= LATE:
             self._exact = min(self._most, self._exact + 1 / self._exact)
         elif began >= self._decreased_at:
@@ -78,7 +70,7 @@ class Permit(SlotPermit):
 
 
 class PacedSlots(CustomSlotSupplier):
-    """The slots of one queue, up to a `Limit`. Temporal's core also calls it from its own threads."""
+    """Temporal's core also calls it from its own threads."""
 
     def __init__(self, limit: Limit, clock: Callable[[], float] = time.monotonic) -> None:
         self.limit = limit
@@ -90,7 +82,6 @@ class PacedSlots(CustomSlotSupplier):
         self._room = asyncio.Event()
 
     async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
-        """Wait for a slot."""
         self._loop = asyncio.get_running_loop()
         while (permit := self.try_reserve_slot(ctx)) is None:
             self._room.clear()
@@ -98,9 +89,7 @@ class PacedSlots(CustomSlotSupplier):
         return permit
 
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
-        """A slot, if there is one now.
-
-        One poll of each kind always passes while a task may begin: with a limit of one, a poll of the ordinary queue
+        """One poll of each kind always passes while a task may begin: with a limit of one, a poll of the ordinary queue
         would otherwise block the workflows in the cache, and the other way round.
         """
         with self._lock:
@@ -111,7 +100,6 @@ class PacedSlots(CustomSlotSupplier):
             return Permit(sticky=sticky)
 
     def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
-        """A task has taken the slot."""
         permit = cast("Permit", ctx.permit)
         with self._lock:
             permit.began = self._clock()
@@ -119,7 +107,6 @@ class PacedSlots(CustomSlotSupplier):
             self._used += 1
 
     def release_slot(self, ctx: SlotReleaseContext) -> None:
-        """The task has ended, or none was taken."""
         permit, ended = cast("Permit", ctx.permit), self._clock()
         with self._lock:
             if permit.began is None:
@@ -148,7 +135,6 @@ def activities(most: int) -> WorkerTuner:
 
 
 def _waiting(most: int) -> Limit:
-    """A limit for tasks that may wait for other systems."""
     return Limit(most, max(LEAST_WAITING, most // LEFT_TO_WAITING))
 
 

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 async def take_over(client: Client, keys: Iterable[Key]) -> None:
-    """Take over these lifecycles before this process polls. What fails is left to the timeouts."""
+    """Before this process polls. What fails is left to the timeouts."""
     for key in keys:
         try:
             await _take_over(client, key)
@@ -58,7 +58,7 @@ async def _take_over(client: Client, key: Key) -> None:
 
 
 def is_dead(identity: str) -> bool:
-    """Whether a worker was a process here that has ended, by its identity (see `engine.temporal.connect`).
+    """Whether a worker was a process here that has ended, by its identity.
 
     An equal process id is an ended process's: in a restarted container they are the same.
     """

@@ -108,11 +108,7 @@ async def run_worker(
 
 
 def served_areas(settings: Settings) -> Sequence[str]:
-    """The areas to serve; instances only if the settings name their queues.
-
-    Raises:
-        ValueError: the settings name an unknown area.
-    """
+    """Instances only if the settings name their queues; ValueError for an unknown area."""
     if unknown := set(settings.areas) - set(areas()):
         raise ValueError(f"PERDURE_AREAS names {', '.join(sorted(unknown))}; there are: {', '.join(areas())}")
     wanted = settings.areas or areas()
@@ -120,7 +116,6 @@ def served_areas(settings: Settings) -> Sequence[str]:
 
 
 def _ended(workers: Iterable[Worker]) -> Iterable[str]:
-    """Workers that have stopped polling on their own."""
     return (f"the worker of task queue {worker.task_queue} has ended" for worker in workers if not worker.is_running)
 
 
@@ -193,13 +188,13 @@ async def create_workers(
 async def activities_of(
     clients: Clients, chosen: Sequence[str], stack: AsyncExitStack
 ) -> dict[str, list[Callable[..., object]]]:
-    """The activities of each of these areas; their resources are released with the stack."""
+    """Resources are released with the stack."""
     modules = {area: importlib.import_module(installed()[area].activities) for area in chosen}
     return {area: [*await module.activities(clients, stack)] for area, module in modules.items()}
 
 
 async def _connected(settings: Settings, stopped: asyncio.Event) -> Client | None:
-    """Temporal's client; None if stopped before there is one."""
+    """None if stopped before."""
     connecting = asyncio.ensure_future(connected(settings, PROCESS))
     await first_of(stopped.wait(), connecting)
     return None if stopped.is_set() else connecting.result()

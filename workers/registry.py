@@ -21,12 +21,11 @@ from domain.identity import task_queue
 
 
 def areas() -> tuple[str, ...]:
-    """The installed areas."""
     return tuple(installed())
 
 
 def workflows_of(area: str) -> Sequence[type]:
-    """The workflows of an area, in the order of their declarations."""
+    """In the order of their declarations."""
     module = importlib.import_module(installed()[area].workflows)
     return [each for each in vars(module).values() if _is_workflow_of(module, each)]
 
@@ -49,11 +48,7 @@ def actions() -> Mapping[str, type[Action]]:
 
 
 def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequence[Callable[..., object]]]:
-    """The activities by the plain name of their task queue.
-
-    Raises:
-        KeyError: no action names one of the activities.
-    """
+    """By the plain name of the queue; KeyError if no action names one of the activities."""
     known = actions()
     queues: dict[str, list[Callable[..., object]]] = defaultdict(list)
     for each in activities:
@@ -63,7 +58,7 @@ def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequen
 
 
 def queues_of(served: Iterable[str], cluster: str) -> set[tuple[str, str]]:
-    """The task queues that a cluster's workers of these areas poll, each with `workflow` or `activity`."""
+    """Each with `workflow` or `activity`."""
     wanted = set(served)
     found = {(area, "workflow") for area in wanted}
     for action in actions().values():
@@ -74,13 +69,13 @@ def queues_of(served: Iterable[str], cluster: str) -> set[tuple[str, str]]:
 
 
 def observing_queues(area: str) -> set[str]:
-    """The activity queues on which an area's objects are observed, and so written by the shared activities."""
+    """There an area's objects are observed, and so written by the shared activities."""
     observations = (each for each in actions().values() if each.result is not None and issubclass(each.result, World))
     return {each.queue for each in observations if area_of(each.__module__) == area}
 
 
 def local_activities(activities: Iterable[Callable[..., object]]) -> Sequence[Callable[..., object]]:
-    """The local activities: the worker of the workflows runs them."""
+    """The worker of the workflows runs them."""
     known = actions()
     return [each for each in activities if known[activity._Definition.must_from_callable(each).name or ""].local]
 

@@ -23,8 +23,6 @@ OPEN = "ExecutionStatus = 'Running'"
 
 
 class Replayed(Model):
-    """The result for one history."""
-
     kind: str
     workflow: str
     run: str = ""
@@ -34,11 +32,7 @@ class Replayed(Model):
 
 
 def recorded(directory: Path) -> list[WorkflowHistory]:
-    """The histories in a directory: JSON files, as Temporal's command line and web UI write them.
-
-    Raises:
-        ValueError: a file is not a history.
-    """
+    """JSON files, as Temporal's command line and web UI write them; ValueError for another file."""
     histories = []
     for path in sorted(directory.rglob("*.json")):
         try:
@@ -49,7 +43,7 @@ def recorded(directory: Path) -> list[WorkflowHistory]:
 
 
 async def open_histories(client: Client, query: str = "", most_of_a_kind: int = 0) -> AsyncIterator[WorkflowHistory]:
-    """The histories of open lifecycles, the newest first.
+    """Of open lifecycles, the newest first.
 
     Args:
         client: their Temporal.
@@ -73,7 +67,6 @@ async def open_histories(client: Client, query: str = "", most_of_a_kind: int = 
 
 
 async def replay(history: WorkflowHistory, converter: DataConverter) -> Replayed:
-    """Replay one history."""
     replayer = Replayer(workflows=_every_workflow(), data_converter=converter, runtime=silent_runtime())
     replayed = await replayer.replay_workflow(history, raise_on_replay_failure=False)
     started = history.events[0].workflow_execution_started_event_attributes
@@ -95,7 +88,7 @@ def kinds() -> set[str]:
 
 
 def _reason(failure: str) -> str:
-    """The failure's message, from the text that the SDK's core writes."""
+    """From the text that the SDK's core writes."""
     found = re.search(r'message: "(.*?)", source:', failure, re.DOTALL)
     return " ".join((found[1] if found else failure).split())
 

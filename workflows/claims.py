@@ -57,7 +57,6 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
         return Serve(key=self.key, asked=asked, seen=dict(self._seen))
 
     def observed(self) -> None:
-        """Drop the batch's claims; continue at once while others wait."""
         self.world = self.world.learn(asked=tuple(key for key in self.world.known.asked if key not in self._given))
         self._asked = set(self.world.known.asked)
         self.dirty = self.dirty or self.world.more or bool(self._asked)

@@ -72,10 +72,7 @@ class Timer:
 
 
 class Entity(Generic[W]):
-    """A lifecycle, declared with `workflows.lifecycle.lifecycle`.
-
-    `looks_at_deadline` is set where a pass is one activity: a deadline then asks for a new pass.
-    """
+    """`looks_at_deadline` is set where a pass is one activity: a deadline then asks for a new pass."""
 
     observe: ClassVar[type[Action]]
     looks_at_deadline: ClassVar[bool] = False
@@ -230,7 +227,7 @@ class Entity(Generic[W]):
         )
 
     def _set_timer(self, step: Step) -> None:
-        """Keep the running timer if its deadline is the same: a new one for each result would fill the history."""
+        """A new timer for each result would fill the history."""
         until = step.until
         if self._timer and self._timer.until != until:
             self._timer.task.cancel()
@@ -240,7 +237,7 @@ class Entity(Generic[W]):
             self._timer = Timer(until, task)
 
     def _fold_what_ended(self) -> None:
-        """Fold results into the world in the order in which the actions were started."""
+        """In the order in which the actions were started."""
         for slot, running in [item for item in self._activities.items() if item[1].handle.done()]:
             del self._activities[slot]
             try:
@@ -326,19 +323,19 @@ class Entity(Generic[W]):
 
     @property
     def _is_long(self) -> bool:
-        """Whether the run should end; renewable observations are cancelled, and the next run starts them again."""
+        """Whether the run should end."""
         info = workflow.info()
         long = info.is_continue_as_new_suggested() or info.get_current_history_length() > LONGEST_HISTORY
         return long or self._moves
 
     @property
     def _moves(self) -> bool:
-        """Whether another version of the workers is current; the next run begins there (engine.worker_versions)."""
+        """Whether the next run begins on another version of the workers (engine.worker_versions)."""
         return workflow.info().is_target_worker_deployment_version_changed()
 
     @property
     def _may_move_at_once(self) -> bool:
-        """Whether the next run can observe instead of this one without losing a message."""
+        """The next run can observe instead of this one without losing a message."""
         return self._moves and not (self._activities or self._unheard) and workflow.all_handlers_finished()
 
     def _end_run(self) -> NoReturn:
@@ -361,7 +358,6 @@ class Entity(Generic[W]):
     # --- what people see ---
 
     def _show(self, decision: Decision) -> None:
-        """Write changed search attributes, and the current details."""
         phase = self.state.phase(decision)
         shown = (phase, decision.waits_for, decision.deadline, decision.owner)
         if shown != self._shown:
@@ -392,7 +388,7 @@ class Entity(Generic[W]):
         self.state = self.state.wake()
 
     def replace_world(self, world: W) -> None:
-        """For message handlers of the areas: replace the world by what a message made of it."""
+        """For the areas' message handlers."""
         self.world = world
         self._world_replaced = self._unheard = True
 
@@ -402,7 +398,7 @@ class Entity(Generic[W]):
         return not self.dirty and self._looks == self._looked and OBSERVE not in self.world.refusals
 
     async def look_now(self) -> bool:
-        """For update handlers of the areas: await an observation that begins after this call; True if it succeeded."""
+        """For the areas' update handlers: await an observation that begins now; True if it succeeded."""
         wanted = self._looks + 1
         self.wake()
         await workflow.wait_condition(lambda: self._looked >= wanted)
@@ -410,7 +406,7 @@ class Entity(Generic[W]):
 
     @workflow.update(description="Retry what has failed or was refused; fails if there is nothing to retry.")
     async def retry(self, reason: str) -> str:
-        """Write the retry on the object, where it outlives this workflow; it is honoured once."""
+        """The retry is written on the object, where it outlives this workflow."""
         await workflow.wait_condition(lambda: self.decision is not None)
         why = self._why()
         if not self.retryable(why):
@@ -471,7 +467,7 @@ class Entity(Generic[W]):
         return await self.planned(seen, workflow.now, self._answer)
 
     async def planned(self, seen: W, now: Callable[[], datetime], ask: Callable[[Action], Awaitable[Any]]) -> Why:
-        """What would be done after this observation; `ask` runs a read, and returns its result or a `Refusal`."""
+        """`ask` runs a read, and returns its result or a `Refusal`."""
         beside = self.state.observed(seen).copy(running={})
         for _ in range(MOST_READS):
             beside, step = beside.step(self._decide, now(), dry_run=True)
@@ -492,7 +488,7 @@ class Entity(Generic[W]):
     async def _try_to_annotate(self, annotations: dict[str, str | None]) -> None:
         """For signals, which have no answer: a failed write shows in the timeline only.
 
-        Outages and pauses of the area are waited for, as the sender would not know to repeat the signal.
+        Outages and pauses of the area are waited for.
         """
         with contextlib.suppress(*FAILED):
             await self._annotate(annotations, Patch)
@@ -511,7 +507,7 @@ class Entity(Generic[W]):
 
 
 def _shown_at_start() -> tuple[object, ...]:
-    """What the search attributes say that the run was started with; empty if they are of no decision."""
+    """Search attributes at the run's start; empty if they are of no decision."""
     found = workflow.info().typed_search_attributes
     if (phase := found.get(OP_PHASE)) is None:
         return ()

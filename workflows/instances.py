@@ -58,7 +58,6 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
     has_object: ClassVar[bool] = False
 
     def begin(self) -> None:
-        """Note when it began."""
         self.world = self.world.begun(workflow.now())
 
     async def life(self) -> None:
@@ -70,12 +69,11 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
                 await self.live()
 
     def observation(self, *, dry_run: bool = False) -> Action:
-        """An observation of its objects, which also writes its label."""
+        """It also writes the label."""
         return look_at(self.world, workflow.now(), dry_run=dry_run)
 
     @workflow.update(name=HAND_OVER, description="Events of this instance; answers once its label says what they say.")
     async def hand_over(self, given: HandOver) -> Taken:
-        """Record events, and have the label that follows from them written."""
         world, outcomes = self.world.heard(given.events)
         self.replace_world(world)
         known = all(outcome is Outcome.DUPLICATE for outcome in outcomes.values())
@@ -101,7 +99,6 @@ class AutoScalingGroupWorkflow(Passes[GroupWorld]):
     has_object: ClassVar[bool] = False
 
     async def life(self) -> None:
-        """Until there is no such group."""
         await self.live()
         while self.dirty:
             await self.live()
@@ -128,7 +125,7 @@ class InstanceSweepWorkflow(Passes[SweptWorld]):
 
 @lifecycle(TOPOLOGY_WORKFLOW, world=TopologyWorld, observe=KeepTopology)
 class EventTopologyWorkflow(Passes[TopologyWorld]):
-    """The queues and rules of a place: validated when Perdure starts, every hour, and when someone wakes it.
+    """The queues and rules of a place: validated at Perdure's start, every hour, and at a wake.
 
     woken --> observe (one activity, a dozen calls) --> kept --an hour--> observe
                  └--> AWS refuses: waiting --two minutes--> observe

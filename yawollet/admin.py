@@ -17,18 +17,17 @@ _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class EnvoyAdmin:
-    """The admin interface of one Envoy; no method raises because Envoy is away."""
+    """No method raises because Envoy is away."""
 
     def __init__(self, address: Address) -> None:
         self._base = URL(f"http://{address}")
         self._session = aiohttp.ClientSession(timeout=_TIMEOUT)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._session.close()
 
     async def fault(self) -> str:
-        """Why Envoy is not ready; empty if it is."""
+        """Empty if Envoy is ready."""
         try:
             async with self._session.get(self._base / "ready") as response:
                 said = (await response.text(errors="replace")).strip()
@@ -37,14 +36,14 @@ class EnvoyAdmin:
         return "" if response.status == 200 else f"envoy response with {response.status}: {said}"
 
     async def versions(self) -> tuple[str, str] | None:
-        """The active versions of clusters and listeners; None if Envoy does not answer."""
+        """Of clusters and listeners; None without an answer."""
         found = await self.statistics("version_text")
         if CLUSTERS_VERSION not in found or LISTENERS_VERSION not in found:
             return None
         return found[CLUSTERS_VERSION], found[LISTENERS_VERSION]
 
     async def statistics(self, pattern: str) -> dict[str, str]:
-        """Envoy's statistics whose names match a regular expression; empty if it does not answer."""
+        """Names match a regular expression; empty without an answer."""
         try:
             async with self._session.get((self._base / "stats").with_query(filter=pattern)) as response:
                 text = await response.text(errors="replace")

@@ -11,8 +11,7 @@ Envoy accepts clusters after it has checked their backends' health, which takes 
 listeners are sent after that, so a port answers from its first moment. Unchanged ones are sent at once, so Envoy does
 not lag behind a change of endpoints.
 
-Envoy applies what it can of a refused answer and keeps its former version; the reason names the resources.
-https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
+Of a refused answer Envoy applies what it can. https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class Answer(NamedTuple):
-    """Envoy's response to the resources it was sent; `refusal` is empty if it has accepted them."""
+    """Envoy's response; `refusal` is empty if it has accepted."""
 
     type_url: str
     version: int
@@ -47,8 +46,6 @@ class Answer(NamedTuple):
 
 @dataclass
 class _Stream:
-    """The stream of one Envoy."""
-
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     wanted: set[str] = field(default_factory=set)
     sent: dict[str, Snapshot] = field(default_factory=dict)  # by type
@@ -57,7 +54,7 @@ class _Stream:
 
 
 class AdsServer:
-    """Serves one snapshot at a time to every Envoy; `on_answer` is called with their responses."""
+    """One snapshot at a time for every Envoy; `on_answer` gets their responses."""
 
     def __init__(self, address: Address, on_answer: Callable[[Answer], None]) -> None:
         self._address = address
@@ -70,11 +67,7 @@ class AdsServer:
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
 
     async def start(self) -> None:
-        """Listen.
-
-        Raises:
-            RuntimeError: the address is taken.
-        """
+        """Raises RuntimeError if the address is taken."""
         self._server.add_insecure_port(str(self._address))
         await self._server.start()
 
@@ -84,11 +77,9 @@ class AdsServer:
 
     @property
     def connected(self) -> bool:
-        """Whether an Envoy is connected."""
         return bool(self._streams)
 
     def serve(self, snapshot: Snapshot) -> None:
-        """Serve this snapshot from now on."""
         self._snapshot = snapshot
         for stream in self._streams:
             stream.moved.set()
@@ -134,7 +125,7 @@ class AdsServer:
             self._on_answer(Answer(request.type_url, version, request.refusal))
 
     def _due(self, stream: _Stream, type_url: str) -> Snapshot | None:
-        """The answer to send now, None if there is none."""
+        """None if there is nothing to send."""
         snapshot = self._snapshot
         if snapshot is None or type_url not in stream.wanted or stream.sent.get(type_url) is snapshot:
             return None

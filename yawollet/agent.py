@@ -44,8 +44,6 @@ log = logging.getLogger(__name__)
 
 
 class Agent:
-    """The agent of one machine, with a client of its cluster."""
-
     def __init__(
         self, options: Options, api: KubeApi, conversation: Conversation, admin: EnvoyAdmin, host: str, cpus: int
     ) -> None:
@@ -64,7 +62,6 @@ class Agent:
         self.machines.listen(self._appeared)
 
     def wake(self) -> None:
-        """Start a pass."""
         self._woken.set()
 
     def _changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
@@ -76,7 +73,6 @@ class Agent:
             self.wake()
 
     async def run(self) -> None:
-        """Mirror both objects and pass for ever."""
         async with asyncio.TaskGroup() as group:
             for mirror in (self.balancers, self.machines):
                 group.create_task(mirror.run())
@@ -109,7 +105,7 @@ class Agent:
         return not fault
 
     async def make_pass(self) -> str:
-        """Make one pass; returns why another one is due soon, empty if all is well."""
+        """Returns why another pass is due soon, empty if all is well."""
         options = self._options
         balancer_object = self.balancers.get(options.namespace, options.load_balancer)
         machine_object = self.machines.get(options.namespace, options.machine)
@@ -147,7 +143,7 @@ class Agent:
         return conditions.config_ready(changed=changed, faults=refusals)
 
     async def _record_new(self, machine: JsonObject, notices: tuple[Notice, ...], refusals: list[str]) -> None:
-        """Report by Events what was left out and what Envoy refuses, once each."""
+        """Once each."""
         refused = tuple(warning("Failed", reason) for reason in refusals)
         for notice in (*notices, *refused):
             if notice not in self._notices:
@@ -162,7 +158,6 @@ class Agent:
     async def _report(
         self, machine_object: JsonObject, findings: list[Finding], metrics: tuple[Metric, ...], now: datetime
     ) -> LoadBalancerMachine:
-        """Write conditions and metrics to the machine's status."""
         options = self._options
         for attempt in range(_WRITES):
             machine = LoadBalancerMachine.model_validate(machine_object)
@@ -193,11 +188,10 @@ class Agent:
     # For readyz.
 
     def unsynced(self) -> list[str]:
-        """Which objects have not been read yet."""
         return [mirror.followed.name for mirror in (self.balancers, self.machines) if not mirror.listed]
 
     def silent(self) -> list[str]:
-        """Why the machine's object does not show the last report; empty if it does."""
+        """Empty if the machine's object shows the last report."""
         machine = self.machines.get(self._options.namespace, self._options.machine)
         if machine is None:
             return ["the LoadBalancerMachine is not known"]
@@ -205,7 +199,7 @@ class Agent:
         return [fault] if fault else []
 
     def outdated(self) -> list[str]:
-        """Why this machine does not have the LoadBalancer's revision; empty if it does."""
+        """Empty if this machine has the LoadBalancer's revision."""
         balancer = self.balancers.get(self._options.namespace, self._options.load_balancer)
         machine = self.machines.get(self._options.namespace, self._options.machine)
         if balancer is None or machine is None:

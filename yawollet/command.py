@@ -16,7 +16,6 @@ _LOG_LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARNING", "warning": "
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to a CLI."""
     app.command(hidden=True)(yawollet)  # the program `yawollet` is the same
 
 

@@ -30,8 +30,6 @@ _LONGEST_MESSAGE = 4096
 
 
 class Finding(Model):
-    """The result of a pass for one condition."""
-
     type: str
     met: bool
     reason: str
@@ -39,7 +37,7 @@ class Finding(Model):
 
 
 def config_ready(*, changed: bool, faults: Iterable[str] = ()) -> Finding:
-    """Whether the whole LoadBalancer spec is served; `faults` say why not, with Envoy's own refusals."""
+    """`faults` say why not the whole spec is served, with Envoy's own refusals."""
     said = "; ".join(faults)
     if said:
         return Finding(type=CONFIG_READY, met=False, reason=CONFIG_REJECTED, message=said)
@@ -50,14 +48,13 @@ def config_ready(*, changed: bool, faults: Iterable[str] = ()) -> Finding:
 
 
 def envoy_ready(fault: str) -> Finding:
-    """Whether Envoy reports that it is ready."""
     if fault:
         return Finding(type=ENVOY_READY, met=False, reason="EnvoyNotReady", message=fault)
     return Finding(type=ENVOY_READY, met=True, reason="EnvoyReady", message="envoy response with 200")
 
 
 def envoy_up_to_date(served: int | None, versions: tuple[str, str] | None) -> Finding:
-    """Whether Envoy uses what it is served: both active versions are the snapshot's."""
+    """Both active versions are the snapshot's."""
     if versions is None:
         return Finding(
             type=ENVOY_UP_TO_DATE, met=False, reason=_SNAPSHOT, message="unable to get envoy snapshot version"
@@ -70,7 +67,7 @@ def envoy_up_to_date(served: int | None, versions: tuple[str, str] | None) -> Fi
 def reported(
     before: Iterable[MachineCondition], findings: Iterable[Finding], now: datetime
 ) -> tuple[MachineCondition, ...]:
-    """The machine's conditions after a pass, by type."""
+    """By type."""
     known = {each.type: each for each in before}
     found = {each.type: _condition(known.get(each.type), each, timestamp(now)) for each in findings}
     return tuple(condition for _, condition in sorted({**known, **found}.items()))

@@ -28,8 +28,6 @@ log = logging.getLogger(__name__)
 
 
 class Conversation:
-    """The current snapshot, Envoy's responses, and the file."""
-
     def __init__(self, options: Options, on_answer: Callable[[], None]) -> None:
         self._file = SnapshotFile(options.snapshot_file, f"{options.namespace}/{options.load_balancer}")
         self.delivery = Delivery(self._file.read())
@@ -57,9 +55,9 @@ class Conversation:
             self._on_answer()
 
     async def serve(self, balancer: LoadBalancer, listen_address: str, cpus: int) -> tuple[bool, tuple[Notice, ...]]:
-        """Serve the LoadBalancer; returns whether anything was new, and what had to be left out.
+        """Returns whether anything was new, and what had to be left out.
 
-        Before it returns, what Envoy refuses is set aside and the rest is served.
+        Before that, what Envoy refuses is set aside and the rest is served.
         """
         configuration = envoy_configuration(balancer, listen_address=listen_address, cpus=cpus)
         changed = False

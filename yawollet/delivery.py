@@ -29,8 +29,6 @@ LONGEST_PAUSE = timedelta(minutes=10)
 
 
 class Refused(Model):
-    """A refused resource, with Envoy's reason."""
-
     document: Document
     reason: str
     times: int
@@ -38,8 +36,6 @@ class Refused(Model):
 
 
 class Delivery:
-    """The state of one Envoy."""
-
     def __init__(self, saved: Snapshot | None = None) -> None:
         self.served = saved
         self._good: dict[str, Resources] = {each: dict(saved.of(each)) if saved else {} for each in TYPES}
@@ -53,7 +49,7 @@ class Delivery:
 
     @property
     def refusals(self) -> list[str]:
-        """Envoy's reasons for what is set aside now, each once."""
+        """Envoy's reasons for what is set aside, each once."""
         return list(dict.fromkeys(each.reason for part in self._refused.values() for each in part.values()))
 
     def want(self, configuration: EnvoyConfiguration, now: datetime) -> Snapshot | None:
@@ -78,7 +74,7 @@ class Delivery:
                 del self._refused[type_url][name]
 
     def refuse(self, type_url: str, version: int, reason: str, now: datetime) -> None:
-        """Envoy has refused resources of a type: set aside those it names."""
+        """Set aside the resources that Envoy names."""
         if self.served is None or version != self.served.version or type_url not in TYPES:
             return
         sent, good, refused = self.served.of(type_url), self._good[type_url], self._refused[type_url]

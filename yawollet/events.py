@@ -24,15 +24,13 @@ log = logging.getLogger(__name__)
 
 
 class EventRecorder:
-    """Writes Events about one machine."""
-
     def __init__(self, api: KubeApi, host: str) -> None:
         self._api = api
         self._host = host
         self._recorded: dict[Notice, tuple[str, int]] = {}  # the Event's name, and how often
 
     async def record(self, machine: JsonObject, notice: Notice, now: datetime) -> None:
-        """Write an Event, or count it up; a failure is only logged."""
+        """Or count it up; a failure is only logged."""
         (log.info if notice.type == "Normal" else log.warning)("%s: %s", notice.reason, notice.message)
         namespace = text(machine, "metadata", "namespace")
         name, count = self._recorded.get(notice, ("", 0))

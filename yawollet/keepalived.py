@@ -34,8 +34,6 @@ _STATUS = "KeepalivedStatus"
 
 
 class Statistics(Model):
-    """keepalived's counts for the instance with the virtual address."""
-
     became_master: int
     released_master: int
     sent: int
@@ -43,16 +41,11 @@ class Statistics(Model):
 
     @property
     def is_master(self) -> bool:
-        """Whether this machine holds the virtual address."""
         return self.became_master > self.released_master
 
 
 def read_statistics(text: str) -> Statistics:
-    """The counts in a dump.
-
-    Raises:
-        ValueError: the instance or a number is missing.
-    """
+    """Raises ValueError."""
     for section in text.split(_SECTION)[1:]:
         name, _, body = section.partition("\n")
         if name.strip() == INSTANCE:
@@ -61,7 +54,7 @@ def read_statistics(text: str) -> Statistics:
 
 
 def findings(stats_file: Path | None, pid_file: Path, now: datetime) -> tuple[list[Finding], Statistics | None]:
-    """The conditions about keepalived, and its counts; without a file of statistics only about its process."""
+    """Without a file of statistics only about the process."""
     process = _process(pid_file)
     if stats_file is None:
         return [process], None

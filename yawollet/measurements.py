@@ -33,14 +33,12 @@ _IDLE_TIMEOUT = re.compile(r"tcp\.([^.]+)\.idle_timeout")
 
 
 def metrics(now: datetime, envoy: Mapping[str, str], keepalived: Statistics | None, *, cpus: int) -> tuple[Metric, ...]:
-    """All current values."""
     moment = timestamp(now)
     found = {**machine_values(cpus), **envoy_values(envoy), **keepalived_values(keepalived)}
     return tuple(Metric(type=type_, value=value, timestamp=moment) for type_, value in found.items())
 
 
 def machine_values(cpus: int) -> dict[str, str]:
-    """Load, memory, time and processors of the machine."""
     sources: Iterable[Callable[[], dict[str, str]]] = (_load, _uptime, _memory, _steal, lambda: {"numCPU": str(cpus)})
     found: dict[str, str] = {}
     for source in sources:
@@ -64,7 +62,6 @@ def envoy_values(statistics: Mapping[str, str]) -> dict[str, str]:
 
 
 def keepalived_values(statistics: Statistics | None) -> dict[str, str]:
-    """Whether this machine is master, and how often that has changed."""
     if statistics is None:
         return {}
     return {

@@ -153,11 +153,7 @@ _SCALARS = {
 
 
 def resources(type_url: str, documents: Iterable[Document]) -> list[Message]:
-    """Each document in an `Any` of that type.
-
-    Raises:
-        ValueError: a document does not fit the type.
-    """
+    """Each document in an `Any` of that type; ValueError if it does not fit."""
     try:
         return [
             json_format.ParseDict({"@type": type_url, **each}, _ANY_CLASS(), descriptor_pool=_POOL)
@@ -168,18 +164,16 @@ def resources(type_url: str, documents: Iterable[Document]) -> list[Message]:
 
 
 def response(type_url: str, version: str, nonce: str, documents: Iterable[Document]) -> bytes:
-    """The state of the world: all resources of one type."""
+    """All resources of one type."""
     answer = _RESPONSE(version_info=version, type_url=type_url, nonce=nonce, resources=resources(type_url, documents))
     return answer.SerializeToString()
 
 
 class Request:
-    """A request of Envoy, which also responds to an earlier answer.
-
-    Attributes:
-        type_url: the requested type.
-        nonce: that of the earlier answer; empty in a first request.
-        refusal: why that answer is refused, in Envoy's words; empty if it is accepted.
+    """Attributes:
+    type_url: the requested type.
+    nonce: that of the earlier answer; empty in a first request.
+    refusal: why that answer is refused, in Envoy's words; empty if it is accepted.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -199,7 +193,7 @@ def request(type_url: str, *, nonce: str = "", refusal: str = "") -> bytes:
 
 
 def read_response(data: bytes) -> Document:
-    """A response as a document, its resources with their types, for tests."""
+    """With the resources' types, for tests."""
     return dict(
         json_format.MessageToDict(_RESPONSE.FromString(data), preserving_proto_field_name=True, descriptor_pool=_POOL)
     )

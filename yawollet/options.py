@@ -18,8 +18,6 @@ _OFF = ("", "0")
 
 
 class Address(Model):
-    """The address of a server of ours."""
-
     host: str
     port: int
 
@@ -29,22 +27,17 @@ class Address(Model):
 
 
 class Options(Model):
-    """The agent's options.
-
-    Attributes:
-        namespace: that of both objects.
-        load_balancer: the LoadBalancer's name.
-        machine: the LoadBalancerMachine's name.
-        listen_address: where Envoy listens, the virtual address on a real machine.
-        requeue: the longest time between two passes.
-        stats_file: the file that keepalived writes on SIGUSR2; None without keepalived.
-        pid_file: that of keepalived.
-        health: where readyz is served; None for nowhere.
-        metrics: where the process' own metrics are served; None for nowhere.
-        kubeconfig: a file; empty for the environment's.
-        ads: where Envoy's configuration is served.
-        admin: the address of Envoy's admin interface.
-        snapshot_file: the file with the accepted snapshot.
+    """Attributes:
+    namespace: that of both objects.
+    listen_address: where Envoy listens, the virtual address on a real machine.
+    requeue: the longest time between two passes.
+    stats_file: the file that keepalived writes on SIGUSR2; None without keepalived.
+    health: where readyz is served; None for nowhere.
+    metrics: where the process' own metrics are served; None for nowhere.
+    kubeconfig: a file; empty for the environment's.
+    ads: where Envoy's configuration is served.
+    admin: the address of Envoy's admin interface.
+    snapshot_file: the file with the accepted snapshot.
     """
 
     namespace: str
@@ -63,11 +56,7 @@ class Options(Model):
 
 
 def server_address(text: str) -> Address | None:
-    """Parse an address such as `127.0.0.1:8080` or `:8080`; None for `0` or empty, which turn a server off.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """`127.0.0.1:8080` or `:8080`; None for `0` or empty, which turn a server off. Raises ValueError."""
     if text in _OFF:
         return None
     host, colon, port = text.rpartition(":")
@@ -77,11 +66,7 @@ def server_address(text: str) -> Address | None:
 
 
 def requeue_time(text: str) -> timedelta:
-    """The time between two passes, within yawol's limits, from seconds or a Go duration.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """From seconds or a Go duration, within yawol's limits. Raises ValueError."""
     found = timedelta(seconds=int(text)) if text.isdecimal() else parse_duration(text)
     if found is None:
         raise ValueError(f"{text!r} is no duration")
@@ -89,11 +74,7 @@ def requeue_time(text: str) -> timedelta:
 
 
 def interface_address(name: str) -> str:
-    """The last IPv4 address of a network interface.
-
-    Raises:
-        ValueError: there is no such interface, or it has none.
-    """
+    """The last IPv4 address; ValueError without one."""
     addresses = [each.address for each in psutil.net_if_addrs().get(name, ()) if each.family is socket.AF_INET]
     if not addresses:
         raise ValueError(f"interface {name!r} has no IPv4 address")

@@ -24,14 +24,11 @@ Resources = dict[str, Document]  # by name
 
 
 class Snapshot(Model):
-    """Clusters and listeners under one version."""
-
     version: int
     clusters: Resources
     listeners: Resources
 
     def of(self, type_url: str) -> Resources:
-        """The resources of one type."""
         return {CLUSTER_TYPE: self.clusters, LISTENER_TYPE: self.listeners}[type_url]
 
 
@@ -41,15 +38,13 @@ class _Saved(Model):
 
 
 class SnapshotFile:
-    """The file with the accepted snapshot."""
-
     def __init__(self, path: Path, load_balancer: str) -> None:
         self._path = path
         self._load_balancer = load_balancer
         self._troubled = False
 
     def read(self) -> Snapshot | None:
-        """The saved snapshot, None if there is none that can be served."""
+        """None if there is none that can be served."""
         try:
             saved = _Saved.model_validate_json(self._path.read_bytes())
             for type_url in (CLUSTER_TYPE, LISTENER_TYPE):
@@ -65,7 +60,7 @@ class SnapshotFile:
         return saved.snapshot
 
     def write(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot; a failure is logged once and does not stop serving."""
+        """A failure is logged once and does not stop serving."""
         saved = _Saved(load_balancer=self._load_balancer, snapshot=snapshot)
         beside = self._path.with_name(f"{self._path.name}.new")
         try:

@@ -40,7 +40,7 @@ class EncryptionCodec(PayloadCodec):
         return [_encrypted(payload, *writing) for payload in payloads] if writing else list(payloads)
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Payloads that are not encrypted are returned unchanged.
+        """Unencrypted payloads are returned unchanged.
 
         Raises:
             UnknownKey: the key is not there.
@@ -63,11 +63,7 @@ class EncryptionCodec(PayloadCodec):
 
 
 def data_converter(settings: Settings) -> DataConverter:
-    """It must be the same in every process: a different one fails workflow tasks for ever.
-
-    Raises:
-        KeysUnreadable: the settings name a directory that holds no usable keys.
-    """
+    """Must be the same in every process: a different one fails workflow tasks for ever. Raises KeysUnreadable."""
     if not settings.temporal_keys:
         return unencrypted
     return dataclasses.replace(

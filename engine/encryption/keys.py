@@ -45,13 +45,13 @@ class KeyRing:
         self._read_at = clock()
 
     def writing(self) -> tuple[str, bytes] | None:
-        """The id and the key; None if nothing is encrypted."""
+        """Id and key; None if nothing is encrypted."""
         if self._clock() >= self._read_at + REREAD_SECONDS:
             self._read_again()
         return (self._writing, self._keys[self._writing]) if self._writing else None
 
     def reading(self, key_id: str) -> bytes:
-        """UnknownKey if the directory has none of that id now."""
+        """Raises UnknownKey."""
         if key_id not in self._keys:
             self._read_again()
         try:
@@ -75,10 +75,9 @@ class KeyRing:
 
 
 def read_keys(directory: Path) -> tuple[Mapping[str, bytes], str]:
-    """Every key by its id, and the id of the one that writes, empty for none.
+    """By id, with the id of the one that writes (empty for none).
 
-    Raises:
-        KeysUnreadable: a file is no key, `current` names none of them, or there are none.
+    KeysUnreadable: a file is no key, `current` names none of them, or there are none.
     """
     keys: dict[str, bytes] = {}
     current: str | None = None

@@ -129,7 +129,6 @@ class KubeApi:
         )
 
     def beside(self, connection: Connection, *, connections: int) -> KubeApi:
-        """A client for the same process and mode."""
         return KubeApi(
             connection,
             process=self._process,
@@ -185,7 +184,7 @@ class KubeApi:
         return [reason for stalled, _ in self._watches.values() for reason in stalled()]
 
     def starved_watches(self) -> list[str]:
-        """Watches that are not served, although the API server may answer other requests."""
+        """Watches that are not served, although other requests may be."""
         reasons = [reason for _, starved in self._watches.values() for reason in starved()]
         named, more = reasons[:MOST_NAMED], len(reasons) - MOST_NAMED
         return [*named, f"and {more} watches more"] if more > 0 else named
@@ -353,7 +352,7 @@ class KubeApi:
     async def create_under(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Mapping[str, object]
     ) -> JsonObject:
-        """Create on a subresource, such as the eviction of a Pod."""
+        """On a subresource, such as a Pod's eviction."""
         attempt = self._mutation(_attempt("create", kind, namespace, name, subresource))
         return await self._send(Request("POST", attempt, self.path(kind, namespace, name, subresource), body=obj))
 
@@ -376,11 +375,8 @@ class KubeApi:
             name: which one.
             patch: the fields to change.
             subresource: e.g. `status`.
-            resource_version: change it only if it is still at this version, else `Conflict`.
-            field_manager: the owner of the change in `metadata.managedFields`.
-
-        Returns:
-            The object as it is now.
+            resource_version: if the object is at another version, `Conflict`.
+            field_manager: the change's owner in `metadata.managedFields`.
         """
         body = dict(patch)
         if resource_version:
@@ -432,10 +428,7 @@ class KubeApi:
     ) -> JsonObject:
         """`Absent` if it does not exist, `Conflict` if its uid or version differs.
 
-        `grace_period` (seconds) replaces the object's own, such as a Pod's.
-
-        Returns:
-            The object where finalizers keep it, else a Status that says it is gone.
+        `grace_period` (seconds) replaces the object's own. Returns the object where finalizers keep it, else a Status.
         """
         preconditions = _parameters(uid=uid, resourceVersion=resource_version)
         body: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
@@ -477,7 +470,7 @@ class KubeApi:
     async def _answered(self, request: Request, stream: aiohttp.ClientTimeout | None = None) -> aiohttp.ClientResponse:
         """A successful answer, its body still to be read; refused credentials are loaded again once.
 
-        `stream` has the time limits of an answer that does not end by itself.
+        `stream` limits an answer that does not end by itself.
         """
         encoded = None if request.body is None else json.dumps(request.body).encode()
         headers = {"Content-Type": request.content_type} if encoded is not None else {}
@@ -534,7 +527,7 @@ class KubeApi:
 
 
 async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Whole lines of any length; a line that a cut connection left unfinished is dropped."""
+    """Of any length; an unfinished line is dropped."""
     pending: list[bytes] = []
     async for chunk in stream.iter_any():
         first, *rest = chunk.split(b"\n")
@@ -546,7 +539,7 @@ async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 def _hang_up(response: aiohttp.ClientResponse) -> None:
-    """Abort an unfinished stream: closing TLS would wait for the server, and leave the socket open if the loop ends."""
+    """Closing TLS would wait for the server, and leave the socket open if the loop ends."""
     connection = response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
@@ -575,5 +568,5 @@ def _parameters(**values: str) -> dict[str, str]:
 
 
 def _written_by(field_manager: str) -> dict[str, str]:
-    """Without a warning about fields that the kind's schema does not know: the API server drops them in any case."""
+    """The API server drops unknown fields in any case: no warning."""
     return {"fieldManager": field_manager, "fieldValidation": "Ignore"}

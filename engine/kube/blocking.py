@@ -18,8 +18,6 @@ T = TypeVar("T")
 def _waiting(
     method: Callable[Concatenate[KubeApi, P], Coroutine[object, object, T]],
 ) -> Callable[Concatenate[BlockingKube, P], T]:
-    """Blocks the calling thread until the answer."""
-
     def wait(kube: BlockingKube, /, *args: P.args, **more: P.kwargs) -> T:
         request: Coroutine[object, object, T] = getattr(kube.api, method.__name__)(*args, **more)
         return asyncio.run_coroutine_threadsafe(request, kube.loop).result()

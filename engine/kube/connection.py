@@ -40,15 +40,11 @@ class Connection:
 
     @property
     def local(self) -> bool:
-        """Whether it is on this machine: compressing answers is waste then."""
+        """Compressing answers from this machine is waste."""
         return urlsplit(self.host).hostname in _LOOPBACK
 
     async def load(self, seen: int = 0) -> None:
-        """Skipped if they were loaded after load number `seen`.
-
-        Raises:
-            ConfigException: there are no usable kubeconfig and service account.
-        """
+        """Skipped if they were loaded after load number `seen`. Raises ConfigException."""
         async with self._loading:
             if self._loaded > seen:
                 return
@@ -79,7 +75,7 @@ class Connection:
 
 
 def _kubeconfig_of_environment() -> str:
-    """Paths, empty if there is no such file."""
+    """Empty if there is no such file."""
     paths = os.environ.get("KUBECONFIG", "") or _DEFAULT_KUBECONFIG
     return paths if any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep)) else ""
 
@@ -95,7 +91,7 @@ def _tls(configuration: kubernetes_client.Configuration) -> ssl.SSLContext:
 
 
 def _proxy_of_environment(host: str) -> str | None:
-    """By HTTPS_PROXY and NO_PROXY, looked up once and not for each request."""
+    """By HTTPS_PROXY and NO_PROXY, looked up once."""
     parts = urlsplit(host)
     if parts.hostname is None or urllib.request.proxy_bypass(parts.hostname):
         return None

@@ -48,11 +48,9 @@ class Discovery:
         self._versions: dict[str, _Version] = {}
 
     async def served(self, api_version: str, kind: str) -> Served:
-        """The kind as it is served, or was at the last lookup.
+        """As served now, or at the last lookup.
 
-        Raises:
-            Absent: the API does not serve it, or did not some seconds ago.
-            ApiError: the API server does not answer, or refuses.
+        `Absent`: the API does not serve it, or did not some seconds ago; other ApiErrors: no answer, or refused.
         """
         version = self._versions.setdefault(api_version, _Version())
         async with version.reading:
@@ -64,7 +62,7 @@ class Discovery:
         return version.kinds[kind]
 
     async def in_any_version(self, api_version: str, kind: str) -> Served | None:
-        """The kind as its group serves it now, in any version; None if in none; ApiError as for `served`."""
+        """None if its group serves it in no version; ApiError as for `served`."""
         for each in await self._versions_of(api_version.rpartition("/")[0]):
             try:
                 return await self.served(each, kind)
@@ -73,7 +71,7 @@ class Discovery:
         return None
 
     async def _versions_of(self, group: str) -> list[str]:
-        """The preferred one first: `GET /apis/<group>`, for the core group `GET /api`."""
+        """The preferred one first."""
         listed = Kind(name="APIGroup" if group else "APIVersions", group=group, version="", plural="", area="")
         try:
             answer = await self._api.get(listed, "", "")
@@ -86,7 +84,7 @@ class Discovery:
         return sorted(filter(None, served), key=lambda each: each != preferred)
 
     def forget(self, api_version: str, kind: str) -> None:
-        """Call it when the kind's path was not found."""
+        """Once the kind's path was not found."""
         if version := self._versions.get(api_version):
             version.kinds.pop(kind, None)
 
@@ -100,7 +98,7 @@ class Discovery:
 
 
 def _kinds(group: str, version: str, answer: JsonObject) -> Iterator[Served]:
-    """Those of an APIResourceList; entries with a slash are subresources."""
+    """Without subresources."""
     for resource in sequence(answer, "resources"):
         plural, name = text(resource, "name"), text(resource, "kind")
         if plural and name and "/" not in plural:

@@ -21,7 +21,7 @@ _LONGEST_MESSAGE = 1000
 
 
 class Expired(Unavailable):
-    """The resource version or continue token is older than what the server keeps: list again."""
+    """Older than what the server keeps: list again."""
 
 
 def api_error(attempt: str, status: int, body: str, retry_after: str = "") -> ApiError:
@@ -42,7 +42,6 @@ def api_error(attempt: str, status: int, body: str, retry_after: str = "") -> Ap
 
 
 def no_answer(attempt: str, error: BaseException, timeout: timedelta) -> ApiError:
-    """For a connection that failed, broke or stayed silent."""
     if isinstance(error, TimeoutError):
         return Unavailable(f"{attempt}: no answer within {timeout.total_seconds():g} s", code="Timeout")
     code = type(error).__name__
@@ -69,7 +68,7 @@ def _parsed(body: str) -> object:
 
 
 def _cause(details: object) -> str:
-    """The only one that callers distinguish: a namespace in deletion refuses new objects with 403."""
+    """Callers distinguish only one: a namespace in deletion refuses new objects with 403."""
     reasons = {text(cause, "reason") for cause in sequence(details, "causes")}
     return NAMESPACE_TERMINATING if NAMESPACE_TERMINATING in reasons else ""
 

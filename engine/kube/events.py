@@ -114,7 +114,7 @@ async def record(api: KubeApi, content: JsonObject) -> bool:
 
 
 async def record_events(action: RecordEvents, kube: KubeApi, served: KubeApi | None = None) -> None:
-    """In the cluster of the object that each notice is about; failures are only logged."""
+    """In each object's own cluster; failures are only logged."""
     by_cluster: defaultdict[str, list[Notice]] = defaultdict(list)
     for notice in action.notices:
         by_cluster[notice.cluster].append(notice)
@@ -144,8 +144,8 @@ async def _record_each(
 class EventDeduplicator:
     """Writes each Event once, also across restarts, by names derived from their content.
 
-    Recent Events are remembered, so frequent observations cost no request. An Event that still applies is written again
-    once the API server has dropped it.
+    Recent Events are remembered, so frequent observations cost no request; once the API server has dropped one that
+    still applies, it is written again.
     """
 
     def __init__(self, api: KubeApi) -> None:

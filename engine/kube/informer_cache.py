@@ -1,9 +1,5 @@
 """The informer cache: objects of many kinds, which passes read without a request.
 
-    follow(kind) ──► reflector (list, watch) ──► indexer ──► get, find, all
-                                                   ▲
-    own writes ──► learn (the answer) ─────────────┘
-
 Each kind and namespace has one mirror, which all readers share. The reflector of a kind that is not installed, or that
 may not be listed, tries again without delaying others; `Mirror.trouble` says why the mirror is empty.
 
@@ -35,9 +31,9 @@ Listener = Callable[[JsonObject | None, JsonObject | None], None]
 
 @dataclass(frozen=True)
 class Followed:
-    """What one mirror holds; `called` is its name in metrics and logs if the kind's name is ambiguous.
+    """What one mirror holds; `called` is its name if the kind's is ambiguous.
 
-    `without` are fields of the status that no reader needs, such as the images of a Node: five sixths of it (measured).
+    `without` are fields of the status that no reader needs, such as a Node's images: five sixths of it (measured).
     """
 
     kind: Kind
@@ -50,7 +46,6 @@ class Followed:
 
     @property
     def name(self) -> str:
-        """For metrics and logs; kinds of different groups may share a name."""
         if self.called:
             return self.called
         where = f" in {self.namespace}" if self.namespace else ""
@@ -89,27 +84,27 @@ class Mirror:
 
     @property
     def trouble(self) -> str:
-        """Why it may be empty or stale (not installed, forbidden, unreachable); empty while its stream runs."""
+        """Why it may be empty or stale; empty while its stream runs."""
         return self.reflector.trouble
 
     @property
     def newest(self) -> str:
-        """The version of the newest change that it shows, own writes included."""
+        """Own writes included."""
         return newest_version(self.reflector.newest, self._learned)
 
     async def settled(self) -> None:
-        """Wait until it is complete, or the kind is known not to be installed."""
+        """Complete, or known not to be installed."""
         await self._known.wait()
 
     async def current(self) -> None:
-        """Wait until its stream runs: then it is behind by milliseconds."""
+        """Wait until it is behind by milliseconds only."""
         await self.reflector.running.wait()
 
     async def reach(self, version: str) -> None:
         await self.reflector.reach(version)
 
     async def refresh(self, version: str) -> None:
-        """List the objects unless a version was reached: the stream hangs, or the server's versions have restarted."""
+        """Unless a version was reached: the stream hangs, or the server's versions have restarted."""
         await self.reflector.refresh(version)
 
     def get(self, namespace: str, name: str) -> JsonObject | None:
@@ -138,7 +133,7 @@ class Mirror:
         return len(self.entries)
 
     def learn(self, obj: JsonObject) -> None:
-        """Add the answer to a write of ours, unless a newer version is known.
+        """Add the answer to our write, unless a newer version is known.
 
         It may come after the object's deletion, when nothing would remove it again.
         """
@@ -152,7 +147,7 @@ class Mirror:
             self._notify(before, seen)
 
     def listen(self, listener: Listener) -> None:
-        """Call `listener` at each change from now on, our own writes included."""
+        """Own writes included."""
         self._listeners.append(listener)
 
     async def run(self) -> None:
@@ -191,7 +186,7 @@ class InformerCache:
             self.mirrors[kind.name].learn(obj)
 
     def newest(self, *kinds: Kind) -> dict[str, str]:
-        """By kind (all if none is named); another process's cache at this version shows at least as much."""
+        """By kind; another process's cache at this version shows at least as much."""
         mirrors = [self.mirrors[kind.name] for kind in kinds] if kinds else self.mirrors.values()
         return {mirror.followed.kind.name: mirror.newest for mirror in mirrors if mirror.newest}
 
@@ -206,7 +201,7 @@ class InformerCache:
 
 
 class Store:
-    """The mirrors of one process; leaving the block ends them."""
+    """Leaving the block ends the mirrors."""
 
     def __init__(self, api: KubeApi, timing: Timing | None = None) -> None:
         self._api = api
@@ -265,10 +260,7 @@ def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
 
 
 def _sharing(obj: JsonObject) -> JsonObject:
-    """Shares strings among all objects, which halves the memory (measured).
-
-    Each event is parsed by itself, so each object would have its own copies even of its field names.
-    """
+    """Shares strings among all objects, which halves the memory (measured): each event is parsed by itself."""
     return {intern(name): _shared(value) for name, value in obj.items()}
 
 

@@ -28,7 +28,7 @@ def parsed(body: bytes) -> object:
 
 
 def _shallow(body: bytes) -> Iterator[bytes]:
-    """The body with a word in place of each value that is nested too deeply."""
+    """A word replaces each value that is nested too deeply."""
     depth, begun = 0, 0
     for token in _TOKEN.finditer(body):
         if token[0] in b"[{":

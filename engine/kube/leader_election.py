@@ -3,9 +3,9 @@
 The holder renews its Lease every third of the Lease's duration. The others take it when it has not been renewed for
 that duration by their own monotonic clock. A late holder loses it only to another process.
 
-A Lease lasts a minute while no other process waits for it, so an installation with one process makes three requests a
-minute. One that waits for such a Lease says so in an annotation: the holder then renews a Lease of 11 s for the next
-ten minutes, and is replaced within 12 s if it is killed.
+A Lease lasts a minute while no other process waits for it: three requests a minute. One that waits for such a Lease
+says so in an annotation: the holder then renews a Lease of 11 s for the next ten minutes, and is replaced within 12 s
+if it is killed.
 
 The replaced operators hold a Lease, the annotation `control-plane.alpha.kubernetes.io/leader` on a ConfigMap, or
 operator-sdk's leader-for-life, a ConfigMap owned by the leader's Pod. Since this compares clocks of machines, a lock
@@ -53,10 +53,8 @@ class LeadershipLost(Exception):  # noqa: N818 - an event, not a fault
 
 
 class LeaderElection:
-    """One process's part in the election.
-
-    Once `acquire` has returned, `hold` must run; it raises when the Lease is lost. `release` lets the next process lead
-    at once. Each renewal also writes annotations for the next leader, at no further request.
+    """Once `acquire` has returned, `hold` must run; it raises when the Lease is lost. `release` lets the next process
+    lead at once. Each renewal also writes annotations for the next leader.
     """
 
     def __init__(
@@ -70,7 +68,7 @@ class LeaderElection:
         lone: timedelta = LONE_LEASE_DURATION,
         retry: timedelta = timedelta(seconds=1),
     ) -> None:
-        """`lease` is the Lease's duration at first and while others wait, `lone` the one while none does."""
+        """`lease` is the duration at first and while others wait, `lone` the one while none does."""
         self._api = api
         self._namespace = namespace
         self._name = name
@@ -100,7 +98,7 @@ class LeaderElection:
         log.info("leading by the lease %s/%s as %s", self._namespace, self._name, self._identity)
 
     async def hold(self, annotations: Annotations = dict) -> None:
-        """Renew the Lease for ever; LeadershipLost once another process holds it."""
+        """Renew for ever; raises LeadershipLost."""
         self._annotations = annotations
         renewed, before = True, self._lease
         while True:
@@ -137,7 +135,6 @@ class LeaderElection:
 
     @property
     def _duration(self) -> timedelta:
-        """Of the Lease as the holder renews it now."""
         return self._lease if time.monotonic() < self._contended_until else self._lone
 
     @property
@@ -165,7 +162,7 @@ class LeaderElection:
         return True
 
     async def _freed(self) -> None:
-        """Wait until the Lease was released or not renewed, or until this process is to announce itself."""
+        """Released, not renewed, or this process has to announce itself."""
         try:
             async with asyncio.timeout(max(self._expires_in(), self._retry.total_seconds())) as limit:
                 async with aclosing(self._changes()) as changes:
@@ -192,7 +189,7 @@ class LeaderElection:
         )
 
     async def _renewed(self) -> bool:
-        """Renew the Lease over the known version; False if the API server did not; LeadershipLost as for `hold`."""
+        """Over the known version; False without an answer."""
         try:
             try:
                 renewed = await self._write(self._seen, self._identity, self._duration)
@@ -216,7 +213,6 @@ class LeaderElection:
         self._observe(await self._write(self._seen, holder="", lease=timedelta(seconds=1)))
 
     async def _read(self) -> JsonObject:
-        """Empty if there is none."""
         try:
             return await self._api.get(LEASE, self._namespace, self._name)
         except Absent:
@@ -284,7 +280,7 @@ async def leader_lock_is_live(api: KubeApi, namespace: str, name: str) -> bool:
 
 
 async def leader_lock_holder(api: KubeApi, namespace: str, name: str) -> str:
-    """The holder of this Lease or ConfigMap, empty if it is not held; on an ApiError the caller must not act."""
+    """Of a Lease or ConfigMap, empty if it is not held; on an ApiError the caller must not act."""
     now = datetime.now(UTC)
     try:
         lease = await api.get(LEASE, namespace, name)
@@ -309,7 +305,7 @@ def _annotated_leader(lock: JsonObject, now: datetime) -> str:
 
 
 async def _leader_for_life(api: KubeApi, namespace: str, lock: JsonObject) -> str:
-    """The Pod that owns the ConfigMap, if it exists and has not ended."""
+    """The ConfigMap's owning Pod, if it exists and has not ended."""
     for owner in sequence(lock, "metadata", "ownerReferences"):
         if text(owner, "kind") != "Pod":
             continue

@@ -1,11 +1,10 @@
 """Mirrors one kind: list, watch, and start over whatever happens to the stream.
 
-    list in pages ──► watch from the list's version ──► (server ends it after about 5 min) ──► watch on
-       ▲                 │ 410, ERROR event, three broken streams without an event
+list in pages ──► watch from the list's version ──► (server ends it after about 5 min) ──► watch on
+       ▲ │ 410, ERROR event, three broken streams without an event
        └─────────────────┤
                          └ cut, silent for 70 s: reopen from the last version, which bookmarks keep fresh
 
-- The server may have forgotten a version (410, "too old"); only a new list helps. Errors can also be ERROR events.
 - Streams freeze without a TCP error (load balancers do this). Bookmarks come about once a minute, so 70 s without a
   byte is a frozen stream.
 - A proxy can repeat what it has sent. Versions in a stream only grow, so an event that is not newer is ignored.
@@ -74,15 +73,13 @@ class Changes(Protocol[M]):
         """The first list is complete."""
 
     def changed(self, before: M | None, after: M | None, *, seen_live: bool) -> None:
-        """An object differs from before; `seen_live` if this is one event, not the sum of several."""
+        """`seen_live`: one event, not the sum of several."""
 
     def absent(self) -> None:
         """The kind is not installed."""
 
 
 class Selection(Protocol):
-    """What is listed and watched; metrics and logs use `name`."""
-
     @property
     def kind(self) -> Kind:
         pass
@@ -117,8 +114,6 @@ class Timing:
 
 
 class Reflector(Generic[M]):
-    """Keeps one kind's entries of `objects` equal to the API server's objects."""
-
     def __init__(
         self,
         api: KubeApi,
@@ -130,7 +125,6 @@ class Reflector(Generic[M]):
         timing: Timing | None = None,
         installed: bool = True,
     ) -> None:
-        """`installed` is False if the kind is known to be missing."""
         self.selection = selection
         self._api = api
         self._objects = objects
@@ -153,7 +147,7 @@ class Reflector(Generic[M]):
         self._ended_by: BaseException | None = None
 
     async def run(self) -> None:
-        """Mirror for ever; if a bug ends it, it stays listed in `stalled`."""
+        """For ever; a bug that ends it stays listed in `stalled`."""
         self._last_turn = self._unserved_since = time.monotonic()
         self._api.add_watch(self, self.stalled, self.starved)
         try:
@@ -166,12 +160,12 @@ class Reflector(Generic[M]):
             raise
 
     async def reach(self, version: str) -> None:
-        """Wait until all changes up to a version are known; versions that are not numbers are never reached."""
+        """Wait for all changes up to a version; versions that are not numbers are never reached."""
         while version and newer(version, self.position):
             await self._moved.wait()
 
     def stalled(self) -> Iterable[str]:
-        """Why only a restart revives this watch; an API server that is away is no such reason."""
+        """Why only a restart revives this watch; an API server that is away is no reason."""
         ago = time.monotonic() - self._last_turn
         if self._ended_by is not None:
             yield f"the watch of {self.selection.name} has ended: {self._ended_by!r}"
@@ -180,10 +174,7 @@ class Reflector(Generic[M]):
 
     @property
     def unserved(self) -> float:
-        """Seconds in which the API server has neither sent a part of the list nor opened the stream.
-
-        It has answered where a kind is not installed or may not be watched.
-        """
+        """Seconds in which the API server has neither sent a part of the list nor opened the stream."""
         if self._unserved_since is None or self.denied or not self.installed:
             return 0.0
         return time.monotonic() - self._unserved_since
@@ -214,8 +205,7 @@ class Reflector(Generic[M]):
     async def refresh(self, version: str) -> None:
         """List again unless a version is known, once for all who wait; a list that the stream has overtaken is dropped.
 
-        Raises:
-            ApiError: the list failed; a kind that is not installed has no objects.
+        A failed list raises; a kind that is not installed has no objects.
         """
         async with self._refreshing:
             if version and newer(version, self.position):
@@ -305,10 +295,7 @@ class Reflector(Generic[M]):
             self._changes.changed(before, seen, seen_live=True)
 
     def _replace(self, seen: dict[Name, M], position: str = "") -> None:
-        """Apply a list and report the differences.
-
-        An object in a later version than `position` was added by a writer that shares the objects; it stays.
-        """
+        """An object in a later version than `position` was added by a writer that shares the objects; it stays."""
         before = dict(self._objects)
         if position:
             seen |= {name: known for name, known in before.items() if newer(known.resource_version, position)}

@@ -26,12 +26,7 @@ _CONNECTIONS = 4
 
 @asynccontextmanager
 async def workload(kube: KubeApi, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
-    """The workload cluster of a Cluster; `kube` itself without a namespace.
-
-    Raises:
-        Absent: it has no kubeconfig yet.
-        Invalid: its kubeconfig cannot be used.
-    """
+    """`kube` itself without a namespace. `Absent` without a kubeconfig, `Invalid` if it cannot be used."""
     if not namespace:
         yield kube
         return
@@ -44,9 +39,7 @@ async def workload(kube: KubeApi, namespace: str, cluster: str) -> AsyncIterator
 
 
 def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
-    """Raises:
-    Invalid: it is not a kubeconfig, or names programs or files of the machine that uses it.
-    """
+    """Raises Invalid for no kubeconfig, or one that names programs or files."""
     try:
         content = yaml.safe_load(base64.b64decode(text(secret, "data", "value"), validate=True))
     except (binascii.Error, yaml.YAMLError, UnicodeDecodeError) as error:
