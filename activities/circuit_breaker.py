@@ -110,5 +110,5 @@ class CallGuard:
 
 
 def spread(delay: timedelta) -> timedelta:
-    """With jitter, so that callers refused together do not come back together."""
+    """The delay with jitter, so that callers refused together do not come back together."""
     return delay * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, hides nothing

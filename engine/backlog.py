@@ -53,7 +53,7 @@ async def of_queues(client: Client, queues: Iterable[tuple[str, str]], now: date
 
 
 async def of_objectless(client: Client, keys: Iterable[Key], now: datetime) -> list[Backlog]:
-    """And which of them are late themselves; raises RPCError."""
+    """What lifecycles without an object wait for, and which of them are late themselves; raises RPCError."""
     return [backlog for key in keys for backlog in await _of_one(client, key, now)]
 
 

@@ -60,7 +60,7 @@ class Unavailable(ApiError):
 
 
 class Pending(ApiError):
-    """Under way in the other system; check again after `delay`."""
+    """An operation of the other system is under way; check again after `delay`."""
 
     type = ErrorType.PENDING
 

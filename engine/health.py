@@ -75,7 +75,7 @@ class Health:
 
 @asynccontextmanager
 async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
-    """On `health_port`; port 0 serves nothing."""
+    """While the block runs, on `health_port`; with port 0 serve nothing."""
     if not settings.health_port:
         yield
         return

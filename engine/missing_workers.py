@@ -35,7 +35,7 @@ class MissingWorker(Model):
 
     @property
     def message(self) -> str:
-        """In one line, without advice."""
+        """The fact in one line, without advice."""
         of_version = f" of version {self.build_id}" if self.build_id else ""
         waiting = f"; open lifecycles that need it: {self.open}" if self.open is not None else ""
         return f"no worker for {self.area}: none{of_version} polls the task queue {self.queue}{waiting}"

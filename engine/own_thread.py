@@ -34,7 +34,7 @@ async def own_thread(name: str) -> AsyncIterator[OwnThread]:
 
 
 class LastKnown(Generic[T]):
-    """For another thread: as of its last request."""
+    """A value that only its own loop may read, for another thread: as of its last request."""
 
     def __init__(self, read: Callable[[], T]) -> None:
         self._read = read
@@ -47,5 +47,5 @@ class LastKnown(Generic[T]):
         return self._known
 
     def refresh(self) -> None:
-        """On its own loop."""
+        """Call this on its own loop."""
         self._known = self._read()

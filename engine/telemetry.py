@@ -65,7 +65,7 @@ def _subject(record: logging.LogRecord) -> Mapping[str, object]:
 
 
 def path(workflow_id: str, kind: str) -> str:
-    """Without the cluster before it, and the uid behind it."""
+    """`Kind/namespace/name` of an id: without the cluster before it, and the uid behind it."""
     before, found, rest = workflow_id.rpartition(f"{kind}/")
     if not found or (before and not before.endswith("/")):
         return workflow_id

@@ -121,7 +121,7 @@ async def signal_if_open(client: Client, key: Key, signal: str, about: BaseModel
 
 
 async def wake_listed(client: Client, workflow_id: str) -> bool:
-    """By a workflow id; False if the lifecycle has ended."""
+    """The same by a workflow id from a list; False if the lifecycle has ended."""
     return await _signal_open(client, workflow_id, WAKE)
 
 

@@ -36,7 +36,7 @@ class TemporalRefused(RuntimeError):  # noqa: N818
 
 
 class Connection(ServiceClient):
-    """Its connection can be replaced while it is in use."""
+    """The service client of every process; its connection can be replaced while it is in use."""
 
     def __init__(self, config: ConnectConfig, made: ServiceClient, namespace: str) -> None:
         super().__init__(config)
@@ -103,7 +103,11 @@ class Connection(ServiceClient):
 
 
 def read_config(settings: Settings) -> ClientConnectConfig:
-    """From variables, profiles and files as they are now. TemporalRefused: unreadable or contradictory."""
+    """Address and credentials, from variables, profiles and files as they are now.
+
+    Raises:
+        TemporalRefused: a file cannot be read, or the variables contradict each other.
+    """
     try:
         found = ClientConfig.load_client_connect_config()
         if settings.temporal_api_key_file:

@@ -63,7 +63,7 @@ class _Edge(ActivityInboundInterceptor):
         return result
 
     def _beat(self, task_token: bytes) -> None:
-        """From any thread: the SDK's function needs the event loop, which may be busy."""
+        """Record a heartbeat from any thread: the SDK's function needs the event loop, which may be busy."""
         core = cast("Any", self._outbound)._worker._bridge_worker()
         core.record_activity_heartbeat(ActivityHeartbeat(task_token=task_token))
 

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 async def take_over(client: Client, keys: Iterable[Key]) -> None:
-    """Before this process polls. What fails is left to the timeouts."""
+    """Take over these lifecycles before this process polls. What fails is left to the timeouts."""
     for key in keys:
         try:
             await _take_over(client, key)

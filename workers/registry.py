@@ -25,7 +25,7 @@ def areas() -> tuple[str, ...]:
 
 
 def workflows_of(area: str) -> Sequence[type]:
-    """In the order of their declarations."""
+    """The workflows of an area, in the order of their declarations."""
     module = importlib.import_module(installed()[area].workflows)
     return [each for each in vars(module).values() if _is_workflow_of(module, each)]
 
@@ -48,7 +48,11 @@ def actions() -> Mapping[str, type[Action]]:
 
 
 def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequence[Callable[..., object]]]:
-    """By the plain name of the queue; KeyError if no action names one of the activities."""
+    """The activities by the plain name of their task queue.
+
+    Raises:
+        KeyError: no action names one of the activities.
+    """
     known = actions()
     queues: dict[str, list[Callable[..., object]]] = defaultdict(list)
     for each in activities:

@@ -237,7 +237,7 @@ class Entity(Generic[W]):
             self._timer = Timer(until, task)
 
     def _fold_what_ended(self) -> None:
-        """In the order in which the actions were started."""
+        """Fold results into the world in the order in which the actions were started."""
         for slot, running in [item for item in self._activities.items() if item[1].handle.done()]:
             del self._activities[slot]
             try:

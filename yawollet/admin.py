@@ -36,7 +36,7 @@ class EnvoyAdmin:
         return "" if response.status == 200 else f"envoy response with {response.status}: {said}"
 
     async def versions(self) -> tuple[str, str] | None:
-        """Of clusters and listeners; None without an answer."""
+        """The active versions of clusters and listeners; None if Envoy does not answer."""
         found = await self.statistics("version_text")
         if CLUSTERS_VERSION not in found or LISTENERS_VERSION not in found:
             return None

@@ -143,7 +143,7 @@ class Agent:
         return conditions.config_ready(changed=changed, faults=refusals)
 
     async def _record_new(self, machine: JsonObject, notices: tuple[Notice, ...], refusals: list[str]) -> None:
-        """Once each."""
+        """Report by Events what was left out and what Envoy refuses, once each."""
         refused = tuple(warning("Failed", reason) for reason in refusals)
         for notice in (*notices, *refused):
             if notice not in self._notices:

@@ -30,7 +30,7 @@ class EventRecorder:
         self._recorded: dict[Notice, tuple[str, int]] = {}  # the Event's name, and how often
 
     async def record(self, machine: JsonObject, notice: Notice, now: datetime) -> None:
-        """Or count it up; a failure is only logged."""
+        """Write an Event, or count it up; a failure is only logged."""
         (log.info if notice.type == "Normal" else log.warning)("%s: %s", notice.reason, notice.message)
         namespace = text(machine, "metadata", "namespace")
         name, count = self._recorded.get(notice, ("", 0))

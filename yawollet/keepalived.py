@@ -54,7 +54,7 @@ def read_statistics(text: str) -> Statistics:
 
 
 def findings(stats_file: Path | None, pid_file: Path, now: datetime) -> tuple[list[Finding], Statistics | None]:
-    """Without a file of statistics only about the process."""
+    """The conditions about keepalived, and its counts; without a file of statistics only about its process."""
     process = _process(pid_file)
     if stats_file is None:
         return [process], None

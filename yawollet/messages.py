@@ -193,7 +193,7 @@ def request(type_url: str, *, nonce: str = "", refusal: str = "") -> bytes:
 
 
 def read_response(data: bytes) -> Document:
-    """With the resources' types, for tests."""
+    """A response as a document, its resources with their types, for tests."""
     return dict(
         json_format.MessageToDict(_RESPONSE.FromString(data), preserving_proto_field_name=True, descriptor_pool=_POOL)
     )

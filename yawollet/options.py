@@ -66,7 +66,11 @@ def server_address(text: str) -> Address | None:
 
 
 def requeue_time(text: str) -> timedelta:
-    """From seconds or a Go duration, within yawol's limits. Raises ValueError."""
+    """The time between two passes, within yawol's limits, from seconds or a Go duration.
+
+    Raises:
+        ValueError: it is neither.
+    """
     found = timedelta(seconds=int(text)) if text.isdecimal() else parse_duration(text)
     if found is None:
         raise ValueError(f"{text!r} is no duration")

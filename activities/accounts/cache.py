@@ -39,7 +39,7 @@ R = TypeVar("R", bound=CustomResource)
 
 
 class Reader:
-    """Without a store, all reads go to the API server."""
+    """One per process. Without a store, all reads go to the API server."""
 
     def __init__(self, kube: KubeApi, settings: Settings, store: Store | None = None) -> None:
         self.kube = kube
@@ -88,7 +88,9 @@ class Reader:
     async def accounts(
         self, seen: Mapping[str, str] | None, namespace: str = "", having: Iterable[str] = ()
     ) -> tuple[Account, ...]:
-        """From the API server without `seen`, or if the cache lacks one of the names `having`."""
+        """All Accounts that can be parsed; from the API server without `seen`, or if the cache lacks one of the names
+        `having`.
+        """
         mirror = await _as_new_as(self._accounts, seen)
         if mirror is None or any(mirror.get(namespace, name) is None for name in having):
             return await self.all(Account, namespace)
@@ -129,7 +131,7 @@ class Reader:
                 mirror.learn(answer)
 
     async def config(self, seen: Mapping[str, str] | None = None) -> OperatorConfig:
-        """At least as new as `seen`; without, from the API server."""
+        """The operator's ConfigMap, at least as new as the versions `seen`; without them, from the API server."""
         mirror = await _as_new_as(self._config_map, seen)
         if mirror is not None:
             return self._parse(mirror.get(OPERATOR_NAMESPACE, CONFIG_MAP_NAME))

@@ -71,7 +71,7 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=HoldInputSecret.activity)
     async def hold_input_secret(self, action: HoldInputSecret) -> None:
-        """Unless the Secret is being deleted; `Invalid` without a complete key."""
+        """Add our finalizer, unless the Secret is being deleted; `Invalid` if it has no complete key."""
         found = await self._kube.get(SECRET, action.claim.namespace, action.secret)
         if not all(mapping(found, "data").get(field) for field in KEY_FIELDS):
             where = f"Secret {action.claim.namespace}/{action.secret}"
@@ -146,7 +146,7 @@ class DeliveryActivities(Activities):
         )
 
     async def _delete_key(self, account: Account) -> None:
-        """Its spec may name a foreign Secret, which stays."""
+        """Delete the Account's own Secret, but no foreign one that its spec may name."""
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         with suppress(Absent, Conflict):
             found = admin_key_secret.known(await self._kube.get(SECRET, OPERATOR_NAMESPACE, name))

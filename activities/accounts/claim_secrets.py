@@ -64,8 +64,13 @@ async def put_secret(
 async def delete_secret(
     kube: KubeApi, claim: Key, name: str, key_ids: Container[str] = (), account_id: str = ""
 ) -> None:
-    """Without a living claim's mark it is this claim's if it holds one of these keys, or a role in the account. A
-    Secret with further entries stays. Raises Conflict if it was written meanwhile.
+    """Delete the claim's Secret if it exists.
+
+    Without a living claim's mark it is this claim's if it holds one of these keys, or a role in the account. A Secret
+    with further entries stays.
+
+    Raises:
+        Conflict: the Secret was written after it was read.
     """
     with contextlib.suppress(Absent):
         present = await kube.get(SECRET, claim.namespace, name)
@@ -82,7 +87,7 @@ async def delete_secret(
 
 
 async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
-    """Of recent keys; empty without a Secret."""
+    """The ids of the account's recent keys; empty if its Secret does not exist."""
     with contextlib.suppress(Absent):
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         return known_ids(await kube.get(SECRET, OPERATOR_NAMESPACE, name))

@@ -86,7 +86,7 @@ class HandOver(Activities):
         return await self.moved(request, await self.unit_of(request), move)
 
     def prepare(self, base: str, legal_entities: Iterable[str], gone: str = "") -> None:
-        """In the background; again if the known OU is `gone`."""
+        """Request the OUs of several claims at once, in the background; again if the known one is `gone`."""
         requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities}
         if not gone:
             requests -= self._units.keys()
@@ -103,7 +103,7 @@ class HandOver(Activities):
             del self._units[request]
 
     async def units(self, base: str, legal_entities: Iterable[str]) -> dict[str, str | ApiError]:
-        """Ids or errors by legal entity."""
+        """The OU's id, or the error, by legal entity."""
         wanted = sorted(set(legal_entities))
         self.prepare(base, wanted)
         asked = (self.unit_of(UnitRequest(base=base, legal_entity=each)) for each in wanted)

@@ -45,7 +45,7 @@ class ObserveActivities(Activities):
         )
 
     async def _holder(self, account: Account) -> AccountClaim | None:
-        """Of a claimed Account without a name, the claim that still names it."""
+        """The claim that the Account names; for a claimed one that names none, the claim that still names it."""
         spec = account.spec
         if spec.claim_link:
             claim = await self._read.one(AccountClaim, spec.claim_link_namespace, spec.claim_link)
@@ -86,7 +86,9 @@ class ObserveActivities(Activities):
         return await self._with_pool(world) if look.dry_run else world
 
     async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:
-        """Those that end, also with the claim's namespace, which may not have marked them yet."""
+        """Federated accesses to the account that end, one by one or with the claim's namespace, which may not mark
+        them yet.
+        """
         namespace = claim.metadata.namespace
         found = await self._read.all(AWSFederatedAccountAccess, namespace)
         into = [each for each in found if each.place.account_id == account.spec.aws_account_id]
@@ -129,7 +131,7 @@ class ObserveActivities(Activities):
             return None
 
     async def _bound_to(self, claim: AccountClaim) -> Account | None:
-        """For a claim whose own link is missing or was edited."""
+        """The Account that names a claim whose own link is missing or was edited."""
         return next(iter(await self._read.accounts_held_by(claim.key)), None)
 
     async def _with_pool(self, world: ClaimWorld) -> ClaimWorld:
@@ -143,5 +145,5 @@ class ObserveActivities(Activities):
 
 
 def _entered_by_its_claim(account: Account) -> bool:
-    """By the claim's support role."""
+    """True for a customer's account that the payer enters by the claim's support role."""
     return account.spec.byoc and not account.spec.manual_sts_mode and not account.metadata.deleting

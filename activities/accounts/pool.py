@@ -245,7 +245,7 @@ class PoolActivities(Activities):
 
 
 def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
-    """In this time changes gather."""
+    """The minimum time until the next pass, in which changes gather."""
     if view.claims or view.room is None:
         return BRISK
     if has_free(view):

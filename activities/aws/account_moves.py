@@ -44,7 +44,7 @@ def _move_from_actual_parent(payer: Payer, account_id: str, root: str, base: str
 
 
 def move_between(sessions: Sessions, account_id: str, source: str, target: str) -> None:
-    """Unless it is there already; raises an ApiError if it is protected, or AWS refuses."""
+    """Move an account between parents, unless it is there already; an ApiError if it is protected, or AWS refuses."""
     sessions.refuse_protected(account_id)
     try:
         _move(sessions.payer(), account_id, source, target)

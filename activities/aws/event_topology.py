@@ -69,7 +69,7 @@ class EventTopology:
         return named if provider_clusters(self._place.queue, named) else [*named, *self._lost_rules()]
 
     def _lost_rules(self) -> Sequence[str]:
-        """They lost their target or are gone."""
+        """The provider's rules that should deliver to the queue, but lost their target or are gone."""
         queue = self._place.queue
         cluster = cluster_of_queue(queue)
         if not cluster:

@@ -67,7 +67,7 @@ class GroupFound(Model):
 def describe(
     caller: Services, region: str, ids: Collection[str], questions: Collection[Question], moment: datetime
 ) -> dict[str, Facts]:
-    """Of at most 200 instances; `moment` is when they are asked."""
+    """The answers to all questions about at most 200 instances; `moment` is when they are asked."""
     ec2, wanted = _ec2(caller, region), sorted(set(ids))
     asked = tuple(sorted(set(questions)))
     unknown = Facts(at=moment, asked=asked, found=False, tags={} if Question.TAGS in asked else None)

@@ -53,7 +53,7 @@ def list_accounts(payer: Payer) -> list[MemberAccount]:
 
 
 def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
-    """Of the last 90 days in these states (all without any), oldest first."""
+    """The CreateAccount requests of the last 90 days in these states (all without any), oldest first."""
     organizations = payer.organizations()
     pages = organizations.get_paginator("list_create_account_status").paginate(States=list(states))  # type: ignore[arg-type]
     found = [_attempt(item) for page in pages for item in page["CreateAccountStatuses"]]

@@ -149,7 +149,7 @@ class RegionInitializer:
         return self._see_through(ec2, action, second) or over
 
     def _launch(self, ec2: EC2Client, action: InitializeRegion, token: str) -> Launched:
-        """After a lost answer, whatever has our marks."""
+        """The instance of this token; after a lost answer, whatever has our marks."""
         key = (action.partition, action.region, action.ami_owner)
         image = self._images.get(key, lambda: _image(ec2, action))
         kind = FALLBACK_TYPE if action.region in self._without_t3 else PREFERRED_TYPE
@@ -311,7 +311,7 @@ def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome | None:
 
 
 def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:
-    """Even if cancelled; returns the states before. After half a minute the activity is retried."""
+    """Terminate even if cancelled; returns the states before. After half a minute the activity is retried."""
     if not ids:
         return set()
     for seconds in _TERMINATE_SECONDS:

@@ -209,7 +209,7 @@ def require_account(arn: str, account_id: str, by: str, remedy: str) -> None:
 
 
 class Member(Assumed):
-    """By the role that CreateAccount makes in every account."""
+    """An account under the role that AWS makes in every account that CreateAccount creates."""
 
     session_name: ClassVar[str] = ROLE_SESSION_NAME
 

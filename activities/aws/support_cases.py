@@ -63,7 +63,7 @@ def resolve_support_case(sessions: Sessions, action: ResolveSupportCase) -> None
 
 
 def describe_cases(sessions: Sessions, ids: Iterable[str]) -> dict[str, str]:
-    """By id, one call per hundred; unknown cases are left out."""
+    """The status of each case by id, one call per hundred. Unknown cases are left out."""
     payer, wanted = sessions.payer(), sorted(set(ids))
     statuses: dict[str, str] = {}
     for first in range(0, len(wanted), _CASES_PER_CALL):

@@ -93,7 +93,7 @@ class BinderQueue:
             return False
 
     def _wake_binder(self) -> None:
-        """Once for all: it could never end a run if wakes arrived faster than runs complete."""
+        """Wake the binder once for all: it could never end a run if wakes arrived faster than runs complete."""
         untaken, self._untaken = self._untaken, set()
         if untaken & self.waiting.keys() and not self.serving:
             self.cache.wake(self._binder)

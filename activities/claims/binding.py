@@ -57,7 +57,7 @@ class Binding(Activities):
         return passed, world
 
     async def _observe(self, key: Key, *, fresh: bool) -> Claim:
-        """Also a handle that names the claim although its status names none: a binding was not completed."""
+        """The claim, and a handle that names it although its status names none: a binding was not completed."""
         cache, tools, moment = self._cache, self._tools, now()
         claim = await cache.own(RESOURCE_CLAIM, key, fresh=fresh)
         if claim is None:

@@ -87,7 +87,7 @@ class ClaimCache(InformerCache):
     # --- reading ---
 
     async def own(self, kind: Kind, key: Key, *, fresh: bool) -> JsonObject | None:
-        """Not an object recreated under the key's name."""
+        """The object of this key, not one recreated under its name; `fresh`: from the API server."""
         found = None if fresh else self.get(kind, key.namespace, key.name)
         if text_at(found, "metadata", "uid") != key.uid:
             found = await self.fresh(kind, key.namespace, key.name)
@@ -139,7 +139,7 @@ class ClaimCache(InformerCache):
         return {text_at(provider, "metadata", "name"): provider for provider in everything}
 
     async def providers_for(self, *objects: JsonObject | None, names: Iterable[str] = ()) -> dict[str, JsonObject]:
-        """With all that these link to; missing ones are left out."""
+        """The providers that the objects name, and all that these link to; missing ones are left out."""
         wanted = set(names).union(*(named_providers(each) for each in objects if each))
         found: dict[str, JsonObject] = {}
         absent: set[str] = set()

@@ -86,7 +86,7 @@ class Evaluation:
 
 
 def _ends(handle: JsonObject | None, now: datetime) -> bool:
-    """By its own status; finding a later end in its claim may take long."""
+    """True if the handle has expired by its own status; finding a later end in its claim may take long."""
     return handle is not None and passed(end_of_handle(handle), now)
 
 

@@ -45,7 +45,7 @@ class Releasing:
         claim: JsonObject | None = None,
         states: Sequence[JsonObject | None] = (),
     ) -> Ended:
-        """With `as_seen` only if it has not changed since (`Conflict`)."""
+        """End the handle, its resources and its claim; with `as_seen` only if it has not changed since (`Conflict`)."""
         marked = await self._writer.delete(RESOURCE_HANDLE, handle, as_seen=as_seen)
         refused = await self._managed.delete_all(marked, states)
         ended = await self._end_claim(marked, claim)
@@ -55,7 +55,7 @@ class Releasing:
         return Ended(tuple(refused), ended)
 
     async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:
-        """Unless it is detached, names another handle, or is younger."""
+        """Delete the claim that the handle is bound to, unless it is detached, names another handle, or is younger."""
         holder = object_at(handle, "spec", "resourceClaim")
         if not holder:
             return None

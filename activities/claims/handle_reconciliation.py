@@ -103,7 +103,9 @@ class Reconciliation(Activities):
         *,
         cached: bool = True,
     ) -> tuple[Passed[H], ObjectWorld]:
-        """Also returns the result for the lifecycle's workflow. `observe(True)` reads from the API server."""
+        """Make a pass of a lifecycle; also returns the result for its workflow. `observe(True)` reads from the API
+        server.
+        """
         passed = await Inline(decide, self.effects, observe, cached=cached).carry_out(look, look.memory)
         world, known = passed.world, look.memory
         if world.answer is not None:
@@ -115,7 +117,7 @@ class Reconciliation(Activities):
         return passed, passed.as_world(ObjectWorld, known=known, rest=rest, at=world.question.now)
 
     async def with_references(self, key: Key, handle: JsonObject, now: datetime) -> JsonObject:
-        """With the known names of its resources, which saves a write; raises `Beyond`."""
+        """A new handle's body with the known names of its resources, which saves a write; raises `Beyond`."""
         planned = await self.planned(key, handle, now)
         return {**handle, "spec": planned.spec or object_at(handle, "spec")}
 
@@ -183,7 +185,7 @@ class Reconciliation(Activities):
             return Read(fault=fault_of_evaluation(error, action.key))
 
     async def _whole(self, key: Key, question: HandleQuestion, *, read: bool) -> HandleQuestion:
-        """With live objects, and all that templates may read; raises ValidationError."""
+        """The question with live objects, and all that templates may read; a ValidationError if it is not valid."""
         handle, claim = question.handle, question.claim
         asked = {name: getattr(question, name) for name in HandleQuestion.model_fields}
         asked["requester"] = await self._requesters.of(claim)

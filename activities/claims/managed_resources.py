@@ -46,7 +46,11 @@ class Managed:
         self._owner = ("metadata", "annotations", cache.names.resource_handle_name_annotation)
 
     async def states(self, handle: JsonObject) -> States:
-        """In order; an object of another living handle counts as missing. No answer is an ApiError, never absence."""
+        """The live objects of the handle's resources, in order; one of another living handle counts as missing.
+
+        Raises:
+            ApiError: no answer, which must not count as absence.
+        """
         unreadable: list[int] = []
 
         async def read(index: int) -> JsonObject | None:
@@ -95,7 +99,7 @@ class Managed:
         return True
 
     async def create(self, handle: JsonObject, definition: JsonObject) -> JsonObject | Fault:
-        """Also returns an existing object; a Fault prevents it."""
+        """Create the object or return the existing one; or the fault that prevents it."""
         namespace, name = text_at(definition, "metadata", "namespace"), text_at(definition, "metadata", "name")
         where = (
             f"{text_at(definition, 'kind')} {namespace}/{name}"
@@ -170,7 +174,12 @@ class Managed:
         *,
         bearing_its_name: bool = False,
     ) -> None:
-        """In another version of its group if the recorded one is no longer served. Conflict: repeatedly refused."""
+        """Delete one object, in another version of its group if the recorded one is no longer served.
+
+        Raises:
+            Conflict: it still exists, and its deletion was refused repeatedly.
+            ApiError: no answer, which must not count as absence.
+        """
         delete = partial(self._delete_as, handle, reference, state, bearing_its_name=bearing_its_name)
         try:
             await delete(await self._kind(reference))
@@ -192,8 +201,11 @@ class Managed:
         *,
         bearing_its_name: bool,
     ) -> None:
-        """With `bearing_its_name` only if its annotation names the handle. Absent: it or its kind; Conflict: repeatedly
-        refused.
+        """Delete one object; with `bearing_its_name` only if its annotation names the handle that made it.
+
+        Raises:
+            Absent: it is gone, or its kind.
+            Conflict: it still exists, and its deletion was refused repeatedly.
         """
         namespace, name = text_at(reference, "namespace"), text_at(reference, "name")
         refused: Conflict | None = None

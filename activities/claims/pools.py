@@ -73,7 +73,9 @@ class PoolActivities(Activities):
         return passed.as_world(PoolWorld, known=known, rest=rest(len(passed.world.handles)))
 
     async def _observe(self, key: Key, fresh: bool) -> Pool:
-        """Of a deleted pool all handles are listed, since a missed one would stay."""
+        """The pool with its handles and scalings; of a deleted pool all handles are listed, since a missed one would
+        stay.
+        """
         cache, settings = self._cache, self._tools.settings
         pool = await cache.own(RESOURCE_POOL, key, fresh=fresh)
         if pool is None:
@@ -136,7 +138,9 @@ class PoolActivities(Activities):
 
     @activity.defn(name=MakeHandle.activity)
     async def make_pool_handle(self, action: MakeHandle) -> Made:
-        """Or find the one that an earlier attempt made; `Conflict` if all names are taken."""
+        """Make a handle with its resources, or find the one that an earlier attempt made; `Conflict` if all its names
+        are taken.
+        """
         edits = self._cache.edits
         try:
             handle, is_new = await self._made(action)

@@ -66,7 +66,7 @@ class AskActivities(Activities):
 
     @activity.defn(name=AskInstance.activity)
     async def ask(self, question: AskInstance) -> Answer:
-        """With its group's hooks if the query includes them."""
+        """AWS's state of the instance, and its group's hooks if the query includes them."""
         return await self._gathered(InstanceKey.of(question.key), question.questions, question.tag_keys)
 
     @activity.defn(name=BeatHook.activity)

@@ -36,7 +36,7 @@ class Bulk(Model):
 
 
 class BulkGroups(Model):
-    """By group and instance id."""
+    """The lifecycle states of each group's instances, by id; `troubles` as above."""
 
     instances: dict[GroupKey, dict[str, str]] = {}
     troubles: tuple[str, ...] = ()

@@ -198,12 +198,12 @@ async def _until(mirror: Mirror, so: Awaitable[None], deadline: float, otherwise
 
 
 def _precedence(obj: JsonObject) -> tuple[bool, str]:
-    """Of several objects that name one instance, the oldest one that is not being deleted acts."""
+    """Sort key: of several objects that name one instance, the oldest one that is not being deleted acts."""
     return bool(text(obj, "metadata", "deletionTimestamp")), text(obj, "metadata", "creationTimestamp")
 
 
 def _newest(obj: JsonObject) -> tuple[bool, str]:
-    """Of several Nodes with one provider id, the last is the newest that is not being deleted."""
+    """Sort key: of several Nodes with one provider id, the last is the newest that is not being deleted."""
     return not text(obj, "metadata", "deletionTimestamp"), text(obj, "metadata", "creationTimestamp")
 
 

@@ -100,7 +100,9 @@ class ClusterPlaces:
 
 
 async def resolved(settings: Settings, api: KubeApi) -> Settings:
-    """With the clusters' places instead of the entries `clusters`, for commands; raises ApiError."""
+    """The settings with the places of the clusters instead of the entries `clusters`, for commands; an ApiError if
+    they cannot be listed.
+    """
     others, entries = cluster_entries(settings.instances_queues)
     async with Store(api) as store:
         clusters = ClusterPlaces(store, entries, _callers(settings))

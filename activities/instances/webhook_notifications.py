@@ -53,7 +53,7 @@ class NotificationActivities(Activities):
 
     @activity.defn(name=Notify.activity)
     async def notify(self, notice: Notify) -> Done:
-        """At the last attempt, or if it can never be sent, report that it was not."""
+        """Send it; at the last attempt, or if it can never be sent, report that it was not."""
         await self._cache.ready()
         policy = self._cache.policy(notice.policy)
         channels = policy.spec.notify if policy else ()

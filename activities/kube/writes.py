@@ -55,7 +55,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Delete.activity)
     async def delete(self, deletion: Delete) -> None:
-        """After signalling the lifecycle that counts deaths."""
+        """Request the deletion of this uid, after signalling the lifecycle that counts its deaths."""
         key = deletion.key
         if deletion.dependent is not None:
             await self._notify(deletion.dependent, key)

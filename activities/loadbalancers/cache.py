@@ -60,7 +60,7 @@ class View:
     fresh: bool
 
     async def own(self, model: type[R], key: Key, version: str) -> R | None:
-        """Not one recreated under the name; at this version or newer."""
+        """The object of this key (not one recreated under its name), at this version or newer."""
         found = self._known(model.kind_of, key.namespace, key.name)
         stale = found is not None and version and newer(version, text(found, "metadata", "resourceVersion"))
         if found is None or stale or text(found, "metadata", "uid") != key.uid:

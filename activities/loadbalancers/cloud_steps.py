@@ -96,7 +96,7 @@ class CloudActivities(Activities):
 
 
 async def to_its_end(made: Coroutine[Any, Any, T]) -> T:
-    """Even if the activity is cancelled, but not if its worker shuts down."""
+    """Wait for the result even if the activity is cancelled, but not if its worker shuts down."""
     task = asyncio.ensure_future(made)
     while not task.done():
         try:

@@ -93,7 +93,7 @@ class PassContext:
     async def patch(
         self, kind: Kind, namespace: str, name: str, patch: JsonPatch, *, status: bool = False, version: str = ""
     ) -> JsonObject | None:
-        """In this version; None if the object is gone."""
+        """Merge-patch another object of the area in this version; None if it is gone."""
         subresource = "status" if status else ""
         try:
             answer = await self.kube.patch(

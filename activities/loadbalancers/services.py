@@ -167,7 +167,7 @@ class ServiceActivities(Activities):
 
 
 def forwarded(subject: Subject, found: JsonObject) -> JsonObject:
-    """With the original times."""
+    """The Event for the Service, with its original times."""
     said = Said(text(found, "type"), text(found, "reason"), text(found, "message"), SERVICE_COMPONENT)
     wrong = said.type == NoticeType.WARNING
     name = lasting_name(subject, said) if wrong else named(subject, text(found, "metadata", "uid"))

@@ -39,7 +39,7 @@ class Credentials:
 
     @property
     def project(self) -> str:
-        """For messages."""
+        """As in messages to people."""
         return f"project {self.project_id or self.project_name}"
 
     @property

@@ -55,7 +55,7 @@ class Call(Model):
 
 
 def refusal(call: Call, status: int, body: object, headers: Mapping[str, str]) -> ApiError:
-    """For an unsuccessful status; `code` is OpenStack's own."""
+    """The error for an unsuccessful HTTP status; `code` is OpenStack's own."""
     said = _Said(call.api, body)
     code = said.code or f"HTTP {status}"
     kind, code = _class(status, code, said)

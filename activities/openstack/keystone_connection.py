@@ -56,7 +56,7 @@ class Connected:
         self._pool.close()
 
     def service(self, call: Call, service_type: str, access: AccessInfo) -> Service:
-        """At the address in the token's catalog; `Invalid` if it has none."""
+        """The adapter of a service, at the address in the token's catalog; `Invalid` if the catalog has none."""
         endpoint = self._endpoint(call, service_type, access)
         with self._lock:
             if (service_type, endpoint) not in self._services:
@@ -101,7 +101,7 @@ class Token:
             return self._asked()
 
     def renew(self, used: AccessInfo) -> AccessInfo:
-        """Unless another thread has done so."""
+        """Replace a refused token, unless another thread has done so."""
         with self._held():
             if self._plugin.auth_ref is used:
                 self._plugin.invalidate()

@@ -130,7 +130,7 @@ def observe_security_group(project: Project, balancer: LoadBalancer) -> LoadBala
 
 
 def observe_machine(project: Project, machine: LoadBalancerMachine) -> MachineCloud:
-    """With the port of its LoadBalancer's address."""
+    """The candidates of a machine, and the port with its LoadBalancer's address."""
     name, status, reference = cloud_name(machine.metadata), machine.status, machine.spec.load_balancer_ref
     virtual = f"{reference.namespace}/{reference.name}"
     found = _ports(project, ("name", name), ("name", virtual))

@@ -21,7 +21,7 @@ from activities.openstack.credentials import Credentials
 
 
 class Service(Proxy):
-    """Without the SDK's own caching."""
+    """One service's adapter, without the SDK's own caching of requests."""
 
     def request(
         self,

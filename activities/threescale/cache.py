@@ -61,7 +61,7 @@ class ThreescaleCache(InformerCache):
                 await mirror.refresh(seen.get(mirror.followed.kind.name, ""))
 
     def named(self, model: type[R], name: str) -> tuple[R, ...]:
-        """By `Kind/namespace/name`."""
+        """The objects of a kind with this name (`Kind/namespace/name`)."""
         return self._find(model, _NAME, name)
 
     def get(self, model: type[R], namespace: str, name: str) -> R | None:

@@ -157,7 +157,7 @@ class SweepActivities(Activities):
     async def _compared(
         self, tenant: Members, lists: Lists, differing: Sequence[CustomResource], look: SweepTenants
     ) -> tuple[list[CustomResource], list[str]]:
-        """Also returns the errors."""
+        """The objects in turn that differ below, and the errors of failed comparisons."""
         comparison, found, unread = Comparison(self._context, lists), list[CustomResource](), list[str]()
         known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
         for each in in_turn(tenant.objects, look.memory.sweeps, COMPARED_PER_SWEEP):
@@ -176,7 +176,7 @@ class SweepActivities(Activities):
         return found, unread
 
     async def _answer(self, tenant: Members, read: Read, secrets: Secrets) -> object:
-        """With the first of the tenant's tokens that is allowed to."""
+        """Read with the first of the tenant's tokens that is allowed to."""
         *others, last = tenant.accounts
         for account in others:
             with suppress(Denied):

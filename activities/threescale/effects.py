@@ -263,7 +263,7 @@ class Effects(Activities):
                 raise
 
     async def _seated(self) -> Calls:
-        """On the pass's seat; raises an ApiError."""
+        """The tenant's calls, on the pass's seat; an ApiError if none is free, or the tenant does not answer."""
         if self._silent is not None:
             raise self._silent
         if self._calls is None:

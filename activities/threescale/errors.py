@@ -44,7 +44,7 @@ class Call(Model):
 
 
 def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> ApiError:
-    """For an unsuccessful status; `code` is the status, or its meaning."""
+    """The error for an unsuccessful status; `code` is the status, or its meaning."""
     body = _parsed(text)
     kind = _kind(status, body)
     code = f"HTTP {status}"

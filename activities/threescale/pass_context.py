@@ -85,14 +85,14 @@ class PassContext:
         return _SUBJECTS[type(resource)](resource, self.cache, secrets)
 
     async def own(self, kind: Kind, key: Key) -> CustomResource | Malformed | None:
-        """From the API server; None if gone or recreated."""
+        """A lifecycle's own object from the API server; None if it is gone, or recreated."""
         found = await self.cache.fresh(kind, key.namespace, key.name)
         if found is None or text(found, "metadata", "uid") != key.uid:
             return None
         return read(self._models[kind.name], found)
 
     async def patch(self, before: CustomResource, patch: JsonPatch, *, status: bool = False) -> JsonObject:
-        """Over the version that was read."""
+        """Merge-patch the version that was read; returns the result."""
         meta = before.metadata
         answer = await self.kube.patch(
             before.kind_of,

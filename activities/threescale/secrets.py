@@ -62,7 +62,7 @@ class Secrets:
         return tuple([key for key in keys if await self.text(key) is not None])
 
     async def texts(self, keys: Iterable[SecretKey]) -> tuple[SecretText, ...]:
-        """Of existing keys, with the Secrets' versions."""
+        """The values of existing keys, with the versions of their Secrets."""
         found = [(key, await self.content(key.namespace, key.name)) for key in keys]
         return tuple(
             SecretText(key=key, text=content.values[key.key], version=content.version)
@@ -94,7 +94,7 @@ class Secrets:
         await self._kube.applied(SECRET, secret, namespace)
 
     async def account(self, resource: CustomResource, reference: LocalReference | None) -> ProviderAccount | NoAccount:
-        """Without a reference, the default tenant."""
+        """The tenant of an object's reference; without a reference, the default one."""
         place = _place(resource, reference)
         found = await self._account(*place)
         if place not in self._noted:  # later answers may be as old as the first

@@ -43,7 +43,7 @@ class Subject(ABC, Generic[R]):
         return {"key": self.resource.key, "resource": self.resource, "provider": provider, "tenants": tenants}
 
     async def find_tenant(self) -> None:
-        """Also those of siblings whose status shows none."""
+        """Find its tenant, and those of siblings whose status shows none."""
         self.provider = await self.secrets.account(self.resource, _reference(self.resource))
         if isinstance(self.provider, NoAccount):
             return
@@ -53,7 +53,7 @@ class Subject(ABC, Generic[R]):
                     self._homes[each.metadata.uid] = await self.secrets.home(each, _reference(each))
 
     def siblings(self) -> tuple[R, ...]:
-        """Of the same name in 3scale, in the same tenant."""
+        """The other objects with the same name in 3scale, in the same tenant."""
         if isinstance(self.provider, NoAccount):
             return ()
         return tuple(each for each in self.cache.siblings(self.resource) if self.is_of_tenant(each))

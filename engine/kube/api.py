@@ -352,7 +352,7 @@ class KubeApi:
     async def create_under(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Mapping[str, object]
     ) -> JsonObject:
-        """On a subresource, such as a Pod's eviction."""
+        """Create on a subresource, such as the eviction of a Pod."""
         attempt = self._mutation(_attempt("create", kind, namespace, name, subresource))
         return await self._send(Request("POST", attempt, self.path(kind, namespace, name, subresource), body=obj))
 
@@ -527,7 +527,7 @@ class KubeApi:
 
 
 async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Of any length; an unfinished line is dropped."""
+    """Whole lines of any length; a line that a cut connection left unfinished is dropped."""
     pending: list[bytes] = []
     async for chunk in stream.iter_any():
         first, *rest = chunk.split(b"\n")

@@ -84,7 +84,7 @@ class Discovery:
         return sorted(filter(None, served), key=lambda each: each != preferred)
 
     def forget(self, api_version: str, kind: str) -> None:
-        """Once the kind's path was not found."""
+        """Call it when the kind's path was not found."""
         if version := self._versions.get(api_version):
             version.kinds.pop(kind, None)
 

@@ -104,7 +104,7 @@ class Mirror:
         await self.reflector.reach(version)
 
     async def refresh(self, version: str) -> None:
-        """Unless a version was reached: the stream hangs, or the server's versions have restarted."""
+        """List the objects unless a version was reached: the stream hangs, or the server's versions have restarted."""
         await self.reflector.refresh(version)
 
     def get(self, namespace: str, name: str) -> JsonObject | None:

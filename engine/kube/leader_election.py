@@ -53,8 +53,10 @@ class LeadershipLost(Exception):  # noqa: N818 - an event, not a fault
 
 
 class LeaderElection:
-    """Once `acquire` has returned, `hold` must run; it raises when the Lease is lost. `release` lets the next process
-    lead at once. Each renewal also writes annotations for the next leader.
+    """One process's part in the election.
+
+    Once `acquire` has returned, `hold` must run; it raises when the Lease is lost. `release` lets the next process lead
+    at once. Each renewal also writes annotations for the next leader, at no further request.
     """
 
     def __init__(
@@ -189,7 +191,7 @@ class LeaderElection:
         )
 
     async def _renewed(self) -> bool:
-        """Over the known version; False without an answer."""
+        """Renew the Lease over the known version; False if the API server did not; LeadershipLost as for `hold`."""
         try:
             try:
                 renewed = await self._write(self._seen, self._identity, self._duration)
@@ -280,7 +282,7 @@ async def leader_lock_is_live(api: KubeApi, namespace: str, name: str) -> bool:
 
 
 async def leader_lock_holder(api: KubeApi, namespace: str, name: str) -> str:
-    """Of a Lease or ConfigMap, empty if it is not held; on an ApiError the caller must not act."""
+    """The holder of this Lease or ConfigMap, empty if it is not held; on an ApiError the caller must not act."""
     now = datetime.now(UTC)
     try:
         lease = await api.get(LEASE, namespace, name)

@@ -147,7 +147,7 @@ class Reflector(Generic[M]):
         self._ended_by: BaseException | None = None
 
     async def run(self) -> None:
-        """For ever; a bug that ends it stays listed in `stalled`."""
+        """Mirror for ever; if a bug ends it, it stays listed in `stalled`."""
         self._last_turn = self._unserved_since = time.monotonic()
         self._api.add_watch(self, self.stalled, self.starved)
         try:

@@ -22,7 +22,7 @@ class SharedReading(Generic[T]):
         self._following: asyncio.Task[T] | None = None
 
     async def read(self) -> T:
-        """Of a reading that begins after this call. Cancelling a caller cancels no reading."""
+        """The result of a reading that begins after this call, or its error. Cancelling a caller cancels no reading."""
         if self._following is None:
             self._following = asyncio.create_task(self._after(self._under_way))
         return await asyncio.shield(self._following)

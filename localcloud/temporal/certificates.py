@@ -32,7 +32,7 @@ class Certificates(CertificateFiles):
 
     @property
     def payload_keys(self) -> Path:
-        """For PERDURE_TEMPORAL_KEYS."""
+        """The directory of keys that encrypt payloads (PERDURE_TEMPORAL_KEYS)."""
         return self.directory / "payload-keys"
 
     def ensure(self) -> None:

@@ -63,7 +63,7 @@ def of(temporal: ProductionTemporal | None) -> str:
 
 
 def database_of(url: str) -> Database:
-    """From `postgres://user:password@host:port/name?sslmode=require`; else UnknownChoice."""
+    """The parts of `postgres://user:password@host:port/name?sslmode=require`; else UnknownChoice."""
     try:
         parts = urlsplit(url)
         port = parts.port or 5432

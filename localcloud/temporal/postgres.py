@@ -59,7 +59,7 @@ def environment(found: Postgres) -> dict[str, str]:
 
 
 def server(found: Postgres, data: Path, port: int, *, fsync: bool) -> list[str]:
-    """Without fsync a commit survives the server's death, but not the machine's."""
+    """The server's command line; without fsync a commit survives the server's death, but not the machine's."""
     settings = {
         "port": port,
         "listen_addresses": LOOPBACK,
@@ -93,7 +93,7 @@ def as_nobody() -> list[str]:
 
 
 def _version(place: Path) -> int:
-    """Of a path without a version the newest."""
+    """The major version in the path of Debian's and Red Hat's programs; of a path without one the newest."""
     match = re.search(r"postgresql/(\d+)/bin$|pgsql-(\d+)/bin$", str(place))
     return int(match[1] or match[2]) if match else sys.maxsize
 

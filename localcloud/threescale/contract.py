@@ -110,7 +110,7 @@ class Ledger(Model):
         return self.calls(tenant=tenant) - self.mutating(tenant)
 
     def by_route(self) -> dict[str, int]:
-        """By `GET /admin/api/services/{service}`, most frequent first."""
+        """Counts by `GET /admin/api/services/{service}`, most frequent first."""
         return most_frequent((f"{one.method} {one.route}", one.count) for one in self.counts)
 
 

@@ -88,7 +88,7 @@ async def look_for_object(session: ClusterSession, target: Target) -> JsonObject
 
 
 async def find_key(session: Session, target: Target) -> Key:
-    """Also of an object that is gone and still being cleaned up; raises CommandError."""
+    """The key of the existing object, or of one that is gone and still being cleaned up; raises CommandError."""
     obj = await look_for_object(session, target) if target.kind.plural else None
     if obj is not None:
         return await key_of_object(session, target, obj)
@@ -253,7 +253,7 @@ async def _unanswered(client: Client, key: Key, asked: str) -> CommandError:
 
 
 async def _why_unanswered(client: Client, key: Key, asked: str, symptom: str) -> CommandError:
-    """Its tasks fail, no worker runs it, or only the symptom is known."""
+    """Finds the reason: its tasks fail, no worker runs it, or only the symptom is known."""
     if found := await stuck(client, key):
         return found
     with suppress(RPCError):

@@ -102,7 +102,7 @@ def usable_outside(name: str) -> bool:
 
 
 def _of_others(word: str) -> Kind | None:
-    """Those for which an instance's lifecycle reports."""
+    """Node or a kind of Cluster API, for which an instance's lifecycle reports."""
     names = {name: kind for kind in EXTERNAL_KINDS for name in _with_group(kind, _names(kind))}
     return names.get(_CLUSTER_API.get(word.lower(), word.lower()))
 
@@ -115,7 +115,7 @@ def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
 
 
 def kind_named(word: str) -> Kind:
-    """By kind, plural or short name, in any case, with or without the group."""
+    """Accepts kind, plural or short name, in any case, with or without the group (`accounts.example.com`)."""
     domain = settings().claims_domain
     kinds = [kind.under(domain) for kind in all_kinds().values()]
     names = {name: kind for kind in kinds for name in _with_group(kind, _names(kind))}

@@ -102,7 +102,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
 
 
 def grid(*columns: str) -> Table:
-    """In kubectl's style: a heading in capitals, no lines."""
+    """A table in kubectl's style: a heading in capitals, no lines."""
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         found.add_column(column.upper(), overflow="fold")
@@ -110,7 +110,7 @@ def grid(*columns: str) -> Table:
 
 
 def facts(pairs: Iterable[tuple[str, str | Text]]) -> None:
-    """Without empty values."""
+    """Empty values are omitted."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="bold")
     grid.add_column(overflow="fold")

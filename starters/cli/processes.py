@@ -128,7 +128,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
 
 def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
-    """With the places of the AWS provider's clusters where the settings ask for these."""
+    """`execute`, with the places of the AWS provider's clusters where the settings ask for these."""
     from domain.instances.queues_from_clusters import cluster_entries
 
     def end() -> None:
@@ -153,7 +153,7 @@ async def _watching(settings: Settings) -> None:
 
 
 def _reject_contradictions(found: Settings) -> None:
-    """Before connecting to any server."""
+    """Checks areas and settings of instances before connecting to any server."""
     from domain.instances.interruption_policy import ReactionPolicy
     from domain.instances.queues_from_clusters import check_entries
 

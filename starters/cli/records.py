@@ -24,7 +24,7 @@ async def annotate(session: ClusterSession, target: Target, annotations: Mapping
 
 
 async def record(session: ClusterSession, target: Target, obj: JsonObject, reason: str, message: str) -> None:
-    """Without the right, prints a warning."""
+    """Records who did what to the object, and why; without the right, prints a warning."""
     kind = "Warning" if reason == "Abandoned" else "Normal"
     who = f"by {person()}: {message}" if message else f"by {person()}"
     document = event(Subject.of(target.kind, obj), Said(kind, reason, who, FIELD_MANAGER), utc_now())

@@ -206,7 +206,7 @@ class Consumer:
         self._in_work.remove(message)
 
     def _tell(self, received: EventBridgeEvent, acknowledgement: Acknowledgement) -> None:
-        """Without the body; at INFO if the message changed something, or could not."""
+        """Omits the message's body; logs at INFO if the message changed something, or could not."""
         verdict, reason = acknowledgement.verdict, acknowledgement.reason
         for word in acknowledgement.counts:
             metrics.EVENTS.labels(word).inc()
@@ -243,7 +243,7 @@ class Consumer:
         await self._deleted(message)
 
     async def _deleted(self, message: Message) -> None:
-        """After a second failure the message is redelivered as a duplicate."""
+        """Retries once; after another failure the message is redelivered as a duplicate."""
         for _ in range(2):
             if await self._deletions.add(message.receipt_handle):
                 return
@@ -262,7 +262,7 @@ class Consumer:
 
 
 def _kept(message: Message) -> dict[str, dict[str, str]]:
-    """In SendMessage's form; EventBridge's attributes contain its reason."""
+    """The message's own attributes in SendMessage's form; EventBridge's contain its reason."""
     own = ((name, text) for name, text in sorted(message.attributes.items()) if text and not name.startswith("PERDURE"))
     kept = [(name, {"DataType": "String", "StringValue": text}) for name, text in own]
     return dict(kept[:_MOST_KEPT_ATTRIBUTES])

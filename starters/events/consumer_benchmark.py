@@ -70,7 +70,7 @@ class MemoryQueue:
         self._changed.set()
 
     def receives(self) -> dict[str, int]:
-        """By remaining message."""
+        """The number of receives of each remaining message."""
         return {id_: count for id_, count in self._receives.items() if id_ in self._bodies}
 
     @property

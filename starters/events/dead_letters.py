@@ -60,7 +60,7 @@ def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]
 
 
 async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -> list[DeadLetter]:
-    """Up to `most`, or those of them with a home; all are given back."""
+    """Returns up to `most`, or those of them with a home; all are given back."""
     found = [message async for message in _received(dead, most)]
     await _given_back(dead, found)
     asked = [message for message in found if home is None or home(message)]
@@ -103,7 +103,7 @@ async def _given_back(dead: SqsQueue, messages: list[Message]) -> None:
 
 
 def _attributes(message: Message) -> TextAttributes:
-    """Those from before it became a dead letter."""
+    """The attributes that the message had before it became a dead letter."""
     own = {name: text for name, text in message.attributes.items() if text and not name.startswith("PERDURE_")}
     return {name: {"DataType": "String", "StringValue": text} for name, text in own.items()}
 

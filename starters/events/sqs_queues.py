@@ -42,10 +42,10 @@ class Queue(Protocol):
         """Long-poll for messages."""
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """Up to ten; returns the failed receipts."""
+        """Takes up to ten; returns the failed receipts."""
 
     async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
-        """Up to ten; returns the failed receipts."""
+        """Takes up to ten; returns the failed receipts."""
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
         """Add a dead letter."""

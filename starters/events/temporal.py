@@ -26,7 +26,7 @@ def hand_over(client: Client, cluster: str) -> HandOverCall:
 
 
 def wake_group(client: Client, cluster: str) -> WakeGroup:
-    """Also starts a missing workflow."""
+    """Starts missing workflows on this cluster's workers."""
 
     async def wake_one(group: GroupKey, ended: GroupRecord) -> None:
         lifecycle = group.lifecycle_in(cluster)

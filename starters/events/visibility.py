@@ -46,7 +46,7 @@ class VisibilityExtender:
         self._forget(now)
 
     def remove(self, message: Message) -> None:
-        """Once it is completed or given back."""
+        """Call it when the message is completed or given back."""
         self._held.pop(message.receipt_handle, None)
         self._changed.set()
 

@@ -103,7 +103,7 @@ def _is_the_pools(claim: AccountClaim) -> bool:
 
 
 def read_pool(obj: JsonObject) -> View:
-    """Its status does not show stale counts, so each start wakes its workflow."""
+    """A pool's workflow is woken at every start, because its status does not show stale counts."""
     annotations = mapping(obj, "metadata", "annotations")
     return View(
         fingerprint=(generation(obj), others_finalizers(obj, FINALIZER), chosen(annotations, POOL_ANNOTATIONS)),

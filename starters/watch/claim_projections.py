@@ -97,7 +97,7 @@ class Readings:
         )
 
     def pool(self, obj: JsonObject) -> View:
-        """Its status does not show stale counts, so each start wakes its workflow."""
+        """A pool's workflow is woken at every start, because its status does not show stale counts."""
         return View(
             fingerprint=self._content(obj),
             facts=_facts(
@@ -115,7 +115,9 @@ class Readings:
         )
 
     def _content(self, obj: JsonObject) -> tuple[object, ...]:
-        """Without what Kubernetes, kubectl and former frameworks store; the generation stands for the spec."""
+        """Everything except what Kubernetes, kubectl and former frameworks store for themselves; the generation stands
+        for the spec.
+        """
         metadata, status = mapping(obj, "metadata"), mapping(obj, "status")
         return (
             generation(obj),

@@ -44,7 +44,7 @@ class Delegation:
         return known.key
 
     def of_all(self, keys: Iterable[Key]) -> dict[Key, None]:
-        """Without duplicates, in order; an unknown object carries itself."""
+        """Removes duplicates and keeps the order; an unknown object carries itself."""
         known = ((key, self._known(key)) for key in keys)
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 

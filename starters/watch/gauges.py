@@ -54,7 +54,7 @@ class _Projected(Collector):
         self._index = index
 
     def describe(self) -> Iterable[Metric]:
-        """Without samples, to reserve the names."""
+        """Describes families without samples, to reserve the names in the registry."""
         return families(Index())
 
     def collect(self) -> Iterable[Metric]:

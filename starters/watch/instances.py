@@ -26,7 +26,7 @@ CACHED = 1.0
 
 
 def read_machine(obj: JsonObject) -> View:
-    """Settled once its label shows a state."""
+    """The object is settled once its status shows a state."""
     instance = text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID"))
     state = text(obj, "metadata", "labels", STATE_LABEL)
     return View(
@@ -37,7 +37,7 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def read_node(obj: JsonObject) -> View:
-    """Settled once its label shows a state, or if it is no instance of EC2."""
+    """Read a Node; it is settled once its label shows a state, or if it is no instance of EC2."""
     state = text(obj, "metadata", "labels", STATE_LABEL)
     instance = instance_of_node(text(obj, "spec", "providerID"))
     return View(
@@ -52,7 +52,7 @@ def read_node(obj: JsonObject) -> View:
 
 
 def read_pool(obj: JsonObject) -> View:
-    """Settled once its status shows a state."""
+    """The object is settled once its status shows a state."""
     labels = mapping(obj, "metadata", "labels")
     group = group_of_arn(text(obj, "spec", "providerID"))
     return View(

@@ -190,7 +190,7 @@ class Mirrors:
         self._stop(declared.entry)
 
     async def _serve(self, declared: _Declared) -> None:
-        """Until the kind is removed, and again."""
+        """Look up the kind, watch it until it is removed, look it up again."""
         failures = 0
         while True:
             try:
@@ -243,7 +243,7 @@ class Mirrors:
             self._leave(whole.followed)
 
     async def _share(self, parts: _Parts) -> None:
-        """Separately or together, depending on their number and our rights."""
+        """Watches the parts separately or together, depending on their number and our rights."""
         allowed, ask_at = False, 0.0
         while True:
             parts.news.clear()

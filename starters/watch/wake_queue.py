@@ -74,13 +74,13 @@ class WakeQueue:
             self.put(key)
 
     def put_now(self, key: Key, *, urgent: bool = False) -> None:
-        """Even if the key is held."""
+        """Wakes the key now, even if it is held."""
         if handle := self.held.pop(key, None):
             handle.cancel()
         self.put(key, urgent=urgent)
 
     def hold(self, key: Key, seconds: float) -> None:
-        """Not earlier than that."""
+        """Wakes the key when the time is over, not earlier."""
         if handle := self.held.pop(key, None):
             handle.cancel()
         self._waiting.pop(key, None)

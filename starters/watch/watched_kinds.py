@@ -161,7 +161,7 @@ class Watched:
 
     @cached_property
     def area(self) -> str:
-        """Of the lifecycles that read its objects; empty if none."""
+        """The area of the lifecycles that read its objects; empty if none."""
         known = all_kinds()
         ends = (kind_name(end) for each in self.relations for end in (*each.referrers, *each.referents))
         return self.kind.area or next((known[name].area for name in ends if name in known and known[name].area), "")

@@ -237,7 +237,7 @@ class Watcher:
         return self.delegation.of_all(watched.relatives(before, after, self.index))
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
-        """At once, unless another workflow does its work; a restarted watcher cannot know that."""
+        """Wakes at once, unless another workflow does its work; a restarted watcher cannot know that."""
         patience = watched.pacing.patience(before, after) if after is not None and self._adopted else 0.0
         if patience:
             self.queue.hold(key, patience)
@@ -281,7 +281,7 @@ class Watcher:
             self._listed.set()
 
     def _take_first_lists(self) -> None:
-        """Once all lists are complete or waited for too long."""
+        """Called once all lists are complete or waited for too long."""
         waiting, self._until_listed = self._until_listed, None
         for wake in waiting or ():
             wake()
@@ -304,7 +304,7 @@ class Watcher:
         self.doubtful.clear()
 
     def _ending_within(self, time: timedelta) -> set[Key]:
-        """Delegates of objects whose lifespan ends within that time."""
+        """The delegates of objects whose lifespan has ended, or ends within that time."""
         until = datetime.now(UTC) + time
         with_workflow = (entry for entry in self._watched.values() if entry.has_workflow)
         known = (each for entry in with_workflow for each in self.index.all(entry.name))

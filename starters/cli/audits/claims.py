@@ -212,7 +212,7 @@ async def _look(session: Session, discovery: Discovery) -> Snapshot:
 def kinds_named(
     handles: Iterable[JsonObject], watches: Iterable[JsonObject], providers: Iterable[JsonObject]
 ) -> set[tuple[str, str]]:
-    """Without templates that need rendering."""
+    """Templates that need rendering are skipped."""
     entries = [
         entry for handle in handles for part in ("spec", "status") for entry in sequence(handle, part, "resources")
     ]

@@ -124,7 +124,7 @@ def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: da
 
 
 async def open_lifecycles(session: Session) -> list[tuple[Key, datetime]]:
-    """Of this cluster only."""
+    """Excludes other clusters' lifecycles in the namespace."""
     ours = task_queue(EC2_INSTANCE.area, session.settings.cluster)
     query = f"WorkflowType = '{INSTANCE_WORKFLOW}' AND ExecutionStatus = 'Running'"
     found = []
