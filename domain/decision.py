@@ -3,8 +3,7 @@
 A lifecycle is one function `decide(world, now) -> Decision`. The loop (`domain/runner.py`) starts actions that are
 wanted and not running, cancels running ones that are no longer wanted, folds each result into the world and decides
 again. When nothing is left to do, it waits for a wake or the deadline. Sequential steps come from successive decisions;
-one decision has the actions that may run in parallel. Writing the status is an action like any other, so `plan` lists
-it, and a decision that changes nothing writes nothing.
+one decision has the actions that may run in parallel.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ W = TypeVar("W", bound="World")
 class Queue(StrEnum):
     """Task queues of activities by their plain names.
 
-    Areas have separate queues because their activities need resources that only their own workers hold: informer
-    caches, template evaluators, batched queries, and RBAC permissions.
+    Areas have separate queues because their activities need what only their own workers hold: informer caches, template
+    evaluators, batched queries, and RBAC permissions.
     """
 
     KUBE = "kube"
@@ -56,12 +55,11 @@ class Action(Model):
     """One idempotent effect: the input of one activity, and how to run it.
 
     `slot` identifies the target of the action within its object (e.g. one region). The loop runs at most one action per
-    slot, lets a running one finish while its slot is still wanted, and keeps the last refusal by slot. If a decision
-    has two actions with the same slot, the first one runs and the other is left to the next decision.
+    slot, lets a running one finish while its slot is still wanted, and keeps the last refusal by slot. Of two actions
+    with the same slot the second is left to the next decision.
 
-    `title` is its line in the web UI's timeline and in `plan`, with fields in braces (`create port {name}`). `slot_by`
-    is the field that distinguishes its slots. `learns` is added to the world's memory on success, in addition to the
-    fields of a result that is `Facts`.
+    `title` is its line in the timeline and in `plan`, with fields in braces (`create port {name}`). `slot_by` is the
+    field that distinguishes its slots. `learns` is added to the world's memory on success.
     """
 
     activity: ClassVar[str]
@@ -131,10 +129,11 @@ class Action(Model):
 
 
 class World(Model):
-    """The complete input of a decision: the observation, and the memory of results and messages. `hold` says why
-    nothing may be changed now (observe mode, the replaced operator's lease, a pause); while it is set, the loop
-    shows the decision and starts nothing. `recorded` has the digests of notices recorded as Events, with the
-    time of those remembered after they have gone. `news` are notices of results, which the loop records.
+    """The complete input of a decision: the observation, and the memory of results and messages.
+
+    `hold` says why nothing may be changed now (observe mode, the replaced operator's lease, a pause): the loop shows
+    the decision and starts nothing. `recorded` has the digests of notices recorded as Events, with the time of those
+    remembered after they have gone. `news` are notices of results, which the loop records.
     """
 
     key: Key
@@ -161,7 +160,7 @@ class World(Model):
         raise NotImplementedError(f"{type(self).__name__} holds no object to write")
 
     def refused(self, slot: str, *types: ErrorType) -> Refusal | None:
-        """The refusal of the slot, if it has one of the types (any type if none is given)."""
+        """Of one of these types (any if none is given)."""
         refusal = self.refusals.get(slot)
         return refusal if refusal and (not types or refusal.type in types) else None
 
@@ -179,9 +178,9 @@ class Outcome(StrEnum):
 class Decision(Model):
     """`phase` is the kind's own word (shown by `kubectl get`), `why` a sentence for people.
 
-    `waits_for` names what must happen next. `deadline` (UTC) is the next time at which the decision may change without
-    a wake, and `at_deadline` says what happens then. If another lifecycle handles the deadline for many objects in a
-    batch, this one does so only after an additional `patience`.
+    `deadline` (UTC) is the next time at which the decision may change without a wake, and `at_deadline` says what
+    happens then. If another lifecycle handles the deadline for many objects, this one does so only after an additional
+    `patience`.
     """
 
     phase: str
@@ -207,7 +206,6 @@ class Decision(Model):
 
     @property
     def summaries(self) -> tuple[str, ...]:
-        """A line for each action, and `planned`."""
         lines = Counter(action.summary for action in self.actions if not action.reads)
         return (*(line if times == 1 else f"{line} ({times} times)" for line, times in lines.items()), *self.planned)
 

@@ -8,8 +8,7 @@
     )
 
 When the LoadBalancer's security group changes, and when it comes or goes, the machines that refer to it are woken
-(`matters`). `news` is the other direction: what of the referrer its referents decide by. The watcher also derives its
-indexes, which objects it has to watch because others name them (`watched`), and what a restart looks at (`required`).
+(`matters`). `news` is the other direction: what of the referrer its referents decide by.
 """
 
 from __future__ import annotations
@@ -33,10 +32,7 @@ ANY_KIND = "*"
 
 
 class AnyObject(KubeModel):
-    """An object of any kind; referrers name its apiVersion and kind before namespace and name.
-
-    Most objects of such a kind refer to nothing, so nothing is parsed.
-    """
+    """Referrers name its apiVersion and kind before namespace and name. Nothing is parsed."""
 
     document: Annotated[dict[str, Any], SkipValidation] = {}
 
@@ -47,8 +43,6 @@ class AnyObject(KubeModel):
 
 
 class On(Enum):
-    """The events of an object that a relation reacts to."""
-
     COMES = "comes"
     CHANGES = "changes"
     GOES = "goes"
@@ -87,13 +81,11 @@ class News(Generic[T]):
     """Which changes of an object wake the lifecycles at the other end of a relation.
 
     Args:
-        value: the part that they depend on; a different value wakes them. Of a frozenset only additional
-            elements count.
+        value: the part that they depend on. Of a frozenset only additional elements count.
         on: whether creation, change and deletion count.
         whom: which of them are woken.
         linked: whether a first reference wakes the referent.
-        as_made: whether an object looks as its referent creates it; a new one written only by Perdure wakes
-            nothing.
+        as_made: whether an object looks as its referent creates it; a new one written only by Perdure wakes nothing.
         onward: relations along which the wake is passed on.
         ours: whether Perdure's own writes count.
         among: a filter by the traits of the changed object and of the related ones.
@@ -122,16 +114,17 @@ class Scope(Enum):
 
 @dataclass(frozen=True)
 class WhileNamed:
-    """Referents are watched only while objects refer to them by namespace and name. Many names or namespaces share
-    one watch of the whole cluster, if permissions allow it. An empty name stands for all objects, and requires
-    none.
+    """Referents that are watched only while objects refer to them by namespace and name.
+
+    Many names or namespaces share one watch of the whole cluster, if permissions allow it. An empty name stands for all
+    objects, and requires none.
 
     Args:
         scope: what is watched.
         one: the label of a watch of one name or namespace in metrics and logs.
-        all: the label of the cluster's watch; for a kind, it follows the kind's name.
-        field_manager: of the referrers' lifecycles, if they create and delete the referents under another field
-            manager than Perdure's. A deletion is then a step in the end of a referrer that is being deleted.
+        all: that of the cluster's watch; for a kind, it follows the kind's name.
+        field_manager: of the referrers' lifecycles, if they create and delete the referents under another one than
+            Perdure's. A deletion is then a step in the end of a referrer that is being deleted.
     """
 
     scope: Scope
@@ -160,8 +153,7 @@ class Relation:
         known_as: the names under which an object is referred to.
         matters: which changes of a referent wake its referrers; None for none.
         news: which changes of a referrer wake its referents; None for none.
-        required: a referrer without its referent is woken when a watcher starts, because a deletion that
-            happened unwatched left no event.
+        required: a referrer without its referent is woken at a watcher's start: a deletion may have been missed.
         watched: how referents are watched, unless the watcher has an entry for them.
         trait: what `News.among` compares at either end.
         transitive: what refers to a referrer also counts as referring to its referent.

@@ -5,7 +5,7 @@
        |              +-- finished, failed, cancelled: the result is folded into the world --> step ...
        +-- a wake, a conflict, a deadline that asks for an observation
 
-Each event changes a `State`. Two drivers run the steps: `workflows/durable_driver.py` with activities and timers,
+Two drivers run the steps of a `State`: `workflows/durable_driver.py` with activities and timers,
 `activities/inline_driver.py` within one activity.
 
 - One action per slot. A refusal is stored by slot; its action is retried with backoff, or at once after a wake.
@@ -17,7 +17,6 @@ Each event changes a `State`. Two drivers run the steps: `workflows/durable_driv
 - In order, an action starts only after all before it in the decision; a refusal stops those after it.
 - While the world is held, and in a dry run, only reading actions start. While it cannot be observed, none starts, and
   running ones continue.
-- New notices are recorded as Events by the runner's own action, before those of the decision.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Step:
     Attributes:
         start: actions to start now, in order.
         cancel: slots whose actions are no longer wanted.
-        until: when to act without an event; None to wait for an event.
+        until: when to act without an event; None to wait for one.
         summary: the timeline's text for that wait.
         overdue: a deadline or retry time passed while the world was observed, so it is observed again.
     """
@@ -84,7 +83,7 @@ class State(Generic[W]):
         eager: refused slots that may be retried at once.
         running: actions in progress by slot, in start order.
         cancelled: those no longer wanted.
-        second_looks: the remaining immediate retries of writes refused as outdated.
+        second_looks: the remaining immediate retries of outdated writes.
     """
 
     world: W
@@ -176,8 +175,8 @@ class State(Generic[W]):
         Args:
             decide: the lifecycle's decision.
             now: the present.
-            ending: the driver's run ends, so observations that can be renewed are given up.
-            dry_run: nothing may be changed, as if the world were held.
+            ending: the driver's run ends, so renewable observations are given up.
+            dry_run: as if the world were held.
             in_order: each action builds on those before it. One that waits after a refusal holds up all that follow,
                 and so does a second one of its slot until the next decision.
         """
@@ -218,7 +217,7 @@ class State(Generic[W]):
         return state, state._waits(decision, now, start, cancel)
 
     def pauses_until(self, decision: Decision, now: datetime) -> datetime | None:
-        """Until when to wait within a pass, as the other side has asked for a short pause; None to end the pass."""
+        """When a short pause that the other side has asked for ends; None to end the pass."""
         asked = [
             refusal
             for slot, refusal in blocked_by(self.world, decision).items()
@@ -232,7 +231,7 @@ class State(Generic[W]):
         return None if self.world.hold else earliest(short)
 
     def handed_back(self, decision: Decision, *, dry_run: bool = False) -> Decision:
-        """The phase, with lines and slots in place of actions, because a pass returns them from one activity."""
+        """Lines and slots in place of actions, because a pass returns them from one activity."""
         lines = decision.summaries if dry_run or self.world.hold else ()
         blocked = tuple(blocked_by(self.world, decision)) if self.world.refusals else ()
         if not (decision.actions or lines or blocked or decision.blocked):
@@ -255,7 +254,7 @@ class State(Generic[W]):
     # --- parts ---
 
     def _new_notices(self, decision: Decision, now: datetime) -> tuple[Notice, ...]:
-        """Notices not recorded yet or no longer remembered; with `each_time`, those of every result."""
+        """Not recorded yet or no longer remembered; with `each_time`, those of every result."""
         world = self.world
         new = {notice.digest: notice for notice in world.news if notice.each_time}
         for notice in (*world.news, *decision.notices):
@@ -297,8 +296,9 @@ class State(Generic[W]):
         return Step(decision, start, cancel, until, summary, late or self._missed_retry(decision, now))
 
     def _missed_retry(self, decision: Decision, now: datetime) -> bool:
-        """Whether the retry time passed before the pass returned, so that no timer would fire. Later retries of
-        other slots are ignored: of ordered actions, the first refused one blocks the rest.
+        """Whether the retry time passed before the pass returned, so that no timer would fire.
+
+        Of ordered actions, the first refused one blocks the rest.
         """
         if self.world.hold or OBSERVE in self.world.refusals:
             return False
@@ -337,9 +337,10 @@ def unanswered(refusals: Mapping[str, Refusal]) -> bool:
 
 
 def _at_rest(world: W, decision: Decision, now: datetime) -> W:
-    """The world after a decision without actions: lost answers are settled, unless still awaited. Recorded notices
-    that are no longer reported are forgotten; those without `each_time` only after the API server has dropped
-    the Event.
+    """The world after a decision without actions: lost answers are settled, unless still awaited.
+
+    Recorded notices that are no longer reported are forgotten; those without `each_time` only after the API server has
+    dropped the Event.
     """
     changes: dict[str, object] = {}
     if world.unsure and not unanswered(world.refusals):

@@ -59,7 +59,7 @@ class RegionOutcome(Model):
 
 
 class InputSecret(Model):
-    """The Secret with a customer's key, without its content.
+    """A customer's Secret without its content.
 
     `held`: it has our finalizer, which keeps it until the claim is released.
     """
@@ -190,7 +190,7 @@ class AccountWorld(AreaWorld):
         why: str = "",
         status: AccountStatus | None = None,
     ) -> Decision:
-        """`status` replaces the observed status as the basis, if that changes, too."""
+        """`status` as for `entering`."""
         failed = with_failure(status or self.account.status, type_, reason, message, now)
         return self.working(why or message, self.write_status(failed), *more)
 
@@ -223,8 +223,8 @@ class AccountWorld(AreaWorld):
     def _after(self, before: Account) -> Self:
         """Discard memory and refusals at Ready, when blanked, and on leaving Failed.
 
-        A Ready account's new key is forgotten once recorded or claimed: a fleet manager's claim deletes the key, and
-        another one must be created afterwards.
+        A claimed account's new key is forgotten: a fleet manager's claim deletes the key, and another one must be
+        created.
         """
         was, is_ = before.status.state, self.account.status.state
         ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}
@@ -285,16 +285,14 @@ class ClaimWorld(AreaWorld):
         return self.account if self.account is not None and self.claim.holds(self.account) else None
 
     def with_spec(self, **fields: object) -> Self:
-        """After an activity has written these fields of the claim's spec.
-
-        The new resourceVersion is unknown, so the next write has no precondition.
+        """After an activity has written these fields; the new resourceVersion is unknown, so the next write has no
+        precondition.
         """
         spec = self.claim.spec.model_copy(update=fields)
         metadata = self.claim.metadata.model_copy(update={"resource_version": ""})
         return self.model_copy(update={"claim": self.claim.model_copy(update={"spec": spec, "metadata": metadata})})
 
     def paused(self, account: Account) -> Decision | None:
-        """None unless a person has paused the Account."""
         name = account.metadata.name
         return self.waiting(f"Account {name} is paused", f"Account/{name}") if paused(account.metadata) else None
 
@@ -311,7 +309,6 @@ class ClaimWorld(AreaWorld):
         return self.working(why or message, self.write_status(entered))
 
     def write_status(self, status: AccountClaimStatus, note: str = "") -> Patch:
-        """The note says whether the claim enters a state."""
         return super().write_status(status, entering(status.state) if status.state != self.state else "conditions")
 
     def recall(self, before: Self) -> Self:

@@ -120,14 +120,14 @@ class HandleQuestion(Question):
     """A handle that is not being deleted.
 
     Attributes:
-        claim: the one that holds it; None for a free handle.
+        claim: None for a free handle.
         states: the live objects of its entries.
         push: the claim was accepted in this pass, so its requests reach the handle.
         shown: the claim's own object may be written.
         honoured: the `wish` of the last answer; None if unknown.
         unserved: resources whose recorded kind is served in no version.
         outdated: resources whose kind is served only in another version.
-        unreadable: resources that may not be read, whose state is unknown.
+        unreadable: resources that may not be read.
     """
 
     handle: JsonObject
@@ -155,8 +155,8 @@ class HandlePlan(Model):
 
     Apply in this order: `spec`; `creations` (index and definition); `updates`; then evaluate again with the new states,
     until both are empty. Then write the statuses, the handle's first. `requested_end` goes into the claim's
-    `spec.lifespan.end`. `auto_delete` and `auto_detach` end everything else. `end` is the handle's expiry, `look_at`
-    when it must be settled again.
+    `spec.lifespan.end`. `auto_delete` and `auto_detach` end everything else. `look_at` is when it must be settled
+    again.
     """
 
     spec: JsonObject = {}

@@ -63,7 +63,7 @@ class HandleWorld(ObjectsWorld):
         states_known: live objects are known, because none was created yet.
         read: everything in the question was read.
         answer: the evaluator's; None after a change.
-        conditional: the claim has conditions; if evaluation fails, it is repeated without them.
+        conditional: the claim has conditions; a failed evaluation is repeated without them.
         unevaluated: why conditions could not be evaluated.
         failed: why a resource could not be created or changed, by index.
         sent: tried patches, by index.
@@ -71,7 +71,6 @@ class HandleWorld(ObjectsWorld):
         begun_upon: the handle at that time.
         lost: the handle has ended, or the observation is outdated.
         fresh: handle and claim were read from the API server.
-        asked: the binder was asked.
         cadence: when its lifecycle evaluates again by itself.
     """
 
@@ -287,10 +286,7 @@ class TakenBack(Model):
 
 
 class TakeBack(ClaimsAction):
-    """Delete created resources if the handle has ended meanwhile.
-
-    The handle is marked before its resources are deleted, and later ones are invisible to other passes.
-    """
+    """Delete created resources if the handle has ended meanwhile: no other pass sees them."""
 
     activity: ClassVar[str] = "claims.take_back"
     title: ClassVar[str] = "delete resources that were created while the handle was deleted"
@@ -306,7 +302,7 @@ class TakeBack(ClaimsAction):
 def begun_with(plan: HandlePlan, handle: JsonObject, names: DomainNames) -> HandlePlan | None:
     """The plan of a new handle's body as the first plan of the created handle; None to evaluate it again.
 
-    Creating the handle changes its metadata and the claim's status: its uid in annotations, and what templates read.
+    Creating the handle changes what templates read: metadata and the claim's status.
     """
     changed = plan.by_objects or plan.auto_delete or plan.auto_detach or not same(handle.get("spec"), plan.spec)
     if changed or plan.faults or plan.refused:
@@ -337,10 +333,7 @@ def decide(world: HandleWorld, now: datetime) -> Decision:
 
 
 def reconciled(world: HandleWorld, stands: Decision) -> Decision:
-    """This decision with the next actions.
-
-    Events come before the statuses: what a status shows is reported once, also if the process dies in between.
-    """
+    """Events come before the statuses: what a status shows is reported once, also if the process dies in between."""
     actions, later = _steps(world)
     shows = world.answer is not None and all(isinstance(each, PutStatus | TakeBack) for each in actions)
     notices = tuple(_notices(world)) if shows and not world.over else ()
@@ -384,22 +377,20 @@ def _updates(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
 
 
 def _last(world: HandleWorld) -> Iterator[Action]:
-    """Checks that the handle still exists, unless a later write of it has shown that."""
+    """Unless a later write of the handle has shown that it exists."""
     version = ("metadata", "resourceVersion")
     if world.begun and text_at(world.handle, *version) == text_at(world.begun_upon, *version):
         yield TakeBack(handle=world.handle, definitions=world.begun)
 
 
 def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
-    """Whether the patch is new in this pass and the limit of patches is not reached, because the API server may
-    drop fields.
-    """
+    """Limited, because the API server may drop fields."""
     tried = world.sent.get(operations.index, ())
     return operations.patch not in tried and len(tried) < MOST_PATCHES
 
 
 def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
-    """The handle's status is written before the claim's; the claim's spec if its end moves."""
+    """The handle's before the claim's; the claim's spec if its end moves."""
     handle, claim, now = world.handle, world.claim, world.question.now
     if _HANDLES_STATUS not in world.wrote:
         status = with_stalled(plan.handle_status, summed(world.faults), now)

@@ -41,8 +41,6 @@ class _InstanceAction(Action):
 
 
 class Because(Model):
-    """The cause of a reaction: its sort, and when its event was received."""
-
     sort: str
     since: datetime
 
@@ -50,13 +48,12 @@ class Because(Model):
 class LookAtInstance(_InstanceAction):
     """Read the objects of the instance, and write the labels that follow from the record.
 
-    A local activity: the objects are in the worker's memory, and a normal activity would double the cost of an event
-    (measured).
+    A local activity: a normal one would double the cost of an event (measured).
 
     Attributes:
         recall: whether to read the annotation, as this lifecycle has not seen it yet.
         tags: the instance's tags that EC2 was asked for.
-        version: the AWSMachine's or Node's last seen resourceVersion; older states are not accepted.
+        version: the last seen resourceVersion; older states are not accepted.
     """
 
     activity: ClassVar[str] = "instances.look"
@@ -73,7 +70,7 @@ class LookAtInstance(_InstanceAction):
 
     @property
     def most_attempts(self) -> int:
-        """The sender of an event waits for this, and soon has to know if it fails."""
+        """The sender of an event waits for this, and has to know if it fails."""
         return 2
 
     @property
@@ -218,11 +215,10 @@ class AskReplacement(_Disrupting):
 
 
 class EndReplacement(_MachineAction):
-    """Withdraw the replacement of a Machine that stays, or that is gone.
+    """Withdraw the replacement of a Machine that stays (`keep`), or that is gone.
 
     Attributes:
         deployment: the MachineDeployment that was asked for it, empty if only the Machine is marked.
-        keep: whether the Machine stays.
     """
 
     activity: ClassVar[str] = "instances.end_replacement"
@@ -249,8 +245,7 @@ class DeleteOwner(_Disrupting):
 
     Attributes:
         deployment: was asked for its replacement, if any was.
-        cluster: the Machine's.
-        about: the objects whose Events report it, beside the Machine; none without a policy.
+        about: the objects whose Events report it, beside the Machine.
     """
 
     activity: ClassVar[str] = "instances.delete_machine"
@@ -294,7 +289,7 @@ class _NodeAction(_InstanceAction):
 class FindNode(_NodeAction):
     """Find the Node of an instance that no Machine names, by its provider id.
 
-    `node` is its former name, read first; empty if it was not found before.
+    `node` is its former name, read first.
     """
 
     activity: ClassVar[str] = FIND_NODE
@@ -320,10 +315,8 @@ class FindNode(_NodeAction):
 class CordonNode(_NodeAction):
     """Attributes:
     machine: empty if there is none.
-    taken: whether AWS takes the instance right now.
-    reaction: taint, cordon or drain; the drain itself follows as an action of its own.
-    most: machines of the node group that may be disrupted at once; None for the setting.
-    policy: the InterruptionPolicy, empty for the settings.
+    reaction: taint, cordon or drain; the drain itself is another action.
+    taken, most, policy: as in `_Disrupting`.
     about: the objects whose Events report it; none without a policy.
     """
 
@@ -374,7 +367,7 @@ class EmptyNode(_NodeAction):
         until: None for no limit.
         how: also what happens to Pods that cannot be evicted.
         begun: the drain as last reported; None at its beginning.
-        about: the objects whose Events report delays and the end; none without a policy.
+        about: the objects whose Events report it; none without a policy.
     """
 
     activity: ClassVar[str] = "instances.drain"
@@ -412,12 +405,7 @@ class EmptyNode(_NodeAction):
 
 
 class TerminateInstance(_NodeAction):
-    """Terminate the instance of a drained Node in Perdure's own cluster.
-
-    Attributes:
-        uid: the Node's.
-        about: the objects whose Events report it; none without a policy.
-    """
+    """Terminate the instance of a drained Node in Perdure's own cluster; `uid` is the Node's."""
 
     activity: ClassVar[str] = "instances.terminate"
     queue: ClassVar[str] = Queue.INSTANCES_AWS
@@ -458,8 +446,6 @@ class Notify(_InstanceAction):
     Attributes:
         cause: sent once to each channel.
         deadline: until when there is time to act; None if not known.
-        namespace: of the AWSMachine or pool.
-        machine: empty if there is none.
         node: empty until it has joined.
         about: the AWSMachine or Node whose Events report a failure.
     """
@@ -511,11 +497,9 @@ class Notify(_InstanceAction):
 
 
 class CountRefuted(_InstanceAction):
-    """AWS does not confirm a claim: it is a mistake, or a forged event.
+    """AWS does not confirm a claim (`cause`): it is a mistake, or a forged event.
 
-    Attributes:
-        cause: the claim.
-        about: the objects whose Events report it; none if only a machine pool has the instance.
+    `about` is empty if only a machine pool has the instance.
     """
 
     activity: ClassVar[str] = "instances.count_refuted"
@@ -537,11 +521,7 @@ class CountRefuted(_InstanceAction):
 
 
 class TellImpossible(RecordEvents):
-    """Report an impossible reaction: no Machine can be deleted, or Cluster API has the instance.
-
-    Attributes:
-        reaction: to delete a Machine, or to terminate an instance.
-    """
+    """Report an impossible reaction: no Machine can be deleted, or Cluster API has the instance."""
 
     cause: str
     reaction: Reaction = Reaction.DELETE_MACHINE

@@ -3,8 +3,8 @@
 Events may arrive in any order and more than once: the record is the same for every order (states: `event_ordering.py`;
 of several notices, scheduled events or lifecycle actions with one identity, AWS's time decides).
 
-Nothing is lost with the workflow: states, tokens and scheduled events can be read from AWS again, notices are in the
-AWSMachine's annotation. Every collection is bounded, since senders to the queue can send any number of events.
+Every collection is bounded. Nothing is lost with the workflow: states, tokens and scheduled events can be read from AWS
+again, notices are in the AWSMachine's annotation.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Interruption(Model):
 
 
 class Planned(Model):
-    """The latest version of a scheduled event of Health."""
+    """The latest version of Health's event."""
 
     key: str
     told_at: datetime
@@ -57,8 +57,6 @@ class Planned(Model):
 
 
 class HeldHook(Model):
-    """A lifecycle action that holds the instance, and its progress."""
-
     key: str
     group: str
     action: HookAction
@@ -98,9 +96,9 @@ class InstanceRecord(Model):
     opened_at: when the first event was received.
     heard_at: when the last event was received.
     ask_at: when EC2 is to be asked; None if there is no reason to.
-    only_to_check: whether EC2 is asked only to confirm a change that an event reported.
-    found: whether EC2 has known the instance in this account and region.
-    misses: how often in a row EC2 did not know the instance.
+    only_to_check: EC2 is asked only to confirm a change that an event reported.
+    found: EC2 has known the instance in this account and region.
+    misses: how often in a row EC2 did not know it.
     started_at: the latest reported start.
     stopped_at: the latest reported stops, sorted.
     planned: scheduled events by Health's ARN.
@@ -138,7 +136,7 @@ class InstanceRecord(Model):
         return self.standing.state if self.standing else None
 
     def restarted_after(self, moment: datetime) -> bool:
-        """Whether the instance was stopped after a moment and started again, so that earlier notices are past."""
+        """Stopped after a moment and started again: earlier notices are past."""
         started = self.started_at
         return started is not None and any(moment <= stopped < started for stopped in self.stopped_at)
 
@@ -148,7 +146,7 @@ class InstanceRecord(Model):
         return self.misses >= _MOST_MISSES
 
     def processed(self, key: str) -> bool:
-        """Whether the event was folded, so that its message may be deleted. Knows only the latest events."""
+        """Knows only the latest events."""
         return key in self.seen
 
     @property
@@ -267,8 +265,7 @@ def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
 def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = True) -> InstanceRecord:
     """EC2's answer counts more than any event from before it was asked.
 
-    `absence_counts`: whether an instance that EC2 does not know has ended, which is so only in the instance's own
-    account.
+    `absence_counts`: an instance that EC2 does not know has ended, which is so only in its own account.
     """
     standing = record.standing
     if not facts.found or facts.state is None:
@@ -304,7 +301,7 @@ def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> In
 
 
 def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:
-    """EC2 does not confirm a claim: further copies of it cause no reaction."""
+    """Further copies of the claim cause no reaction."""
     if cause in record.refuted_causes:
         return record
     causes = _with_last(record.refuted_causes, cause, _MOST_NOTICES * 2)
@@ -312,12 +309,11 @@ def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:
 
 
 def impossible(record: InstanceRecord, cause: str) -> InstanceRecord:
-    """It was reported that the reaction to `cause` is not possible."""
     return record.model_copy(update={"impossible": _with_last(record.impossible, cause, _MOST_NOTICES * 2)})
 
 
 def terminated(record: InstanceRecord, cause: str, node: str, at: datetime) -> InstanceRecord:
-    """EC2 was asked to terminate the instance because of `cause`: its state is queried."""
+    """EC2's state of the instance is queried then."""
     done = cordoned(record, cause, node, at, Reaction.TERMINATE_INSTANCE)
     return done.model_copy(update={"ask_at": at, "only_to_check": False})
 
@@ -327,7 +323,6 @@ def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> Instance
 
 
 def hook_ended(record: InstanceRecord, token: str, at: datetime) -> InstanceRecord:
-    """A lifecycle action is completed, or Auto Scaling knows of none that waits."""
     return _hook_changed(record, token, ended_at=at)
 
 

@@ -19,9 +19,9 @@ from domain.model import Model
 class Reaction(StrEnum):
     """From the weakest to the strongest.
 
-    Deleting the Machine makes Cluster API cordon, drain and replace it, with no access to the workload cluster.
+    Deleting the Machine makes Cluster API cordon, drain and replace it, without access to the workload cluster.
     Reactions on the Node use the workload cluster's kubeconfig, and replace nothing. Terminating the instance is for
-    Nodes without Cluster API: it follows a drain, and Auto Scaling or Karpenter replaces the instance.
+    Nodes without Cluster API: Auto Scaling or Karpenter replaces it.
     """
 
     LABEL = "label"
@@ -133,9 +133,9 @@ class ReactionPolicy(Model):
     maintenance_lead: how long before its date a scheduled event is acted upon.
     hook_margin: how long before Auto Scaling's limit a hook is completed, drained or not.
     heartbeat: the longest interval of a hook's heartbeats; None for half of its timeout, at most five minutes.
-    hook_limit: a hook is completed this long after its beginning at the latest; None for AWS's limit.
-    most: machines of a node group that are disrupted at the same time; None for the setting.
-    replace_first: by cause, how long a replacement is waited for before the Machine is deleted.
+    hook_limit: a hook is completed this long after its beginning; None for AWS's limit.
+    most: machines of a node group that are disrupted at once; None for the setting.
+    replace_first: by cause, how long a replacement is awaited.
     """
 
     name: str = ""
@@ -167,11 +167,7 @@ class ReactionPolicy(Model):
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> ReactionPolicy:
-        """From settings `CAUSE=REACTION`, as in `spot=delete-machine`, `launching_hook=true`.
-
-        Raises:
-            ValueError: a text is invalid; it says which.
-        """
+        """From settings such as `spot=delete-machine`, `launching_hook=true`; ValueError names an invalid one."""
         given = [text.partition("=") for text in texts]
         chosen = {cause.strip().replace("-", "_"): reaction.strip() for cause, _, reaction in given}
         causes = set(cls.model_fields) - _OF_POLICIES
@@ -206,7 +202,7 @@ class ReactionPolicy(Model):
         return Reaction.LABEL if effect is None else reactions[_named(effect)]
 
     def replaces_for(self, effect: Effect) -> timedelta | None:
-        """How long a scheduled event waits for the Machine's replacement; None for not at all."""
+        """None for not at all."""
         return self.replace_first.get(_named(effect))
 
 

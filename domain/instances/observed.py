@@ -31,7 +31,7 @@ FIND_NODE = "instances.find_node"
 
 
 class KnownNode(Model):
-    """The Node of an instance without a Machine in the workload cluster; no name if there was none."""
+    """No name if there was none."""
 
     at: datetime
     name: str = ""
@@ -84,7 +84,7 @@ class InstanceWorld(World):
     """Attributes:
     owner: its Machine.
     own_node: its Node in Perdure's own cluster, if Nodes are served and neither AWSMachine nor pool names it.
-    replacement: the requested replacement of its Machine, from the MachineDeployment's mark.
+    replacement: the requested one, from the MachineDeployment's mark.
     tag_keys: the tags that the policy's selection depends on.
     chosen_by: the tags by which the policy was selected, as `known.tags`.
     observing: whether nothing may be written.
@@ -135,7 +135,6 @@ class InstanceWorld(World):
 
     @property
     def choice_is_stale(self) -> bool:
-        """Whether the policy was chosen by other tags than it has."""
         return bool(self.tag_keys) and self.tags != self.chosen_by
 
     @property
@@ -148,7 +147,7 @@ class InstanceWorld(World):
 
     @property
     def absence_counts(self) -> bool:
-        """Whether "EC2 does not know the instance" proves its end: only in the instance's own account.
+        """ "EC2 does not know the instance" proves its end only in the instance's own account.
 
         EC2 confirms the account by having known the instance there, the cluster by its identity, the pool by its group.
         """
@@ -176,7 +175,7 @@ class InstanceWorld(World):
 
     @property
     def paused(self) -> str:
-        """Which object is paused, empty for none."""
+        """Empty for none."""
         held = (("AWSMachine", self.machine), ("Machine", self.owner), ("AWSMachinePool", self.pool))
         for kind, each in held:
             if each is not None and (each.paused or paused(each.metadata)):
@@ -187,7 +186,7 @@ class InstanceWorld(World):
 
     @property
     def blocker(self) -> str:
-        """Why no reaction may run, empty if one may."""
+        """Empty if a reaction may run."""
         if paused_object := self.paused:
             return paused_object
         labelled = self.labelled
@@ -197,7 +196,7 @@ class InstanceWorld(World):
 
     @property
     def managed(self) -> bool:
-        """Whether an object has the instance, or its Node was deleted while Auto Scaling waits for its hooks."""
+        """Or its Node was deleted while Auto Scaling waits for its hooks."""
         return self.labelled is not None or self.pool is not None or self._left
 
     @property
@@ -222,13 +221,12 @@ class InstanceWorld(World):
 
     @property
     def workload(self) -> dict[str, str]:
-        """The namespace and name of the Cluster whose Node it is; both empty for a Node of Perdure's own cluster."""
+        """Both empty for a Node of Perdure's own cluster."""
         owner = self.machine or self.pool
         return {"namespace": owner.metadata.namespace if owner else "", "cluster": owner.cluster if owner else ""}
 
     @property
     def owned_by(self) -> str:
-        """The object that it is shown with in lists."""
         owner = self.machine or self.pool or self.own_node
         return owner.key.path if owner else ""
 

@@ -2,11 +2,9 @@
 
     replicas + 1, mark ──► annotate the Machine ──► Ready, or time is over ──► replicas - 1, unmark ──► delete it
 
-Cluster API replaces a deleted Machine only once it is gone. The mark is an annotation of the MachineDeployment, written
-by the same patch as the replicas, so the request is undone even if the workflow is lost. Replicas are lowered before
-the Machine is deleted; in the other order the MachineSet would create another Machine. The annotation makes the
-MachineSet delete this Machine. If several are annotated, the one that goes is deleted first: a MachineSet prefers
-Machines that are being deleted.
+Cluster API replaces a deleted Machine only once it is gone. The mark is an annotation, written by the same patch as the
+replicas, so the request is undone even if the workflow is lost. Replicas are lowered before the Machine is deleted; in
+the other order the MachineSet would create another Machine. The annotation makes the MachineSet delete this Machine.
 
 | replicas at the end | meaning | then replicas are | the Machine |
 |---|---|---|---|
@@ -51,10 +49,9 @@ class UnreplaceableError(Exception):
 
 
 class Replaced(Model):
-    """A Machine for which a replacement was requested.
+    """A Machine for which a replacement was requested `at` that time.
 
     Attributes:
-        at: when it was requested.
         raised: whether the replicas include one for it; no more once others have set them.
     """
 
@@ -110,7 +107,6 @@ class Mark(Model):
 
     @property
     def patch(self) -> dict[str, object]:
-        """The merge patch of the MachineDeployment."""
         text = self.model_dump_json() if self.machines else None
         return {"metadata": {"annotations": {REPLACING_ANNOTATION: text}}, "spec": {"replicas": self.expected}}
 
@@ -119,9 +115,6 @@ class Replacement(Model):
     """The progress of replacing an instance's Machine.
 
     Attributes:
-        namespace: of Machine and MachineDeployment.
-        name: the Machine's.
-        uid: the Machine's.
         ready: the Machine that replaces it, once its Node is ready.
         overridden: whether others have lowered the replicas since, so that no replacement will come.
     """
@@ -136,8 +129,6 @@ class Replacement(Model):
 
 
 class Unreplaced(Model):
-    """The Machine that is not replaced before it is deleted, and why."""
-
     uid: str
     why: str
 
@@ -169,10 +160,8 @@ def deployment_of(machine: Machine) -> str:
 
 
 def check_replaceable(machine: Machine, machine_set: MachineSet | None, deployment: MachineDeployment | None) -> Mark:
-    """The mark to which a Machine may be added.
-
-    Raises:
-        UnreplaceableError: its MachineDeployment must not be scaled for it.
+    """The mark to which a Machine may be added; UnreplaceableError if its MachineDeployment must not be scaled for
+    it.
     """
     if machine_set is None or deployment is None or not _owned(machine, machine_set, deployment):
         raise UnreplaceableError(f"no MachineDeployment owns Machine {machine.metadata.name}")
@@ -246,7 +235,7 @@ def is_replaced(machine: Machine) -> bool:
 
 
 def surplus_of(uid: str) -> str:
-    """The annotation's value on an unneeded replacement, by the uid of the Machine that stays."""
+    """The annotation's value on an unneeded replacement."""
     return f"perdure: surplus of {uid}"
 
 

@@ -240,10 +240,7 @@ def rejection_of(machine: LoadBalancerMachine) -> str:
 
 
 def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineReadiness]:
-    """Those with a replacement; the holder of the virtual address is last.
-
-    Kept ones are deleted only if there are more of them than wanted.
-    """
+    """The holder of the virtual address is last. Kept ones are deleted only if there are more of them than wanted."""
     number = len(ranks.former) - wanted
     if not ranks.retained:
         number = max(number + len(ranks.counted), 1 if quota_refused else 0)
@@ -263,7 +260,6 @@ def _age(machine: LoadBalancerMachine) -> tuple[str, str]:
 
 
 def _with(machine_set: LoadBalancerSet, annotate: JsonPatch) -> LoadBalancerSet:
-    """The set after the write of its annotations."""
     metadata = annotate.get("metadata")
     changed = metadata.get("annotations") if isinstance(metadata, dict) else None
     if not isinstance(changed, dict):

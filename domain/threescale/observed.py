@@ -1,7 +1,5 @@
 """The input of decisions on 3scale objects, and the decisions that kinds share.
 
-    the object ─► other objects of the cluster ─► its status ─► reads, or writes of 3scale
-
 3scale's state is collected during the pass: each call folds its response into the world (`calls.py`), and a new
 observation keeps it. Actions run in order, and the first refusal ends them. Refusals by 3scale are stored by slot:
 until a retry is due the rest continues without it, and the object's state shows the refusal. An object blocked by its
@@ -189,7 +187,6 @@ class Observed(World):
         raise NotImplementedError(f"{type(self).__name__} writes no {write.path}")
 
     def forget(self) -> Self:
-        """Drops the state of 3scale, which may be wrong."""
         return self.model_copy(update={name: type(self).model_fields[name].default for name in self.learnt})
 
     def remembered(self) -> object:
@@ -197,7 +194,6 @@ class Observed(World):
         return None
 
     def recalling(self, remembered: object) -> Self:
-        """With the state remembered by the last pass, if still valid."""
         return self
 
     def recall(self, before: World) -> Self:
@@ -241,13 +237,12 @@ class Observed(World):
         return acts(phase, why, DeleteObject(key=self.key))
 
     def looked_at_again(self, condition: str, now: datetime) -> datetime:
-        """When to observe again while the condition is True."""
         resource: Any = self.resource
         since = waiting_since(resource.status.conditions, condition, now)
         return next_look(since, now, resource.metadata.uid)
 
     def reported(self, situation: Situation, now: datetime, fields: Mapping[str, object]) -> JsonPatch:
-        """The patch of the status, given the model's field names; empty if nothing changes."""
+        """By the model's field names; empty if nothing changes."""
         resource: Any = self.resource
         before = resource.status
         known = {} if _stays_behind(resource, fields) else fields
@@ -284,7 +279,7 @@ class Observed(World):
         fields: Mapping[str, object] | None = None,
         phase: Phase | None = None,
     ) -> Decision:
-        """The refusals determine the object's state until the first may be retried."""
+        """Until the first may be retried."""
         situation = situation_of(refusals.values())
         return acts(
             phase or _PHASES[situation.state],
@@ -315,7 +310,7 @@ class Observed(World):
         digests: Digests | None = None,
         why: str = "in sync with 3scale",
     ) -> Decision:
-        """The decision when all is in sync; `digests` are stored with the status."""
+        """`digests` are stored with the status."""
         resource, patch = self.resource, JsonPatch()
         if digests is not None:
             own_id = fields.get(OWN_IDS[resource.kind_of.name])
@@ -329,7 +324,7 @@ class Observed(World):
     ) -> tuple[Decision | None, dict[str, Refusal]]:
         """The next calls for an object without parts, and the refusals that block some.
 
-        The creation of an entry without a mark is recorded first (`digests.py`).
+        An entry's creation without a mark is recorded first (`digests.py`).
         """
         refused = blocking(sync, self.refusals)
         slots = held(refused, now)
@@ -458,7 +453,7 @@ def blocking(sync: Sync, refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
 
 
 def calls(sync: Sync, slots: Iterable[str], *before: Action, phase: Phase = Phase.SYNCING) -> Decision | None:
-    """Reads, or else `before` and the writes; None if there are none."""
+    """Reads, or else `before` and the writes."""
     refused = set(slots)
     reads = tuple(each for each in sync.reads if each.slot not in refused)
     if reads:
