@@ -54,7 +54,7 @@ class Refusal(Model):
     at: when, in UTC.
     attempts: the number of consecutive failures.
     since: when the first of them failed; None if this is the first.
-    pause: until the next attempt; None for a pause that grows with the attempts.
+    pause: until the next attempt; None for one that grows with the attempts.
     asked: the delay that the remote side has requested.
     """
 

@@ -98,8 +98,7 @@ AGE = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimest
 
 class Definition(Model):
     """Attributes:
-    annotations: of the definition itself; the default is controller-gen's, as in most definitions of the replaced
-        operators, because tools compare it.
+    annotations: of the definition itself; the default is controller-gen's, because tools compare it.
     name_pattern: a regular expression for `metadata.name`; empty for the API server's own rule.
     name_length: the longest `metadata.name`; 0 for the API server's own rule.
     status_subresource: whether the status is written separately.

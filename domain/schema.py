@@ -6,10 +6,9 @@ for objects that are replaced as a whole, and `Annotated[str, Marker(pattern=...
 Kubernetes' IntOrString.
 
 The API server enforces the rules; the models accept violations, because objects may be older than the rules.
-Descriptions, which `kubectl explain` shows, come from `Field(description=...)` or the docstring of a nested model. The
-API server prunes unknown fields except in free-form ones (`JsonObject`, `Json`, `Preserved`). Defaults of the models
-are left out, because a default would appear in the objects that clients compare; `Marker(default=...)` copies a default
-of a replaced operator's schema.
+Descriptions come from `Field(description=...)` or the docstring of a nested model. Defaults of the models are left out,
+because a default would appear in the objects that clients compare; `Marker(default=...)` copies a default of a replaced
+operator's schema.
 """
 
 from __future__ import annotations
@@ -150,7 +149,7 @@ def _said_by(marker: Marker, schema: Document) -> Document:
 
 
 def _type(annotation: object) -> Document:
-    """A scalar, a model, a free-form value, a tuple or map of one type, or an optional one of these."""
+    """A scalar, a model, a free-form value, a tuple or map of one type, or an optional one."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _marked(_type(arguments[0]), arguments[1:])

@@ -23,7 +23,7 @@ JsonPatch = dict[str, object]
 
 
 class Written(Model):
-    """`dropped` are status fields that were written and that the API server has not stored."""
+    """`dropped` are status fields that the API server has not stored."""
 
     resource_version: str = ""
     gone: bool = False
@@ -88,11 +88,7 @@ class DropFinalizer(Patch):
 
 
 class Delete(Write):
-    """The object's finalizer decides when it is gone.
-
-    `dependent` is a lifecycle that must know that the deletion is intended, which the object's absence does not show:
-    it receives the signal `died` first.
-    """
+    """`dependent` is a lifecycle that must know that the deletion is intended: it receives the signal `died` first."""
 
     observed_after: ClassVar[bool] = True
 
@@ -106,9 +102,8 @@ class Delete(Write):
 
 
 class RecordEvents(Write):
-    """Record notices as Events. The loop adds this action to decisions; it blocks no other one.
-
-    `key` is the lifecycle's own object. The activity only logs what it cannot write.
+    """Record notices as Events. The loop adds this action to decisions; it blocks no other one, and only logs
+    failures.
     """
 
     activity: ClassVar[str] = "kube.record_events"
@@ -161,7 +156,7 @@ def patched(resource: R, patch: JsonPatch, resource_version: str) -> R:
 
 
 def difference(before: Model, after: Model) -> JsonPatch:
-    """The merge patch that turns one model into the other; lists are replaced whole."""
+    """Lists are replaced whole."""
     old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
     return _difference(old, new)
 

@@ -78,8 +78,8 @@ def _shown(world: AccountWorld, message: str, now: datetime, *more: Action) -> D
 
 
 def _held_by_living_claim(world: AccountWorld) -> bool:
-    """Whether a claim still needs this Account. Customers' Accounts are deleted during the release of their claim,
-    others after it. A claim linked to another Account is ignored: it would hold this one forever.
+    """Customers' Accounts are deleted during the release of their claim, others after it. A claim linked to another
+    Account is ignored: it would hold this one forever.
     """
     claim = world.claim
     if not world.account.spec.claim_link or claim is None:
@@ -119,7 +119,6 @@ def _cut(world: AccountWorld) -> bool:
 
 
 def _in_customers_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """The steps in the customer's account; None if done."""
     account = world.account
     if why := release_reason(account, world.claim):
         failed = account.status.state == AccountState.FAILED

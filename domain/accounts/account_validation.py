@@ -171,7 +171,7 @@ def wanted_spec(account: Account, config: OperatorConfig) -> AccountSpec | None:
 
 
 def quotas_outdated(account: Account) -> bool:
-    """Whether the quota status belongs to former quotas of the spec, after an interrupted change."""
+    """The quota status belongs to former quotas of the spec, after an interrupted change."""
     spec, status = account.spec, account.status
     default = spec.regional_service_quotas.get("default", {})
     regional = any(

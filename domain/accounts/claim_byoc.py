@@ -51,7 +51,6 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _unlinked(world: ClaimWorld, now: datetime) -> Decision:
-    """Needs a valid spec and the Secret."""
     claim, known = world.claim, world.known
     if fault := invalid(world, now):
         return fault
@@ -205,9 +204,7 @@ def _own_secret(claim: AccountClaim) -> str:
 
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
-    """Federated accesses are revoked first, because that needs the support role and the claim's Secret. Waiting
-    ends when they give up, or by force.
-    """
+    """Their revocation needs the support role and the claim's Secret. Waiting ends when they give up, or by force."""
     until = released_at(world.claim.metadata)
     if not world.accesses or release_reason(world.claim, account) or until is None or now >= until:
         return None

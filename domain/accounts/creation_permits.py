@@ -44,7 +44,7 @@ def room_ages(known: OrganizationMemory, now: datetime) -> bool:
 
 
 def scarce(room: Room | None, unborn: int, budget: Budget) -> bool:
-    """Whether the room limits the pools, so that they need every change at once. `unborn` Accounts will use room."""
+    """The room limits the pools, so that they need every change at once. `unborn` Accounts will use room."""
     if room is None or room.limit is None:
         return True
     return min(room.free, room.budget) < 2 * budget.in_flight + unborn
@@ -85,7 +85,6 @@ def _firsts(accounts: Iterable[Account], passed: Mapping[str, str]) -> dict[str,
 
 
 def budget_since(pools: Iterable[AccountPool], window: timedelta, now: datetime) -> datetime:
-    """Since when creations count towards the budget."""
     lifted = (parse_timestamp(pool.metadata.annotations.get(BUDGET_SINCE)) for pool in pools)
     return max([now - window, *(moment for moment in lifted if moment is not None)])
 
@@ -180,10 +179,7 @@ def adopted(
     strangers: Collection[str],
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> set[str]:
-    """The AWS accounts that new Accounts are about to adopt.
-
-    Accounts with an earlier verdict have requested theirs; only for others the owner must be checked.
-    """
+    """The AWS accounts that new Accounts are about to adopt: only for these the owner must be checked."""
     asking = (account for name, account in _firsts(accounts, passed).items() if name not in reported)
     wanting = (account for account in asking if wants_account(account))
     present = _Present(accounts, census, strangers)
@@ -201,7 +197,7 @@ def swept(
     budget: Budget,
     now: datetime,
 ) -> OrganizationMemory:
-    """The memory after a count of active and pending accounts, without any demand.
+    """The memory after a count of active and pending accounts.
 
     The budget is that of the last full count, or all of it. Valid permits count as accounts.
     """

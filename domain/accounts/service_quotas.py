@@ -86,7 +86,7 @@ def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], c
 
 
 def denied_again(status: AccountStatus) -> AccountStatus:
-    """Sets denied quotas to TODO, for an account that starts again."""
+    """For an account that starts again."""
     quotas = quotas_of(status)
     if not _named(quotas, {DENIED}):
         return status
@@ -114,7 +114,6 @@ def _unexpanded(spec: AccountSpec, status: AccountStatus) -> bool:
 
 
 def scrubbed(status: AccountStatus, config: OperatorConfig) -> AccountStatus:
-    """Removes the ConfigMap's disabled regions."""
     quotas = quotas_of(status)
     remaining = {region: codes for region, codes in quotas.items() if region not in config.disabled_regions}
     return status if len(remaining) == len(quotas) else with_quotas(status, remaining)
@@ -140,7 +139,7 @@ def batches(world: AccountWorld, current: Quotas) -> tuple[RaiseQuotas, ...]:
 
 
 def _vcpus_beside(world: AccountWorld, current: Quotas) -> tuple[str, ...]:
-    """Regions with a vCPU request that is not for one of the account's own quotas."""
+    """Their vCPU request is not for one of the account's own quotas."""
     return tuple(
         region
         for region in world.known.vcpus_asked

@@ -70,8 +70,6 @@ class Taken(Model):
 
 
 class TakeHandle(OfClaim):
-    """Binds the best matching handle, except those passed over."""
-
     activity: ClassVar[str] = "claims.take_handle"
     title: ClassVar[str] = "bind a free handle"
     result: ClassVar[type[Model] | None] = Taken
@@ -225,7 +223,7 @@ def _bound(world: Claim) -> PutStatus:
 
 
 def _bound_at(claim: JsonObject, handle: JsonObject, now: datetime) -> datetime:
-    """When the claim got the handle; the handle's end shows an earlier, interrupted attempt."""
+    """The handle's end shows an earlier, interrupted attempt."""
     end, default = end_of_handle(handle), text_at(handle, "spec", "lifespan", "default")
     if end is None or not default or value_at(claim, "spec", "lifespan", "end"):
         return now

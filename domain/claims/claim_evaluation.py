@@ -115,9 +115,7 @@ class _Pass:
         self.claim = {**self.claim, "metadata": {**metadata, field: entries}}
 
     def _check_shape(self) -> None:
-        """Raises Faulty unless the spec requests resources in exactly one way; UnreadableMoment if the start is not a
-        time.
-        """
+        """Raises Faulty unless exactly one way is used, UnreadableMoment if the start is not a time."""
         start_of(self.claim)
         entries = value_at(self.claim, "spec", "resources")
         if value_at(self.claim, "spec", "provider") is not None:

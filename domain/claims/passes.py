@@ -73,7 +73,6 @@ class ObjectWorld(PassedWorld):
         return self
 
     def heard(self, reported: ObjectWorld) -> ObjectWorld:
-        """The world after another workflow's report."""
         stale = self.at is not None and reported.at is not None and reported.at < self.at
         return (
             self if stale and self.decision.phase != BINDING else reported.recall(self.model_copy(update={"at": None}))
@@ -118,7 +117,7 @@ class _Pass(Pass):
 
     @property
     def versions(self) -> dict[str, str]:
-        """The versions that the informer cache must have reached."""
+        """The informer cache must have reached these."""
         return newest(self.seen, self.memory.wrote)
 
 

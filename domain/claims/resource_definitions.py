@@ -128,10 +128,7 @@ def _override(resources: Resources, index: int, provider: JsonObject, lent: Lent
 
 
 def _fixed_variables(resources: Resources, index: int) -> dict[str, object]:
-    """No variable of provider, handle or link can override these.
-
-    `resource_reference` comes from the spec alone, as always.
-    """
+    """No variable of provider, handle or link can override these."""
     entries, requester = resources.entries, resources.requester
     return {
         "guid": _guid(resources.handle),

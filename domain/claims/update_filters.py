@@ -33,7 +33,7 @@ CACHED_PATTERNS = 1_024
 
 
 class BadPattern(ValueError):  # noqa: N818 - says what the expression is
-    """The text quotes the expression with the reason."""
+    """Quotes the expression with the reason."""
 
     def __init__(self, pattern: str, reason: str) -> None:
         shown = pattern if len(pattern) <= 100 else f"{pattern[:100]}..."
@@ -60,7 +60,7 @@ class UpdateFilter(NamedTuple):
 
 
 def differences(old: JsonValue, new: JsonValue) -> Iterator[Operation]:
-    """In the fixed order, computed lazily; raises TooDeep."""
+    """In the fixed order; raises TooDeep."""
     return _differences(old, new, "", 0)
 
 
@@ -94,7 +94,7 @@ def update(
 
 
 def matches(pattern: str, path: str) -> bool:
-    """BadPattern if the expression cannot be compiled, or takes too long."""
+    """Raises BadPattern."""
     if len(path) > LONGEST_PATH:
         raise BadPattern(pattern, f"not tried on a path of {len(path)} characters, more than {LONGEST_PATH}")
     try:

@@ -46,8 +46,6 @@ _RESULTS = {
 
 
 class LastResult(Model):
-    """The latest finished launch or termination of a group."""
-
     time: datetime
     failed: bool
     detail: str = ""
@@ -60,7 +58,7 @@ class LastResult(Model):
 
 
 class GroupRecord(Model):
-    """A group's last launch and last termination: by `launch` and `terminate`."""
+    """By `launch` and `terminate`."""
 
     results: dict[str, LastResult] = {}
 
@@ -148,7 +146,7 @@ def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory
 
 
 def group_differs(pool: AWSMachinePool, instances: Mapping[str, str]) -> bool:
-    """Whether label or annotation do not match the group's instances; the failures they report are taken as true."""
+    """The failures that label and annotation report are taken as true."""
     told = GroupRecord(results=_told(pool).failed)
     return bool(pool_patch(pool, group_state(instances.values(), told), group_story(instances, told)))
 

@@ -45,8 +45,6 @@ class TopologyWorld(PassedWorld):
 
 
 class KeepTopology(Action):
-    """Look at a place's queues and rules, and correct what differs."""
-
     activity: ClassVar[str] = "instances.keep_topology"
     queue: ClassVar[str] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = TopologyWorld
@@ -92,7 +90,6 @@ def wanted(place: Place, rules_of_queue: Sequence[str] = (), group_prefix: str =
 
 
 def provider_clusters(queue: str, rules: Iterable[str]) -> tuple[str, ...]:
-    """By the names of the rules that deliver to the queue."""
     named = (rule.removesuffix(_RULE_SUFFIX) for rule in rules if rule.endswith(_RULE_SUFFIX))
     return tuple(sorted({cluster for cluster in named if cluster_queue_name(cluster) == queue}))
 
@@ -119,7 +116,7 @@ def rule_differs(rule: Rule, found: Mapping[str, object]) -> bool:
 
 
 def missing_targets(rule: Rule, found: Sequence[Mapping[str, object]]) -> tuple[Target, ...]:
-    """Those missing or different; others' targets stay."""
+    """Or different; others' targets stay."""
     documents = {str(each.get("Id")): each for each in found}
     return tuple(target for target in rule.targets if not _stands(target.document, documents.get(target.id)))
 
@@ -145,7 +142,7 @@ def _same(name: str, value: str, found: str | None) -> bool:
 
 
 def _texts(document: str | None) -> dict[str, str]:
-    """A redrive policy's fields; AWS has its number as a number or as a text."""
+    """AWS has a redrive policy's number as a number or as a text."""
     try:
         fields = json.loads(document or "{}")
     except ValueError:

@@ -61,7 +61,7 @@ class Cause(Model):
     deadline: until when there is time to act; None for no limit.
     ends: whether the instance does not come back from it by itself.
     taken: whether AWS takes the instance right now, or has.
-    replaces_for: how long a replacement is waited for before the Machine is deleted; None for not at all.
+    replaces_for: how long a replacement is awaited; None for not at all.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Cause(Model):
 def causes(
     record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime, *, absence_counts: bool
 ) -> tuple[Cause, ...]:
-    """The earliest first; `absence_counts`: an instance that EC2 does not know has ended."""
+    """The earliest first."""
     found = [*_spot(record, policy, facts, now), *_scheduled(record, policy, facts, now)]
     if record.standing is not None and record.standing.state.final:
         verdict = verify_end(facts, record.standing.time, now, absence_counts=absence_counts)
@@ -133,7 +133,7 @@ def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
 
 
 def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -> tuple[str, ...]:
-    """The names of the scheduled events that EC2 does not list a quarter of an hour after their notice."""
+    """Scheduled events that EC2 does not list a quarter of an hour after their notice."""
     found = ((planned, effect_of(planned.notice.code)) for planned in open_planned(record, now))
     return tuple(
         scheduled_cause(planned.key, planned.notice)

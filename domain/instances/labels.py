@@ -31,8 +31,6 @@ from domain.writes import JsonPatch
 
 
 class Story(Model):
-    """The annotation's content."""
-
     account: str = ""
     last: LastEvent | None = None
     deadline: datetime | None = None
@@ -100,7 +98,7 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
 
 
 def _kept_standing(story: Story, meta: ObjectMeta) -> LastState | None:
-    """The label's state, as of the latest earlier event: every new record asks EC2 anyway."""
+    """As of the latest earlier event: every new record asks EC2 anyway."""
     value = meta.labels.get(STATE_LABEL, "")
     if story.last is None or value not in set(InstanceState):
         return None

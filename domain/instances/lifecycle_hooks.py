@@ -44,7 +44,6 @@ class HookWork(Model):
 
 
 def served(held: HeldHook, policy: ReactionPolicy) -> bool:
-    """Whether the policy completes actions of this kind."""
     if held.action.transition == "launching":
         return policy.launching_hook
     return policy.terminating_hook is not Reaction.LABEL

@@ -35,7 +35,7 @@ class Verdict(StrEnum):
 class Acknowledgement(Model):
     """`delay` until a kept message is seen again, `reason` for the counter or the dead letter.
 
-    `counts` are the words to count this message by: each event's outcome, and the reasons of ignored parts.
+    `counts` are each event's outcome, and the reasons of ignored parts.
     """
 
     verdict: Verdict
@@ -71,7 +71,7 @@ def back_off(receives: int) -> timedelta:
 
 
 def dead_letter_attributes(reason: str, message_id: str, queue: str) -> dict[str, dict[str, str]]:
-    """Message attributes for SendMessage that say why a message is dead and where it came from."""
+    """For SendMessage."""
     texts = {"PERDURE_REASON": reason[:256], "PERDURE_MESSAGE_ID": message_id[:128], "PERDURE_QUEUE": queue}
     return {name: {"DataType": "String", "StringValue": text} for name, text in texts.items() if text}
 

@@ -31,12 +31,9 @@ class Message(Model):
     """Attributes:
     body: untrusted.
     message_id: empty only if the transport has none.
-    sent_at: when SQS took it.
-    received_at: when it was received this time.
     receives: how often it was received, this time included.
     attributes: its string attributes; EventBridge's dead letters give their reason there.
-    account: the queue's.
-    region: the queue's.
+    account, region: the queue's.
     others: other accounts whose events the queue carries, from the settings.
     """
 
@@ -91,7 +88,7 @@ class Part(Model):
 
 
 class Notice(Model):
-    """A message of the transport itself, no event; `reason` names it."""
+    """A message of the transport itself; `reason` names it."""
 
     reason: str
 
@@ -106,13 +103,11 @@ Unwrapped = Part | Notice | Fault
 
 
 class NotJsonError(ValueError):
-    """A text that is no JSON, or is JSON that must not be read."""
+    """No JSON, or JSON that must not be read."""
 
 
 def decoded(text: str) -> object:
-    """Raises:
-    NotJsonError: with the reason; nothing else is raised, whatever the text.
-    """
+    """Raises NotJsonError, and nothing else, whatever the text."""
     try:
         return json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
     except NotJsonError:

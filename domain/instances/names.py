@@ -39,7 +39,7 @@ class _RegionalKey(Model):
         return self.lifecycle_in("")
 
     def lifecycle_in(self, cluster: str) -> Key:
-        """The same for those who may start it: run by the workers of the cluster that has its custom resource."""
+        """For those who may start it: run by the workers of the cluster that has its custom resource."""
         place, name = f"{self.account}/{self.region}", getattr(self, self.named)
         return Key(kind=self.workflow, namespace=place, name=name, uid="", cluster=cluster)
 
@@ -88,7 +88,7 @@ def instance_of_node(provider_id: str) -> str:
 
 
 def region_of_provider_id(provider_id: str) -> str:
-    """The region of the zone in a provider id, local zones' too (`us-west-2-lax-1a`); empty if it names none."""
+    """Also of local zones (`us-west-2-lax-1a`); empty if it names none."""
     found = _ZONE_OF_PROVIDER_ID.match(provider_id)
     return found.group(1) if found else ""
 
@@ -104,12 +104,11 @@ class Arn(Model):
 
     @property
     def resource_type(self) -> str:
-        """The part before the resource's first slash or colon: `instance`, `dedicated-host`, `autoScalingGroup`."""
+        """Such as `instance`, `dedicated-host`, `autoScalingGroup`."""
         return re.split(r"[/:]", self.resource, maxsplit=1)[0]
 
     @property
     def resource_id(self) -> str:
-        """The part after the resource's last slash."""
         return self.resource.rsplit("/", 1)[-1]
 
 
@@ -152,7 +151,7 @@ _PARTITIONS = {
 
 
 def dns_suffix_of(region: str) -> str:
-    """What the names of AWS's hosts for the region end with, as in `sqs.eu-central-1.amazonaws.com`."""
+    """As in `sqs.eu-central-1.amazonaws.com`."""
     return _DNS_SUFFIXES.get(partition_of(region), "amazonaws.com")
 
 

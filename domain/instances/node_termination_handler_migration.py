@@ -155,16 +155,14 @@ _CONFIDENTIAL = re.compile(r"auth|cookie|credential|key|password|secret|signatur
 
 
 class Migrated(Model):
-    """A policy as a document, and remarks on the rest."""
+    """Remarks are on what has no counterpart."""
 
     policy: Document
     notes: tuple[str, ...]
 
 
 def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
-    """Raises:
-    ValueError: a value has the wrong type or is out of range; it says which, and what is allowed.
-    """
+    """Raises ValueError, which says what is allowed."""
     chart = _Values(values)
     queued = chart.flag("enableSqsTerminationDraining", default=False)
     reactions = _reactions(chart, queued=queued)
@@ -444,7 +442,7 @@ class _Values:
         return value
 
     def headers(self, name: str) -> dict[str, str]:
-        """From an object or its JSON, without the content type, which is sent anyway. Errors repeat no value."""
+        """From an object or its JSON, without the content type. Errors repeat no value."""
         value = self.given.get(name, {})
         try:
             found = json.loads(value) if isinstance(value, str) else value
@@ -466,7 +464,7 @@ class _Values:
         return kept
 
     def managed_tag(self) -> Document:
-        """The selector for the tag that an instance has to have, under the chart's older and newer names."""
+        """Under the chart's older and newer names."""
         checks = [self.flag(name, default=True) for name in ("checkASGTagBeforeDraining", "checkTagBeforeDraining")]
         tag = self.text("managedTag", self.text("managedAsgTag", _MANAGED))
         return {"tags": {tag: ANY}} if all(checks) else {}

@@ -147,7 +147,7 @@ class InstanceWorld(World):
 
     @property
     def absence_counts(self) -> bool:
-        """ "EC2 does not know the instance" proves its end only in the instance's own account.
+        """Whether "EC2 does not know the instance" proves its end: only in the instance's own account.
 
         EC2 confirms the account by having known the instance there, the cluster by its identity, the pool by its group.
         """

@@ -29,8 +29,6 @@ _ROLE_NAME = re.compile(r"[A-Za-z0-9+=,.@_/-]{1,512}", re.ASCII)
 
 
 class ClusterEntry(Model):
-    """`role` is the name of a role in each account, with its path."""
-
     queue: str = PREFIX
     role: str = ""
 
@@ -48,11 +46,7 @@ class ProviderCluster(Model):
 
 
 def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[ClusterEntry, ...]]:
-    """The other entries unchanged, and those for clusters.
-
-    Raises:
-        ValueError: an entry is wrong; it says which.
-    """
+    """The other entries unchanged, and those for clusters; ValueError says which is wrong."""
     others, found = [], []
     for text in texts:
         path, at, role = text.partition("@")
@@ -70,11 +64,7 @@ def cluster_entries(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[Cluste
 
 
 def check_entries(texts: Iterable[str]) -> None:
-    """Checks that need no clusters.
-
-    Raises:
-        ValueError: an entry is wrong; it says which.
-    """
+    """Needs no clusters; raises ValueError."""
     others, of_clusters = cluster_entries(texts)
     if of_clusters:
         for text in others:
@@ -84,7 +74,7 @@ def check_entries(texts: Iterable[str]) -> None:
 
 
 def places_of_clusters(entries: Iterable[ClusterEntry], clusters: Sequence[ProviderCluster]) -> tuple[str, ...]:
-    """The entries of the clusters' places, sorted, each once."""
+    """Sorted, each once."""
     found = {_place(entry, cluster).entry for entry in entries for cluster in clusters}
     return tuple(sorted(found))
 

@@ -62,11 +62,7 @@ class Place(Model):
 
 
 def places(texts: Iterable[str]) -> tuple[Place, ...]:
-    """Each place once.
-
-    Raises:
-        ValueError: a text is invalid, or shares a queue that no other names; it says which.
-    """
+    """Each once; ValueError for an invalid text, or one that shares a queue that no other names."""
     found = {str(place): place for place in map(place_of, texts)}
     senders: dict[str, set[str]] = {}
     for place in found.values():

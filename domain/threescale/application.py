@@ -108,7 +108,7 @@ def _decided(observed: ObservedApplication, now: datetime) -> Decision:
 def _goes_with_product(observed: ObservedApplication) -> str:
     """Why it is deleted with its product or plan; empty if it stays.
 
-    The product must have `cascade`. An application that is not in sync may want a future plan, and waits.
+    An application that is not in sync may want a future plan, and waits.
     """
     application, product = observed.resource, observed.product
     if product is None or not takes_along(product.metadata) or retained(application.metadata):

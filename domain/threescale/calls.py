@@ -147,8 +147,7 @@ class Write(Call):
     path: relative to `api_of` the resource, without `.json`.
     id: of the changed or deleted object; 0 for a creation.
     of: the parent's id.
-    key: the natural key of a creation.
-    others: ids of other entries that may have it.
+    key: the natural key of a creation; `others` are ids of other entries that may have it.
     deploys: the digest of the configuration that it deploys to staging.
     """
 
@@ -199,7 +198,7 @@ _SHAPE = "Check that the address is that of 3scale's Account Management API, and
 
 
 def unexpected(call: str, error: ValueError) -> str:
-    """For messages: field names but no values, which may be secret."""
+    """Without values, which may be secret."""
     problems = [str(error)]
     if isinstance(error, ValidationError):
         problems = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]
@@ -215,7 +214,6 @@ def shortened(words: str) -> str:
 
 
 def creation(resource: Resource, path: str, fields: dict[str, Json], key: dict[str, Json], about: str) -> Write:
-    """Fields that are None are left out."""
     sent = {name: value for name, value in fields.items() if value is not None}
     return Write(resource=resource, method="POST", path=path, fields=sent, key=key, about=about)
 

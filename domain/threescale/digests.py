@@ -60,7 +60,7 @@ def remembering(resource: CustomResource, digests: Digests) -> dict[str, object]
 
 
 def annotated(resource: CustomResource, asked: JsonPatch) -> JsonPatch:
-    """The patch of the annotation, if the status does not store the requested digests."""
+    """If the status does not store the requested digests."""
     if "digests" not in asked or _in_status(resource) is not None:
         return {}
     digests = merge({}, asked["digests"])
@@ -74,7 +74,7 @@ def _in_status(resource: CustomResource) -> Digests | None:
 
 
 def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = ()) -> JsonPatch:
-    """The patch that records a creation; empty if recorded."""
+    """Records a creation; empty if recorded."""
     listed = sorted(set(others))
     noted = json.dumps({**key, **({OTHERS: listed} if listed else {})}, sort_keys=True)
     return {} if meta.annotations.get(CREATING) == noted else {"metadata": {"annotations": {CREATING: noted}}}

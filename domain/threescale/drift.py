@@ -131,7 +131,7 @@ def listed(lists: Lists, read: Read) -> dict[str, object] | None:
 
 
 def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str, ...]:
-    """Marked entries that no object has, by id or by the name that it may adopt."""
+    """By id or by the name that an object may adopt."""
     known = {(type(each), id_) for each in objects if (id_ := _id(each))}
     names = {(type(each), name) for each in objects if (name := _name(each))}
     marked: list[tuple[type[CustomResource], str, int, str, Mapping[str, str]]] = [

@@ -88,7 +88,7 @@ def count(
 
 
 def without(obstacles: Iterable[Write], rules: Iterable[MappingRule], ids: Mapping[str, int]) -> list[MappingRule]:
-    """The rules that use existing metrics and no obstacles."""
+    """Of rules only those that use existing metrics and no obstacles."""
     names = {each.about for each in obstacles}
     return [each for each in rules if each.metric_method_ref in ids and each.metric_method_ref not in names]
 
@@ -133,7 +133,7 @@ def _is_wanted(owner: Owner, found: FoundMetric, wanted: Mapping[str, _Wanted]) 
 def _changes(
     owner: Owner, wanted: Mapping[str, _Wanted], keeps: Mapping[str, FoundMetric], hits: int
 ) -> Iterable[Write]:
-    """One call per metric, plus temporary names where metrics exchange theirs."""
+    """One call each, plus temporary names where metrics exchange theirs."""
     by_id = {each.id: name for name, each in keeps.items()}
     differing = {each.id: wanted[name].differing(each) for name, each in keeps.items()}
     names = {id_: str(fields["friendly_name"]) for id_, fields in differing.items() if "friendly_name" in fields}

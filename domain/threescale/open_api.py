@@ -61,7 +61,7 @@ C = TypeVar("C", Product, Backend)
 
 
 class ObservedOpenApi(Observed):
-    """`text` is None if not fetched yet, `source` if the Secret does not exist. Products and backends: those of its
+    """`text` is None if not fetched yet, `source` if the Secret does not exist. Products and backends: of its
     namespace.
     """
 
@@ -87,7 +87,7 @@ class ObservedOpenApi(Observed):
         return self.beside({"text": text_at(str(body))})
 
     def forget(self) -> Self:
-        """A document at an address is fetched again; one in a Secret is observed anyway."""
+        """A document at an address is fetched again."""
         return self if self.resource.spec.openapi_ref.secret_ref else self.beside({"text": None})
 
 
@@ -185,7 +185,6 @@ def _written(
 
 
 def _settled(observed: ObservedOpenApi, product: Product, fields: dict[str, object], now: datetime) -> Decision:
-    """The state follows the Product's, once that has observed its spec."""
     meta, status = product.metadata, product.status
     current = (status.observed_generation or 0) >= meta.generation
     waits_for = (f"Product/{meta.namespace}/{meta.name}",)
@@ -199,7 +198,6 @@ def _settled(observed: ObservedOpenApi, product: Product, fields: dict[str, obje
 
 
 def _is_final(product: Product) -> bool:
-    """Whether the Product's state is more than a wait for its backend."""
     return not is_true(product.status.conditions, "Orphan")
 
 
@@ -226,7 +224,7 @@ def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
 
 
 def _sibling(name: str, there: Sequence[C]) -> C | None:
-    """An object with the generated name. It contains the uid, so the object is ours even without an owner."""
+    """The generated name contains the uid, so the object is ours even without an owner."""
     return next((each for each in there if each.metadata.name == name), None)
 
 

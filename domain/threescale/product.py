@@ -41,7 +41,7 @@ from domain.threescale.spec_validation import Fault, faults_of_product, message_
 
 
 class SecretText(Model):
-    """A value that never leaves the process. `version` is the Secret's."""
+    """A value that never leaves the process."""
 
     key: SecretKey
     text: str
@@ -50,7 +50,6 @@ class SecretText(Model):
 
 class ObservedProduct(Observed):
     """Attributes:
-    backends: those of its namespace.
     siblings: other Products with its system name and tenant.
     holders: siblings that have a product in 3scale.
     applications: while it is being deleted with `cascade`.
@@ -181,7 +180,6 @@ def _renaming(product: Product, found: FoundProduct) -> Blocker:
 
 
 def _forgetting(observed: ObservedProduct, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """Before a correction of the gateway part without a new spec."""
     if before.gateway != desired.gateway or not any(touches_gateway(each) for each in sync.writes):
         return ()
     product = observed.resource

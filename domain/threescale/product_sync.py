@@ -137,9 +137,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
 def _cleared(
     spec: ProductSpec, owner: Owner, found: FoundProduct, obstacles: tuple[Write, ...], refused: set[str]
 ) -> list[Write]:
-    """Removes obstacles from the gateway, then deletes them; nothing while 3scale refuses because production uses
-    them.
-    """
+    """Nothing while 3scale refuses because production uses the obstacles."""
     allowed = unless_refused(obstacles, refused)
     if not allowed:
         return []

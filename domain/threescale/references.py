@@ -40,7 +40,7 @@ def usable(conditions: Conditions) -> bool:
 
 
 def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
-    """Those of the namespace and tenant by system name; the oldest of duplicates, those of an unknown tenant last."""
+    """By system name; the oldest of duplicates, those of an unknown tenant last."""
     there: dict[str, Backend] = {}
     for backend in sorted(backends, key=lambda each: (not _is_at(each, url), seniority(each.metadata))):
         host = backend.status.provider_account_host
@@ -93,7 +93,7 @@ def shared_path(spec: ProductSpec) -> Blocker | None:
 
 
 def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
-    """The oldest object of the same name, which has precedence; None if it is this one."""
+    """It has precedence; None if it is this one."""
     others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
     oldest = min([meta, *others], key=seniority)
     return None if oldest.uid == meta.uid else oldest
@@ -104,7 +104,6 @@ def seniority(meta: ObjectMeta) -> tuple[datetime, str]:
 
 
 def users_of(backend: Backend, products: Sequence[Product]) -> tuple[Product, ...]:
-    """The products in 3scale that use the backend."""
     name, host = backend.spec.system_name, backend.status.provider_account_host
     return tuple(
         product

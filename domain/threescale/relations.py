@@ -144,13 +144,12 @@ def _home(resource: CustomResource) -> str:
 
 
 def _same_use(application: Application) -> Iterable[Hashable]:
-    """Those with the same key may adopt the same entry in 3scale."""
     spec = application.spec
     return [(application.metadata.namespace, spec.account_cr.name, spec.product_cr.name, spec.name)]
 
 
 def _same_login(user: DeveloperUser) -> Iterable[Hashable]:
-    """Those with the same key may adopt the same entry in 3scale."""
+    """Users with the same key may adopt the same entry in 3scale."""
     return [(user.metadata.namespace, user.spec.developer_account_ref.name, user.spec.username)]
 
 
@@ -159,7 +158,7 @@ def _tokens(tenant: CustomResource) -> list[str]:
 
 
 def _rank(resource: CustomResource) -> tuple[str, str, bool]:
-    """Age, tenant, and whether it is refused: what decides among objects of one name."""
+    """Age, tenant, and whether it is refused."""
     refused = phase_of(resource) in (Phase.INVALID, Phase.FAILED)
     return str(resource.metadata.creation_timestamp or ""), _home(resource), refused
 

@@ -103,7 +103,7 @@ def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | No
 
 
 def secret_of(tenant: Tenant, answer: object) -> JsonObject:
-    """The Secret's content from a creation's response; empty without a token. It never leaves the calling process."""
+    """From a creation's response; empty without a token. It never leaves the calling process."""
     created = answer_of(Resource.TENANT.value, answer)
     token = str(answer_of("access_token", created).get("value") or "")
     if not token:
@@ -162,7 +162,6 @@ def _synced(observed: ObservedTenant, now: datetime) -> Decision:
 
 
 def _kept(observed: ObservedTenant, desired: Digests, fields: dict[str, object], now: datetime) -> Decision:
-    """Check the Secret's token and address, after everything is in 3scale."""
     tenant, secret, item = observed.resource, observed.secret, observed.found.tenant.item
     assert item is not None  # noqa: S101 - nothing is left to do
     if secret is None or TOKEN_KEY not in secret.keys:

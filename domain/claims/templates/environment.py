@@ -62,7 +62,7 @@ class RenderingContext(Context):
         return value.value() if isinstance(value, LazyVariable) else value
 
     def was_given(self, value: object) -> bool:
-        """Whether a list or mapping is part of the inputs; computed only before a change."""
+        """Computed only before a change."""
         if self._given is None:
             self._given = frozenset(_containers(self.parent.values()))
         return id(value) in self._given
@@ -131,8 +131,6 @@ def _containers(values: Iterable[object]) -> set[int]:
 
 
 class _Generator(CodeGenerator):
-    """Counts steps and measures concatenations."""
-
     def visit_ExprStmt(self, node: nodes.ExprStmt, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
         """A bare context reference, which templates cannot contain, marks a step."""
         if isinstance(node.node, nodes.ContextReference):
@@ -242,7 +240,7 @@ class Sandbox(SandboxedEnvironment):
         return formatted
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
-        """Measure operators with potentially large results first."""
+        """Operators with potentially large results are measured first."""
         if operator == "+":
             limits.added(left, right)
         elif operator == "*":

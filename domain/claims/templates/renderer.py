@@ -96,7 +96,7 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """As `render`; also with several lines, where Poolboy treats any text, even "False", as true."""
+        """As `render`; several lines are true, even "False", as in Poolboy."""
         announce(what)
         run = _Run(self, variables, lazy or {})
         return self._guarded(lambda: truth(run.text(condition_template(expression))), what)
@@ -200,7 +200,6 @@ def _plain(text: str) -> str:
 
 
 def _converted(text: str, kind: str, *, newer: bool) -> object:
-    """Raises ValueError."""
     if kind == "bool":
         return truth(text, unknown_is_false=newer)
     if kind == "int":
@@ -216,7 +215,7 @@ def _converted(text: str, kind: str, *, newer: bool) -> object:
 
 
 def _refuse_halves(text: str) -> None:
-    """Refuse surrogates (UnicodeEncodeError), which neither objects nor the evaluator's answers can contain."""
+    """Neither objects nor the evaluator's answers can contain surrogates."""
     if not text.isascii():
         text.encode()
 

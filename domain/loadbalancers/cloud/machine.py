@@ -36,7 +36,7 @@ class MachinePlan(Model):
     """Attributes:
     status: the merge patch of the machine's status; empty if up to date.
     fault: Nova's message about a failed server.
-    settled: whether no step is left; the machine does the rest.
+    settled: no step is left; the machine does the rest.
     """
 
     steps: tuple[Step, ...] = ()
@@ -111,7 +111,7 @@ def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Select
 
 
 def virtual_address(port: CloudPort | None) -> str:
-    """The port's last IPv4 address; empty if it has none."""
+    """The last IPv4 address, if any."""
     found = [each.address for each in port.fixed_ips if ip_version(each.address) == 4] if port else []
     return found[-1] if found else ""
 
@@ -146,7 +146,6 @@ def _problem(machine: LoadBalancerMachine, cloud: MachineCloud, address: str, se
 def _port_steps(
     machine: LoadBalancerMachine, port: CloudPort | None, virtual: CloudPort | None, security_group_id: str
 ) -> tuple[Step, ...]:
-    """The machine's port has the load balancer's security group and may use the virtual addresses."""
     allowed = tuple(each.address for each in virtual.fixed_ips) if virtual else ()
     infrastructure = machine.spec.infrastructure
     if port is None:

@@ -45,7 +45,7 @@ class Owner(Model):
     """Attributes:
     uid: of the custom resource.
     recorded: the id in its status; empty if there is none.
-    inherited: whether unmarked objects of its name are its own: its status has the name and no id.
+    inherited: unmarked objects of its name are its own: its status has the name and no id.
     """
 
     uid: str

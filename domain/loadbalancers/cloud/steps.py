@@ -104,7 +104,7 @@ class CreateSecurityGroup(Step):
 
 
 class ChangeRules(Step):
-    """Creates all new rules in one call before deleting, so that permitted traffic is never interrupted."""
+    """Creates in one call before deleting, so that permitted traffic is never interrupted."""
 
     activity: ClassVar[str] = "openstack.change_rules"
 
@@ -225,7 +225,7 @@ class DeleteServerGroup(_Deletion):
 
 
 class DeleteServer(_Deletion):
-    """Waits until it is gone. `asked`: its deletion was already requested; only wait."""
+    """`asked`: the deletion was already requested; only wait."""
 
     activity: ClassVar[str] = "openstack.delete_server"
     title: ClassVar[str] = "delete server {id}"

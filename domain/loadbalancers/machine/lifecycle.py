@@ -125,7 +125,7 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
 
 
 def _plan(world: MachineWorld) -> MachinePlan:
-    """Without an observation, a plan with the server state that the status implies."""
+    """Without an observation, with the server state that the status implies."""
     plan = world.plan if world.seen == world.look else None
     if plan is not None:
         return plan
@@ -160,7 +160,6 @@ def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None
 
 
 def _mended(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None) -> JsonPatch:
-    """Removes the sweep's drift annotation after the repair."""
     seen = world.cloud is not None and world.seen == world.look and blocker is None
     if not (plan.settled and seen and DRIFT_ANNOTATION in world.machine.metadata.annotations):
         return {}
@@ -170,9 +169,7 @@ def _mended(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None) -> 
 def _waiting_patch(
     machine: LoadBalancerMachine, plan: MachinePlan, blocker: Blocker | None, now: datetime
 ) -> JsonPatch:
-    """Record why a machine has no server yet: its boot timeout starts with its server. Limits of this process do not
-    count.
-    """
+    """A machine's boot timeout starts with its server. Limits of this process do not count."""
     annotations = machine.metadata.annotations
     if blocker is not None and blocker.nature is Nature.QUOTA and QUOTA_ANNOTATION not in annotations:
         return _annotated({QUOTA_ANNOTATION: blocker.why})
@@ -193,7 +190,6 @@ def _annotated(annotations: JsonPatch) -> JsonPatch:
 
 
 def _health_text(world: MachineWorld, plan: MachinePlan, now: datetime) -> str:
-    """Why the machine has nothing to do, for people."""
     if plan.server is ServerState.BUILDING:
         return "Nova builds its server"
     if plan.server is ServerState.ABSENT:
@@ -250,8 +246,7 @@ def _grant(world: MachineWorld) -> GrantAccess:
 def _judged(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], list[Moment]]:
     """Actions for the machine's health, and when it may change next.
 
-    A set marks and condemns its machines. The watcher reports missed heartbeats to sets only, so a machine without a
-    set tracks the expiry itself.
+    The watcher reports missed heartbeats to sets only, so a machine without a set tracks the expiry itself.
     """
     machine = world.machine
     health = health_of(machine, now, world.timings)
@@ -301,7 +296,6 @@ def _ending(world: MachineWorld, now: datetime) -> Decision:
 
 
 def _removal(world: MachineWorld) -> tuple[Action, ...]:
-    """Deletes the recorded server first, before anything is observed."""
     server = world.machine.status.server_id
     if server and world.known.server_gone != server:
         return in_project((DeleteServer(id=server),), world.project)
