@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.accounts.config import OperatorConfig, parse_config
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, LEADER_LOCK, OPERATOR_NAMESPACE
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
-from domain.accounts.constants import LEADER_LOCK, OPERATOR_NAMESPACE
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account, AccountPool
 from domain.identity import Key, Kind
@@ -169,5 +169,8 @@ async def _as_new_as(mirror: Mirror | None, seen: Mapping[str, str] | None) -> M
 
 
 def _names(account: JsonObject, claim: Key) -> bool:
+    """By its link; one that its release cannot clean has only the claim's uid."""
     spec = mapping(account, "spec")
+    if not text(spec, "claimLink"):
+        return bool(claim.uid) and text(account, "metadata", "annotations", CLAIM_UID_ANNOTATION) == claim.uid
     return text(spec, "claimLink") == claim.name and text(spec, "claimLinkNamespace") == claim.namespace

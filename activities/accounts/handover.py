@@ -25,8 +25,8 @@ from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
 from domain.accounts.claim_lifecycle import NOT_MOVED, decide
-from domain.accounts.constants import CLAIM_UID_ANNOTATION
-from domain.accounts.force_release import FORCE_RELEASE, UNCLEANED, release_reason
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, UNCLEANED
+from domain.accounts.force_release import FORCE_RELEASE, release_reason
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.passes import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account, AccountClaim
@@ -162,27 +162,31 @@ class HandOver(Activities):
             await self._forsake(action, account)
             return
         if action.how is Release.FAILED:
-            await self._read.write_status(account, release_failed(account.status, now()))
+            await self._set_aside(action, account)
             return
         await self._remove_key(action, account)
         if action.how is Release.CLOSED:
             await self._delete(account)
             return
-        entity = account.spec.legal_entity if account.spec.legal_entity.id else action.legal_entity
-        links = {"claimLink": "", "claimLinkNamespace": "", "legalEntity": entity.model_dump(mode="json")}
-        account = await self._read.write(
-            account, {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: None}}, "spec": links}
-        )
+        uid = {"annotations": {CLAIM_UID_ANNOTATION: None}}
+        account = await self._read.write(account, {"metadata": uid, "spec": _unlinked(action, account)})
         account = await self._read.write_status(account, released(account.status, now()), regionalServiceQuotas=None)
         await wake(self._client, self._read.key(account))
+
+    async def _set_aside(self, action: ReleaseAccount, account: Account) -> None:
+        """Mark it Failed before removing its link, so no other claim can get it in between."""
+        await self._remove_key(action, account)
+        failed = release_failed(account.status, now())
+        account = await self._read.write_status(account, failed, regionalServiceQuotas=None)
+        uid = {"annotations": {CLAIM_UID_ANNOTATION: action.claim.uid}}
+        await self._read.write(account, {"metadata": uid, "spec": _unlinked(action, account)})
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
         """Mark it uncleaned and Failed before removing its claim: no other claim may get it in between."""
         await self._remove_key(action, account)
         why = release_reason(account) or "released without a clean-up"
         account = await self._read.write(account, {"metadata": {"annotations": {UNCLEANED: why}}})
-        failed = release_failed(account.status, now()).model_copy(update={"claimed": False})
-        account = await self._read.write_status(account, failed)
+        account = await self._read.write_status(account, release_failed(account.status, now()))
         annotations: dict[str, object] = {CLAIM_UID_ANNOTATION: None}
         if not account.metadata.deleting:
             annotations[FORCE_RELEASE] = None
@@ -202,6 +206,12 @@ class HandOver(Activities):
         key_ids = await key_ids_of(self._kube, account)
         account_id = account.spec.aws_account_id
         await delete_secret(self._kube, action.claim, action.secret_name, key_ids, account_id)
+
+
+def _unlinked(action: ReleaseAccount, account: Account) -> JsonPatch:
+    """Without a claim, and reserved for its legal entity."""
+    entity = account.spec.legal_entity if account.spec.legal_entity.id else action.legal_entity
+    return {"claimLink": "", "claimLinkNamespace": "", "legalEntity": entity.model_dump(mode="json")}
 
 
 async def _unit_in(answer: asyncio.Future[Units], request: UnitRequest) -> str:

@@ -45,11 +45,15 @@ class ObserveActivities(Activities):
         )
 
     async def _holder(self, account: Account) -> AccountClaim | None:
-        """The claim that the Account names; for a claimed one that names none, the claim that still names it."""
+        """The claim that the Account names. Without a link: for a claimed one the claim that still names it, for a
+        deleted one that of a release that cannot clean it.
+        """
         spec = account.spec
         if spec.claim_link:
             claim = await self._read.one(AccountClaim, spec.claim_link_namespace, spec.claim_link)
             return claim if claim is not None and claim.holds(account) else None
+        if account.metadata.deleting and account.unclean:
+            return next((claim for claim in await self._read.all(AccountClaim) if claim.holds(account)), None)
         if not account.status.claimed or account.customers or account.metadata.namespace != OPERATOR_NAMESPACE:
             return None
         return next((claim for claim in await self._read.all(AccountClaim) if claim.still_names(account)), None)

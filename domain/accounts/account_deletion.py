@@ -82,7 +82,7 @@ def _held_by_living_claim(world: AccountWorld) -> bool:
     Account is ignored: it would hold this one forever.
     """
     claim = world.claim
-    if not world.account.spec.claim_link or claim is None:
+    if claim is None or not claim.holds(world.account):
         return False
     if claim.spec.account_link not in {"", world.account.metadata.name}:
         return False
@@ -90,9 +90,9 @@ def _held_by_living_claim(world: AccountWorld) -> bool:
 
 
 def _held(world: AccountWorld, now: datetime) -> Decision:
-    spec = world.account.spec
-    message = f"Deletion waits until claim {spec.claim_link} (Namespace: {spec.claim_link_namespace}) is released"
-    waits_for = f"AccountClaim/{spec.claim_link_namespace}/{spec.claim_link}"
+    namespace, name = (world.claim.metadata.namespace, world.claim.metadata.name) if world.claim else ("", "")
+    message = f"Deletion waits until claim {name} (Namespace: {namespace}) is released"
+    waits_for = f"AccountClaim/{namespace}/{name}"
     return world.waiting(message, waits_for, *world.noted("DeletionHeld", "Claimed", message, now))
 
 

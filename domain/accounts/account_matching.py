@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import chain
 
-from domain.accounts.force_release import UNCLEANED
+from domain.accounts.constants import UNCLEANED
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, AccountState
 from domain.pause_and_retry import paused
 from domain.resource import timestamp

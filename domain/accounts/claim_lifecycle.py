@@ -5,7 +5,7 @@
 
 The Account must name the claim as its holder before anything is copied. While a deleted claim has other finalizers,
 nothing is released. The previous holder's key is deleted first, so that nothing new appears during the clean-up. A
-clean-up that keeps failing marks the Account Failed and continues.
+clean-up that keeps failing marks the Account Failed, without a link to the claim, and continues.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from domain.accounts.account_closing import closing, has_begun, why_freed
 from domain.accounts.actions.account_cleanup import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.actions.iam_identities import RotateKeys
-from domain.accounts.claim_steps import invalid, taken_in_hand
+from domain.accounts.claim_steps import invalid, taken_in_hand, uid_recorded
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.config import key_faults
 from domain.accounts.force_release import release_reason
@@ -157,6 +157,8 @@ def _releasing(world: ClaimWorld, now: datetime) -> Decision:
         return world.working("it holds no Account any more", world.drop_finalizer())
     if forbidden := world.forbidden(account.spec.aws_account_id, "a person"):
         return forbidden
+    if account.unclean and (recording := uid_recorded(world, account)):
+        return recording
     # Only on the Account: a tenant can annotate its own claim and would get the account back with its live key.
     if why := release_reason(account):
         return world.working(f"release without a clean-up: {why}", _release(world, account, Release.UNCLEANED))
@@ -199,7 +201,7 @@ def _clean(world: ClaimWorld, account: Account, cleaning: tuple[Action, ...]) ->
     refusals = [refusal for action in cleaning if (refusal := world.refused(action.slot)) is not None]
     stuck = [r for r in refusals if r.attempts >= CLEANUP_TRIES and r.type is not ErrorType.BUG]
     why = "; ".join(refusal.message for refusal in refusals) or f"clean {account.metadata.name}"
-    if stuck and not account.failed:
+    if stuck and not account.unclean:
         return world.working(why, *cleaning, _release(world, account, Release.FAILED))
     return world.working(why, *cleaning)
 

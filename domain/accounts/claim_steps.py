@@ -26,15 +26,18 @@ def taken_in_hand(world: ClaimWorld) -> Decision | None:
             "spec": claim.always_written,
         }
         return world.working("set the finalizer", world.write(held_by_us, note="finalizer"))
-    if (account := world.held) and _lacks_uid(account):
-        return world.working(f"record its uid on {account.metadata.name}", _holder_recorded(claim, account))
+    if (account := world.held) and (recording := uid_recorded(world, account)):
+        return recording
     if token := retry_wanted(claim.metadata):
         return world.retried(token)
     return None
 
 
-def _lacks_uid(account: Account) -> bool:
-    return CLAIM_UID_ANNOTATION not in account.metadata.annotations and not paused(account.metadata)
+def uid_recorded(world: ClaimWorld, account: Account) -> Decision | None:
+    """None if the Account has it, or is paused."""
+    if CLAIM_UID_ANNOTATION in account.metadata.annotations or paused(account.metadata):
+        return None
+    return world.working(f"record its uid on {account.metadata.name}", _holder_recorded(world.claim, account))
 
 
 def _holder_recorded(claim: AccountClaim, account: Account) -> PatchAccount:

@@ -18,6 +18,8 @@ INPUT_SECRET_FINALIZER = "finalizer.aws.managed.openshift.io/byoc"  # noqa: S105
 # Refusals to write a claim's Secret: it exists and is not the claim's; it is the payer's or an Account's.
 SECRET_NOT_OURS = "SecretNotOurs"  # noqa: S105
 SECRET_OF_THE_OPERATOR = "SecretOfTheOperator"  # noqa: S105
+# On an Account that was released without a clean-up: why.
+UNCLEANED = "perdure.dev/uncleaned"
 # On an Account, since a later claim may have the same name.
 CLAIM_UID_ANNOTATION = "perdure.dev/claim-uid"
 # On a claim's Secret, since another claim may name the same Secret.

@@ -17,7 +17,6 @@ from domain.accounts.resources import Account, AccountClaim
 from domain.resource import ObjectMeta
 
 FORCE_RELEASE = "perdure.dev/let-go"
-UNCLEANED = "perdure.dev/uncleaned"
 PATIENCE = timedelta(hours=24)
 
 

@@ -18,6 +18,7 @@ from domain.accounts import THE_VALIDATION
 from domain.accounts.claim_lifecycle import NOT_MOVED
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
+    CLAIM_UID_ANNOTATION,
     CONFIG_MAP,
     FINALIZER,
     OPERATOR_NAMESPACE,
@@ -67,8 +68,16 @@ def _pool_names(pool: AccountPool) -> Iterable[Hashable]:
 
 
 def _claim_of(account: Account) -> Iterable[Hashable]:
+    """By its uid if a release could not clean the account and has removed the link."""
     spec = account.spec
-    return [(spec.claim_link_namespace, spec.claim_link)] if spec.claim_link else []
+    if spec.claim_link:
+        return [(spec.claim_link_namespace, spec.claim_link)]
+    uid = account.metadata.annotations.get(CLAIM_UID_ANNOTATION)
+    return [uid] if uid else []
+
+
+def _claim_names(claim: AccountClaim) -> Iterable[Hashable]:
+    return [(claim.metadata.namespace, claim.metadata.name), claim.metadata.uid]
 
 
 def _account_of(claim: AccountClaim) -> Iterable[Hashable]:
@@ -209,7 +218,13 @@ RELATIONS = (
         known_as=_pool_names,
         news=News(_counted_as, as_made=_as_made_by_pool),
     ),
-    Relation(of=Account, to=AccountClaim, by=_claim_of, news=News(_shown_to_claim, linked=Linked.FOLLOWED)),
+    Relation(
+        of=Account,
+        to=AccountClaim,
+        by=_claim_of,
+        known_as=_claim_names,
+        news=News(_shown_to_claim, linked=Linked.FOLLOWED),
+    ),
     Relation(of=Account, to=ORGANIZATION, news=News(_asked_of_organization)),
     Relation(of=Account, to=ORGANIZATION, news=News(_given_back, on=frozenset({On.CHANGES}))),
     # Accounts that exist when the watcher starts are validated by the next sweep.

@@ -18,6 +18,7 @@ from domain.accounts.constants import (
     IAM_USER_ID_LABEL,
     PAUSE_ANNOTATION,
     SUPPORT_ROLE_PREFIX,
+    UNCLEANED,
 )
 from domain.accounts.federated.resources import (  # noqa: F401 - definitions are made of the models found here
     AWSFederatedAccountAccess,
@@ -170,10 +171,21 @@ class Account(CustomResource):
     def named_by(self, claim: Key) -> bool:
         """By namespace and name, and by its uid if recorded.
 
-        Accounts bound by the replaced operator get the uid in the claim's next pass.
+        Accounts bound by the replaced operator get the uid in the claim's next pass. One that its release cannot clean
+        has no other name of its claim left.
         """
+        if self.unclean:
+            return self.metadata.annotations.get(CLAIM_UID_ANNOTATION) == claim.uid
         named = self.spec.claim_link == claim.name and self.spec.claim_link_namespace == claim.namespace
         return named and self.metadata.annotations.get(CLAIM_UID_ANNOTATION, claim.uid) == claim.uid
+
+    @property
+    def unclean(self) -> bool:
+        """A release that cannot clean the account marks it Failed and removes its link, as the replaced operator does:
+        tools look for such Accounts, clean them and clear their status. Until then the release is repeated.
+        """
+        left = self.failed and self.status.reused and not (self.spec.claim_link or self.customers)
+        return left and UNCLEANED not in self.metadata.annotations
 
     @property
     def paused(self) -> bool:
@@ -341,9 +353,11 @@ class AccountClaim(CustomResource):
 
     def holds(self, account: Account) -> bool:
         """Without a recorded uid the legal entity decides: a new claim may have an earlier one's name."""
-        entity = account.spec.legal_entity.id
-        same = CLAIM_UID_ANNOTATION in account.metadata.annotations or entity in {"", self.spec.legal_entity.id}
-        return same and account.named_by(self.key)
+        entity, recorded = account.spec.legal_entity.id, CLAIM_UID_ANNOTATION in account.metadata.annotations
+        if account.unclean and not recorded:  # a release that the replaced operator has begun
+            linked = self.metadata.deleting and self.spec.account_link == account.metadata.name
+            return linked and bool(entity) and entity == self.spec.legal_entity.id
+        return (recorded or entity in {"", self.spec.legal_entity.id}) and account.named_by(self.key)
 
     def still_names(self, account: Account) -> bool:
         """A fulfilled claim's Account has lost its link: the claim has the key, and nothing was cleaned."""

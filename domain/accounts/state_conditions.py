@@ -71,6 +71,16 @@ def with_claim_state(
 
 
 def released(status: AccountStatus, now: datetime) -> AccountStatus:
+    conditions = with_condition(status.conditions, "Reused", "Ready", "Account Reuse - Ready", now)
+    return _given_back(status, "Ready", conditions)
+
+
+def release_failed(status: AccountStatus, now: datetime) -> AccountStatus:
+    conditions = with_condition(status.conditions, "Failed", "Failed", "Account Reuse - Failed", now)
+    return _given_back(status, "Failed", conditions)
+
+
+def _given_back(status: AccountStatus, state: str, conditions: tuple[Condition, ...]) -> AccountStatus:
     return status.model_copy(
         update={
             "rotate_credentials": True,
@@ -79,15 +89,10 @@ def released(status: AccountStatus, now: datetime) -> AccountStatus:
             "support_case_id": "",
             "claimed": False,
             "reused": True,
-            "state": "Ready",
-            "conditions": with_condition(status.conditions, "Reused", "Ready", "Account Reuse - Ready", now),
+            "state": state,
+            "conditions": conditions,
         }
     )
-
-
-def release_failed(status: AccountStatus, now: datetime) -> AccountStatus:
-    conditions = with_condition(status.conditions, "Failed", "Failed", "Account Reuse - Failed", now)
-    return status.model_copy(update={"reused": True, "state": "Failed", "conditions": conditions})
 
 
 def with_trouble(

@@ -299,5 +299,5 @@ def first_of_each_slot(decision: Decision) -> list[Action]:
 def free(account_: Account, *, failed: bool = False) -> Account:
     """The Account as a release leaves it."""
     status = release_failed(account_.status, NOW) if failed else released(account_.status, NOW)
-    spec = account_.spec if failed else account_.spec.model_copy(update={"claim_link": "", "claim_link_namespace": ""})
+    spec = account_.spec.model_copy(update={"claim_link": "", "claim_link_namespace": ""})
     return account_.model_copy(update={"spec": spec, "status": status})

@@ -39,7 +39,7 @@ from domain.accounts.actions.region_initialization import EndLaunches, Initializ
 from domain.accounts.actions.service_quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.actions.support_cases import OpenSupportCase, ResolveSupportCase, SupportCase
 from domain.accounts.config import OperatorConfig, parse_config
-from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observed import AccountWorld, ClaimWorld, RegionOutcome
 from domain.accounts.passes import ObserveAccount, ObserveClaim
 from domain.accounts.resources import Account, AccountClaim, AccountStatus
@@ -245,8 +245,9 @@ class World:
     async def _release(self, action: ReleaseAccount) -> None:
         failed = action.how is Release.FAILED
         after: AccountStatus = (release_failed if failed else released)(self.present.status, clock.now())
-        links = {} if failed else {"spec": {"claimLink": "", "claimLinkNamespace": ""}}
-        self.edit({**links, "status": after.model_dump(mode="json", exclude_none=True)})
+        uid = {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: action.claim.uid if failed else None}}}
+        links = {"spec": {"claimLink": "", "claimLinkNamespace": ""}}
+        self.edit({**uid, **links, "status": after.model_dump(mode="json", exclude_none=True)})
 
 
 def _answering(answer: Model | None) -> Callable[[Any], Awaitable[Model | None]]:

@@ -4,6 +4,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar
 
+from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.accounts.observed import ClaimWorld
 from domain.accounts.resources import LegalEntity
 from domain.decision import Action, Facts, Queue
@@ -70,7 +71,7 @@ class Fulfil(Action):
 
 class Release(StrEnum):
     FREE = "free"  # Ready for its legal entity
-    FAILED = "mark Failed"  # while the clean-up fails
+    FAILED = "mark Failed"  # and remove its link to the claim, while the clean-up fails
     UNCLEANED = "release without a clean-up"  # released by a person: stays Failed and unassigned
     CLOSED = "delete"  # its AWS account is closed
 
@@ -92,5 +93,11 @@ class ReleaseAccount(Action):
             return world
         if self.how is not Release.FAILED:
             return world.model_copy(update={"account": None})
-        status = world.account.status.model_copy(update={"state": "Failed"})
-        return world.model_copy(update={"account": world.account.model_copy(update={"status": status})})
+        account = world.account
+        annotations = {**account.metadata.annotations, CLAIM_UID_ANNOTATION: self.claim.uid}
+        parts = {
+            "metadata": account.metadata.model_copy(update={"annotations": annotations}),
+            "spec": account.spec.model_copy(update={"claim_link": "", "claim_link_namespace": ""}),
+            "status": account.status.model_copy(update={"state": "Failed", "claimed": False, "reused": True}),
+        }
+        return world.model_copy(update={"account": account.model_copy(update=parts)})

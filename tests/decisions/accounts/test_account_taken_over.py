@@ -243,12 +243,13 @@ def test_an_account_whose_release_was_half_written_is_completed() -> None:
 
 
 def test_a_cleanup_that_failed_before_goes_on_and_frees_the_account() -> None:
-    failed = bound(state="Failed", conditions=[condition("Ready"), condition("Failed")])
-    decision = decide_any(claim_world(deleted(), account=failed), NOW)
-    assert activities(decision) == ["aws.rotate_keys"]
+    failed = free(bound(conditions=[condition("Ready")]), failed=True)
+    start = claim_world(deleted(), account=failed)
+    assert activities(decide_any(start, NOW)) == ["aws.rotate_keys"]
     refused = Refusal(type=ErrorType.DENIED, message="no", at=NOW, attempts=9)
-    again = claim_world(deleted(), account=failed).model_copy(update={"refusals": {"aws.rotate_keys": refused}})
+    again = start.model_copy(update={"refusals": {"aws.rotate_keys": refused}})
     assert "accounts.release" not in activities(decide_any(again, NOW)), "it is shown as Failed already"
+    assert not settle(again).exists
 
 
 def test_a_pool_counts_what_it_finds() -> None:

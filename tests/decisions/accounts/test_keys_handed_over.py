@@ -26,8 +26,14 @@ from domain.accounts.actions.claim_secrets import (
     RemoveSecret,
 )
 from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
-from domain.accounts.constants import CLAIM_UID_ANNOTATION, HOLDER_ANNOTATION, OPERATOR_NAMESPACE, SECRET_NOT_OURS
-from domain.accounts.force_release import FORCE_RELEASE, UNCLEANED
+from domain.accounts.constants import (
+    CLAIM_UID_ANNOTATION,
+    HOLDER_ANNOTATION,
+    OPERATOR_NAMESPACE,
+    SECRET_NOT_OURS,
+    UNCLEANED,
+)
+from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.resources import LegalEntity
 from domain.identity import Key
 from engine.errors import Denied, Invalid

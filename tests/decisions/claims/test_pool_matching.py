@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.accounts import account_matching
-from domain.accounts.constants import CLAIM_UID_ANNOTATION
-from domain.accounts.force_release import UNCLEANED
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, UNCLEANED
 from domain.accounts.pool import PoolView, bind, has_free, offered
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim
 from domain.pause_and_retry import paused

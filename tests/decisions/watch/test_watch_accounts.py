@@ -340,6 +340,15 @@ def test_an_account_that_loses_its_link_wakes_the_claim_it_had(world: World) -> 
     assert "AccountClaim/claim" in world.wakes("Account", before, after)
 
 
+def test_an_account_that_could_not_be_cleaned_wakes_its_claim_by_uid(world: World) -> None:
+    """The shredder clears the status of a Failed Account without a link."""
+    uid = claim()["metadata"]["uid"]
+    failed = edited(account(state="Failed", reused=True), "metadata.annotations", {"perdure.dev/claim-uid": uid})
+    assert "AccountClaim/claim" in world.wakes("Account", failed, edited(failed, "status", {}))
+    other = edited(failed, "metadata.annotations", {"perdure.dev/claim-uid": "another"})
+    assert "AccountClaim/claim" not in world.wakes("Account", other, edited(other, "status", {}))
+
+
 def test_an_account_without_an_id_asks_the_organization_once(world: World) -> None:
     new = edited(account(), "spec.awsAccountID", "")
     assert "Organization/aws" in world.wakes("Account", None, new)
