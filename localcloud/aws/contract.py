@@ -163,12 +163,16 @@ class CallCount(Counter):
 
 
 class Call(SingleCall):
+    """`named` are the instances and Auto Scaling groups in the request's form, as EC2 and Auto Scaling take them."""
+
     service: str
     action: str
     account: str
     region: str
     error: str | None = None
     fault: str | None = None
+    user_agent: str = ""
+    named: tuple[str, ...] = ()
 
 
 class Ledger(Model):

@@ -235,5 +235,7 @@ def _enter_ledger(
             status=status,
             error=error,
             fault=fault.id if fault is not None else None,
+            user_agent=request.user_agent,
+            named=request.named,
         )
     )

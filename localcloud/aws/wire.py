@@ -28,6 +28,8 @@ _READING = re.compile(
     r"^(Get|List|Describe|Head|Lookup|Search|Select|Query|Scan|BatchGet|Simulate|Validate|Test|Check|Preview|Estimate"
     r"|Assume|Decode|Generate(Credential|Service)|Receive)"
 )
+# Parameters of EC2 and Auto Scaling, in lists with a number appended.
+_NAMING = ("InstanceId", "AutoScalingGroupName")
 _JSON, _QUERY, _EC2, _REST_JSON, _REST_XML, _S3 = "json", "query", "ec2", "rest-json", "rest-xml", "s3"
 _PROTOCOLS = {
     "ec2": _EC2,
@@ -71,6 +73,8 @@ class SignedRequest:
     session_token: str
     body: bytes
     dry_run: bool
+    user_agent: str = ""
+    named: tuple[str, ...] = ()
 
     @property
     def mutating(self) -> bool:
@@ -114,6 +118,8 @@ def read_request(environ: Environ) -> SignedRequest:
         session_token=token,
         body=body,
         dry_run=form.get("DryRun", "").lower() == "true",
+        user_agent=environ.get("HTTP_USER_AGENT", ""),
+        named=tuple(value for name, value in form.items() if name.startswith(_NAMING)),
     )
 
 

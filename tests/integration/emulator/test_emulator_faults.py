@@ -11,7 +11,7 @@ from botocore.exceptions import ConnectionError as BotoConnectionError
 from emulator_process import Cloud, EmulatorProcess, error_of
 from waiting import until
 
-from localcloud.aws.contract import FaultKind
+from localcloud.aws.contract import IMAGE_OWNER, FaultKind
 from localcloud.aws.control import Emulator
 from localcloud.control import ControlRefusedError
 
@@ -178,6 +178,18 @@ def test_the_ledger_counts_by_account_and_kind(payer: Cloud, emulator: Emulator)
     assert (ledger.total(), ledger.mutating()) == (6, 2)
     assert [call.action for call in ledger.recent][:2] == ["CreateUser", "ListUsers"]
     assert next(call.error for call in ledger.recent if call.status >= 400) == "EntityAlreadyExists"
+
+
+def test_a_single_call_shows_its_client_and_the_instances_that_it_names(payer: Cloud, emulator: Emulator) -> None:
+    ec2 = payer.client("ec2")
+    image = ec2.describe_images(Owners=[IMAGE_OWNER])["Images"][0]["ImageId"]
+    launched = ec2.run_instances(ImageId=image, InstanceType="t3.micro", MinCount=2, MaxCount=2)["Instances"]
+    instances = tuple(each["InstanceId"] for each in launched)
+    emulator.reset_ledger()
+    ec2.terminate_instances(InstanceIds=list(instances))
+    (call,) = emulator.ledger(recent=True).recent
+    assert call.named == instances
+    assert "Boto3" in call.user_agent
 
 
 def test_looking_and_steering_are_not_counted(payer: Cloud, emulator: Emulator) -> None:
