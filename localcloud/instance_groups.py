@@ -20,10 +20,12 @@ def make_hooked_group(
     instance_type: str,
     hook_seconds: int,
     default_result: str = "CONTINUE",
+    launching: bool = False,
 ) -> dict[str, Any]:
     """Create a group of one instance whose termination waits for a hook, and describe it.
 
-    `client` returns the account's boto3 client of a service.
+    `client` returns the account's boto3 client of a service. With `launching` the hook is of launches, and the group
+    is empty at first.
     """
     scaling = client("autoscaling")
     scaling.create_launch_configuration(
@@ -34,13 +36,13 @@ def make_hooked_group(
         LaunchConfigurationName=name,
         MinSize=0,
         MaxSize=1,
-        DesiredCapacity=1,
+        DesiredCapacity=0 if launching else 1,
         AvailabilityZones=[zone],
     )
     scaling.put_lifecycle_hook(
         AutoScalingGroupName=name,
-        LifecycleHookName="drain",
-        LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
+        LifecycleHookName="join" if launching else "drain",
+        LifecycleTransition=f"autoscaling:EC2_INSTANCE_{'LAUNCHING' if launching else 'TERMINATING'}",
         HeartbeatTimeout=hook_seconds,
         DefaultResult=default_result,
     )

@@ -91,7 +91,7 @@ def bench(
             help="`instances` f, `outages`: how long each server is away; `outages` postgres, disk, clock: a tenth.",
         ),
     ] = 600,
-    fleet: Annotated[int, typer.Option(min=60, help="`instances` i: how many instances.")] = 200,
+    fleet: Annotated[int, typer.Option(min=100, help="`instances` i: how many instances.")] = 200,
     storm_minutes: Annotated[float, typer.Option(min=1, help="`instances` i: how long the storm lasts.")] = 60,
     minutes: Annotated[float, typer.Option(min=1, help="`day`: how long it lasts.")] = 60,
     scale: Annotated[float, typer.Option(min=0.01, help="`day`: the share of its 1,270 objects.")] = 1,

@@ -1,0 +1,106 @@
+"""Row i of `perdure bench instances`: messages about things that have not happened.
+
+Each kind is sent twice: true in form, and in the name of an account that the queue does not serve. A recommendation to
+rebalance and the notice of a capacity reservation cannot be told from real ones, as EC2 has no call that confirms
+them; they only ever set a label, so these are sent in the other account's name alone.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from localcloud.aws import happenings
+from localcloud.aws.happenings import Group, Happening, Subject
+from localcloud.bench.instances_storm_fleet import Member
+from localcloud.services import REGION
+
+_STRANGER = "999999999999"
+_HOUR = 3600.0
+_CODES = (
+    "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED",
+    "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED",
+    "AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED",
+)
+# Scheduled events may be listed a quarter of an hour after their notice; a hibernation is over once EC2 says ten
+# minutes after its two that the instance runs. The look in bulk asks, every ten minutes.
+_LABEL_FADES = {"health": 26 * 60.0, "hibernate": 24 * 60.0}
+
+Make = Callable[[Subject, str], Happening]
+
+
+def _health(code: str) -> Make:
+    def make(subject: Subject, _: str) -> Happening:
+        now, event = time.time(), uuid4().hex
+        said = {"start": now + _HOUR, "end": None, "updated": now, "status": "upcoming", "entity_status": "PENDING"}
+        return happenings.health_event([subject], code, event, uuid4().hex, **said)  # type: ignore[arg-type]
+
+    return make
+
+
+def _spot(action: str) -> Make:
+    return lambda subject, _: happenings.spot_interruption(subject, action)
+
+
+def _state(state: str) -> Make:
+    return lambda subject, _: happenings.state_change(subject, state)
+
+
+def _hook(transition: str) -> Make:
+    def make(subject: Subject, group: str) -> Happening:
+        arn = f"arn:aws:autoscaling:{REGION}:{subject.account}:autoScalingGroup:{uuid4()}:autoScalingGroupName/{group}"
+        hook = "join" if transition == "launch" else "drain"
+        return happenings.lifecycle_action(subject, Group(name=group, arn=arn), transition, hook, str(uuid4()))
+
+    return make
+
+
+_CONFIRMED: dict[str, Make] = {
+    **{f"spot {action}": _spot(action) for action in ("terminate", "stop", "hibernate")},
+    **{state: _state(state) for state in ("stopping", "stopped", "shutting-down", "terminated")},
+    **{f"health {code}": _health(code) for code in _CODES},
+    **{f"{transition} hook": _hook(transition) for transition in ("terminate", "launch")},
+}
+_UNCONFIRMED: dict[str, Make] = {
+    "rebalance": lambda subject, _: happenings.rebalance(subject),
+    "capacity reservation": lambda subject, _: happenings.capacity_reservation(subject, "terminate"),
+}
+
+
+@dataclass
+class Forged:
+    """`member` is not affected by anything else; `group` is an Auto Scaling group that it does not belong to."""
+
+    kind: str
+    member: Member
+    group: str
+    sent_at: float = 0.0
+
+    @property
+    def bodies(self) -> list[str]:
+        accounts = (_STRANGER,) if self.kind in _UNCONFIRMED else (self.member.account, _STRANGER)
+        make = (_CONFIRMED | _UNCONFIRMED)[self.kind]
+        subjects = (_subject(self.member, account) for account in accounts)
+        return [json.dumps(make(each, self.group).envelope(str(uuid4()), time.time())) for each in subjects]
+
+    def label_stays(self, now: float) -> bool:
+        """Whether its label may still be there."""
+        fades = next((each for name, each in _LABEL_FADES.items() if name in self.kind), 0.0)
+        return now < self.sent_at + fades
+
+
+def forgeries(members: Sequence[Member], count: int, dice: random.Random) -> Iterator[Forged]:
+    """`count` forgeries of each kind in each cluster; each about one of its members."""
+    for cluster in sorted({each.cluster for each in members}):
+        own = [each for each in members if each.cluster == cluster]
+        for kind in (*_CONFIRMED, *_UNCONFIRMED):
+            for member in dice.choices(own, k=count):
+                yield Forged(kind, member, f"{cluster}-0")
+
+
+def _subject(member: Member, account: str) -> Subject:
+    return Subject(account=account, region=REGION, zone=f"{REGION}a", instance=member.instance)
