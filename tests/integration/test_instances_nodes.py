@@ -180,6 +180,12 @@ async def test_a_whole_policy_is_stored_as_it_was_written(kube: KubeApi) -> None
         ),
         ({"launchTimeoutSeconds": "15m"}, "spec.launchTimeoutSeconds"),
         ({"hookMarginSeconds": 3601}, "spec.hookMarginSeconds"),
+        ({"heartbeatSeconds": 9}, "spec.heartbeatSeconds"),
+        ({"heartbeatSeconds": 3601}, "spec.heartbeatSeconds"),
+        ({"heartbeatSeconds": "60s"}, "spec.heartbeatSeconds"),
+        ({"hookLimitSeconds": 29}, "spec.hookLimitSeconds"),
+        ({"hookLimitSeconds": 48 * 3600 + 1}, "spec.hookLimitSeconds"),
+        ({"hookLimitSeconds": 600.5}, "spec.hookLimitSeconds"),
     ],
 )
 async def test_a_policy_that_nobody_can_mean_is_refused_with_the_field(
@@ -187,6 +193,21 @@ async def test_a_policy_that_nobody_can_mean_is_refused_with_the_field(
 ) -> None:
     with pytest.raises(Invalid, match=field):
         await kube.create(INTERRUPTION_POLICY, named(spec))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"heartbeatSeconds": 10, "hookLimitSeconds": 30},
+        {"heartbeatSeconds": 3600, "hookLimitSeconds": 48 * 3600},
+    ],
+)
+async def test_a_policy_may_have_the_least_and_the_most_times_of_hooks(kube: KubeApi, spec: dict[str, Any]) -> None:
+    made = await kube.create(INTERRUPTION_POLICY, named(spec))
+    try:
+        assert made["spec"] == spec
+    finally:
+        await kube.delete(INTERRUPTION_POLICY, "", made["metadata"]["name"])
 
 
 async def test_a_node_is_tainted_and_used_again(workload: Workload) -> None:

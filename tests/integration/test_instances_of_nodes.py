@@ -48,15 +48,16 @@ SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="se
 class Cluster:
     """A cluster whose Nodes are instances of the emulator's EC2."""
 
-    def __init__(self, kube: KubeApi, fleet: Fleet, namespace: str) -> None:
+    def __init__(self, kube: KubeApi, fleet: Fleet, emulator: Emulator, namespace: str) -> None:
         self.kube = kube
         self.fleet = fleet
+        self.emulator = emulator
         self.namespace = namespace
 
-    async def join(self, instance: str) -> str:
+    async def join(self, instance: str, *, is_ready: bool = True) -> str:
         """The instance's Node, as its kubelet makes it, and a Pod on it."""
         name = f"node-{uuid4().hex[:8]}"
-        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+        ready = {"type": "Ready", "status": str(is_ready), "reason": "KubeletReady"}
         spec = {"providerID": f"aws:///{self.fleet.zone}/{instance}"}
         meta = {"name": name, "labels": {"of": self.namespace}}
         await self.kube.create(NODE, {"metadata": meta, "spec": spec, "status": {"conditions": [ready]}})
@@ -64,6 +65,11 @@ class Cluster:
         pod = {"nodeName": name, "terminationGracePeriodSeconds": 0, "containers": containers}
         await self.kube.create(POD, {"metadata": {"name": name}, "spec": pod}, self.namespace)
         return name
+
+    async def becomes_ready(self, node: str) -> None:
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+        status: JsonObject = {"status": {"conditions": [ready]}}
+        await self.kube.patch(NODE, "", node, status, subresource="status", field_manager="kubelet")
 
     async def policy(self, *, spec: JsonObject | None = None, **reactions: str) -> None:
         """A policy for this cluster's Nodes. `spec` has its fields beside the reactions."""
@@ -91,6 +97,11 @@ class Cluster:
         found = await self.kube.get(NODE, "", node)
         assert mapping(found, "spec")["unschedulable"] is True
         assert CORDONED_ANNOTATION in mapping(found, "metadata", "annotations")
+
+    def completions(self, group: str) -> list[int]:
+        """The answers to the calls that complete a lifecycle action of the group."""
+        calls = self.emulator.ledger(recent=True).recent
+        return [each.status for each in calls if each.action == "CompleteLifecycleAction" and group in each.named]
 
     async def told(self, node: str) -> set[str]:
         """The reasons of the Events about the Node."""
@@ -122,9 +133,10 @@ async def fleet(
 
 
 @pytest.fixture
-async def cluster(kube: KubeApi, fleet: Fleet, namespace: str) -> AsyncIterator[Cluster]:
+async def cluster(deployment: Deployment, kube: KubeApi, fleet: Fleet, namespace: str) -> AsyncIterator[Cluster]:
     await kube.create(SERVICE_ACCOUNT, {"metadata": {"name": "default"}}, namespace)
-    yield Cluster(kube, fleet, namespace)
+    with Emulator(deployment.env()["AWS_ENDPOINT_URL"]) as emulator:
+        yield Cluster(kube, fleet, emulator, namespace)
     for kind in (INTERRUPTION_POLICY, NODE):
         for each in (await kube.list(kind)).items:
             if namespace in (text(each, "metadata", "name"), text(each, "metadata", "labels", "of")):
@@ -178,6 +190,39 @@ async def test_the_hook_of_a_node_is_completed_once_it_is_drained(cluster: Clust
 
     await eventually(ended, "the hook is completed and the instance terminated")
     await cluster.labelled(node, STATE_LABEL, "terminated")
+
+
+async def test_the_hook_of_a_launch_is_completed_once_when_the_node_is_ready(cluster: Cluster) -> None:
+    await cluster.policy(spec={"launchingHook": True})
+    group = f"g-{uuid4().hex[:8]}"
+    instance = await asyncio.to_thread(cluster.fleet.launch_into_group, group)
+    node = await cluster.join(instance, is_ready=False)
+    await cluster.labelled(node, STATE_LABEL, "running")
+    await asyncio.sleep(3)
+    assert await asyncio.to_thread(cluster.fleet.lifecycle_state, instance) == "Pending:Wait"
+    assert cluster.completions(group) == []
+    await cluster.becomes_ready(node)
+
+    async def in_service() -> bool:
+        return await asyncio.to_thread(cluster.fleet.lifecycle_state, instance) == "InService"
+
+    await eventually(in_service, "the hook is completed")
+    assert cluster.completions(group) == [200]
+    assert "unschedulable" not in mapping(await cluster.kube.get(NODE, "", node), "spec")
+
+
+async def test_a_launch_whose_node_is_not_ready_in_time_is_abandoned_where_asked_for(cluster: Cluster) -> None:
+    await cluster.policy(spec={"launchingHook": True, "abandonFailedLaunch": True, "launchTimeoutSeconds": 15})
+    group = f"g-{uuid4().hex[:8]}"
+    instance = await asyncio.to_thread(cluster.fleet.launch_into_group, group)
+    try:
+        node = await cluster.join(instance, is_ready=False)
+        await eventually(lambda: asyncio.to_thread(cluster.fleet.is_terminated, instance), "the launch is abandoned")
+        await cluster.labelled(node, STATE_LABEL, "terminated")
+        assert cluster.completions(group) == [200]
+    finally:
+        # Auto Scaling has launched another.
+        await asyncio.to_thread(cluster.fleet.shrink, group)
 
 
 async def test_an_instance_is_terminated_after_its_node_is_drained(

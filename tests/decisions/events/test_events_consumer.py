@@ -6,18 +6,22 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import pytest
 from running_consumer import running, until
 
+from activities.aws.session import Services
 from domain.instances.auto_scaling_groups import GroupRecord
 from domain.instances.event_delivery import Outcome, Taken
 from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.message_unwrapping import Message
 from domain.instances.names import GroupKey, InstanceKey
-from engine.errors import Absent, Unavailable
+from domain.instances.served_queues import place_of
+from engine.errors import Absent, ApiError, Unavailable
 from starters.events.consumer import Consumer
 from starters.events.consumer_benchmark import (
     ACCOUNT,
@@ -35,7 +39,7 @@ from starters.events.library import get_event_from_sqs
 from starters.events.machine_index import Index, machine
 from starters.events.main import IN_WORK, receive_wait
 from starters.events.sqs_batches import Batches
-from starters.events.sqs_queues import Receipt
+from starters.events.sqs_queues import Receipt, SqsQueue
 from starters.events.visibility import VisibilityExtender
 
 MACHINES = 20
@@ -201,6 +205,72 @@ async def test_a_queue_that_refuses_is_asked_again_until_it_answers() -> None:
         queue.put(spot_warning(instance_name(0), "e", NOW))
         await until(lambda: queue.deleted == 1)
         assert consumer.trouble == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "longest"), [(Unavailable("SQS gives no answer"), 20.0), (Absent("no such queue"), 30.0)]
+)
+async def test_pauses_between_failed_receives_double_to_a_limit_and_begin_again_after_success(
+    monkeypatch: pytest.MonkeyPatch, error: ApiError, longest: float
+) -> None:
+    limits = list[float]()
+
+    def uniform(least: float, most: float) -> float:
+        assert least == 0
+        limits.append(most)
+        return 0.0
+
+    monkeypatch.setattr("starters.events.consumer.random.uniform", uniform)
+    queue = memory()
+    queue.refuse = error
+    dispatcher = Dispatcher(index_of(1), {(ACCOUNT, REGION)}, Workflows().hand_over, Workflows().wake)
+    async with running(Consumer(queue, dispatcher, pollers=1)):
+        await until(lambda: len(limits) >= 10)
+        queue.refuse = None
+        queue.put(spot_warning(instance_name(0), "e", NOW))
+        await until(lambda: queue.deleted == 1)
+        before = len(limits)
+        queue.refuse = error
+        await until(lambda: len(limits) > before)
+    doubled = [0.4 * 2**number for number in range(10)]
+    assert limits[:10] == pytest.approx([min(each, longest) for each in doubled])
+    assert limits[before] == pytest.approx(0.4)
+
+
+async def test_a_receive_asks_for_no_more_than_sqs_gives_and_for_the_attributes_that_are_read() -> None:
+    asked = list[dict[str, object]]()
+
+    class Sqs:
+        def get_queue_url(self, **_: object) -> dict[str, object]:
+            return {"QueueUrl": "https://sqs.example.com/q"}
+
+        def receive_message(self, **parameters: object) -> dict[str, object]:
+            asked.append(parameters)
+            return {}
+
+    class Account:
+        def client(self, service: str, region: str) -> Sqs:
+            assert (service, region) == ("sqs", REGION)
+            return Sqs()
+
+    wait, visibility = timedelta(seconds=20), timedelta(seconds=90)
+    place = place_of(f"{ACCOUNT}/{REGION}")
+    with ThreadPoolExecutor(1) as threads:
+        queue = SqsQueue(place, cast("Services", Account()), threads, wait=wait, visibility=visibility)
+        for most in (3, 200):
+            assert await queue.receive(most) == []
+    assert [each.pop("MaxNumberOfMessages") for each in asked] == [3, 10]
+    assert (
+        asked[0]
+        == asked[1]
+        == {
+            "QueueUrl": "https://sqs.example.com/q",
+            "WaitTimeSeconds": 20,
+            "VisibilityTimeout": 90,
+            "MessageSystemAttributeNames": ["SentTimestamp", "ApproximateReceiveCount"],
+            "MessageAttributeNames": ["All"],
+        }
+    )
 
 
 async def test_a_missing_queue_is_reported_once_for_all_pollers() -> None:
