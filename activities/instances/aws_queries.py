@@ -17,6 +17,7 @@ from datetime import datetime
 
 from temporalio import activity
 
+from activities import attempt
 from activities.activity_class import Activities
 from activities.aws.instances import MOST_AT_ONCE, complete_hook, describe, hook_timings, send_heartbeat
 from activities.aws.instances_session import Places
@@ -81,6 +82,9 @@ class AskActivities(Activities):
         caller, region = self._caller(end.key)
         if await asyncio.to_thread(complete_hook, caller, region, end.group, end.hook, end.token, end.outcome):
             metrics.reacted("complete-hook", end.because)
+        elif not attempt.repeated():
+            # It has timed out, or another client has completed it.
+            metrics.reacted("complete-hook", end.because, metrics.Outcome.LATE)
         return Done(at=now())
 
     def _caller(self, lifecycle: Key) -> tuple[Services, str]:

@@ -36,11 +36,15 @@ class Outcome(StrEnum):
     WAITS = "waits"  # for the budget of its node group; asked again every 20 seconds
     INCOMPLETE = "incomplete"  # time was over, and Pods were left on the Node, or the replacement was not ready
     FORCED = "forced"  # time was over, and the Pods left were deleted
-    REFUSED = "refused"  # a Machine was deleted without a replacement that was wanted first
+    REFUSED = "refused"  # a Machine was deleted without a replacement that was wanted first; nothing was terminated
+    LATE = "late"  # Auto Scaling did not wait for the hook's completion any more
+
+
+_UNTIMED = (Outcome.WAITS, Outcome.REFUSED, Outcome.LATE)
 
 
 def reacted(reaction: str, because: Because | None, outcome: Outcome = Outcome.DONE, *, timed: bool = True) -> None:
     cause = because.sort if because else ""
     REACTIONS.labels(reaction, cause, outcome).inc()
-    if timed and because and outcome not in (Outcome.WAITS, Outcome.REFUSED):
+    if timed and because and outcome not in _UNTIMED:
         REACTION_SECONDS.labels(reaction, cause).observe((now() - because.since).total_seconds())

@@ -24,7 +24,7 @@ from domain.instances.resources import Node
 from domain.notices import warning
 from domain.pause_and_retry import paused
 from engine.clock import now
-from engine.errors import Invalid
+from engine.errors import Denied, Invalid
 from engine.kube import KubeApi
 
 
@@ -39,8 +39,16 @@ class TerminationActivities(Activities):
 
         Raises:
             Absent: the Node is gone.
+            Denied: the role may not terminate it.
             Invalid: Node or instance is another one by now, or the Node is uncordoned, paused or being deleted.
         """
+        try:
+            return await self._terminated(termination)
+        except (Denied, Invalid):
+            metrics.reacted("terminate-instance", termination.because, metrics.Outcome.REFUSED)
+            raise
+
+    async def _terminated(self, termination: TerminateInstance) -> Done:
         key = InstanceKey.of(termination.key)
         node = Node.model_validate(await self._kube.get(NODE, "", termination.node))
         if why := _unlike(node, key, termination.uid):

@@ -343,6 +343,25 @@ CASES = (
         62,
     ),
     Case(
+        "PerdureHookLate",
+        {'perdure_instances_reactions_total{reaction="complete-hook",cause="hook",outcome="late"}': "counter 1"},
+        {"cause": "hook"},
+        2,
+        10,
+        62,
+    ),
+    Case(
+        "PerdureInstanceNotTerminated",
+        {
+            'perdure_instances_reactions_total{reaction="terminate-instance",cause="spot",'
+            'outcome="refused"}': "counter 1"
+        },
+        {"cause": "spot"},
+        2,
+        10,
+        62,
+    ),
+    Case(
         "PerdureNotReplacedFirst",
         {'perdure_instances_reactions_total{reaction="replace-first",cause="spot",outcome="incomplete"}': "counter 1"},
         {"cause": "spot", "outcome": "incomplete"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -24,9 +25,10 @@ from instance_scenes import (
     state,
 )
 from memory_kube import MemoryKube
+from prometheus_client import REGISTRY
 from temporalio.testing import ActivityEnvironment
 
-from activities.instances.aws_queries import ServedPlaces
+from activities.instances.aws_queries import AskActivities, ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
 from activities.instances.node_drain import NodeActivities
@@ -348,6 +350,15 @@ async def test_an_instance_of_another_account_or_region_is_left_alone(elsewhere:
     assert ec2.terminated == []
 
 
+async def test_a_refused_termination_is_counted() -> None:
+    kube, ec2 = MemoryKube(), Ec2(owner="999999999999")
+    await kube.create(NODE, NODE_TO_END)
+    before = ended("terminate-instance", "refused")
+    with pytest.raises(Invalid):
+        await terminated(kube, ec2)
+    assert ended("terminate-instance", "refused") == before + 1
+
+
 @pytest.mark.parametrize("found", [{"state": "shutting-down"}, {"state": "terminated"}, {"id": "i-other"}])
 async def test_an_instance_that_ends_or_is_gone_is_not_terminated_again(found: dict[str, str]) -> None:
     kube, ec2 = MemoryKube(), Ec2(**found)
@@ -357,6 +368,40 @@ async def test_an_instance_that_ends_or_is_gone_is_not_terminated_again(found: d
 
 
 # --- lifecycle hooks ---
+
+
+def ended(reaction: str, outcome: str) -> float:
+    labels = {"reaction": reaction, "cause": "", "outcome": outcome}
+    return REGISTRY.get_sample_value("perdure_instances_reactions_total", labels) or 0
+
+
+class Scaling(Ec2):
+    """Auto Scaling with a hook that it waits for, or does no more."""
+
+    def __init__(self, *, waits: bool) -> None:
+        super().__init__()
+        self.waits = waits
+
+    def complete_lifecycle_action(self, **_: str) -> Any:
+        if not self.waits:
+            raise Invalid("No active Lifecycle Action found with token t", code="ValidationError")
+        return {}
+
+
+@pytest.mark.parametrize(("waits", "attempts", "outcome"), [(True, 1, "done"), (False, 1, "late"), (False, 2, "")])
+async def test_a_completed_hook_is_counted_as_late_if_auto_scaling_waits_no_more(
+    waits: bool, attempts: int, outcome: str
+) -> None:
+    """In a later attempt the earlier one may have completed it."""
+    activities = AskActivities(cast("ServedPlaces", Scaling(waits=waits)))
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, attempt=attempts)
+    before = {each: ended("complete-hook", each) for each in ("done", "late")}
+    end = EndHook(key=KEY.lifecycle, group="g", hook="h", token="t", outcome="CONTINUE")
+    await environment.run(activities.complete, end)
+    assert {each: ended("complete-hook", each) - had for each, had in before.items()} == {
+        each: int(each == outcome) for each in before
+    }
 
 
 def waiting(seconds: float) -> Any:
