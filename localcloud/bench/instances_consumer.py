@@ -7,7 +7,7 @@
     f1-3  Kubernetes, Temporal, AWS unavailable
     g     Spot notices behind thousands of queued state changes
     h     a lifecycle hook held across restarts, rescheduled maintenance (`instances_hooks`)
-    i     an hour of everything that AWS does, in three clusters and two accounts (`instances_storm`)
+    i     an hour of everything that AWS does, in four clusters and two accounts (`instances_storm`)
 
 The instances exist in the emulator, since EC2 is asked to confirm events.
 """

@@ -39,7 +39,7 @@ from localcloud.aws.events_contract import EventFaultKind
 from localcloud.bench.claims_telling import step, told
 from localcloud.bench.figures import Found
 from localcloud.bench.instances_storm_cluster_api import ClusterApi
-from localcloud.bench.instances_storm_figures import figures, mislabelled, unsettled
+from localcloud.bench.instances_storm_figures import figures, mislabelled, spans, unsettled
 from localcloud.bench.instances_storm_fleet import (
     CLUSTER,
     CONTROL_PLANE,
@@ -92,6 +92,7 @@ _DISTURBED = ((EventFaultKind.DELAY, 0.12), (EventFaultKind.DOUBLE, 0.2), (Event
 _DOUBLED_SECONDS = 90.0
 _SWAPPED_SECONDS = 30.0
 _SETTLE_SECONDS = 480.0
+_UNDISTURBED_SECONDS = 60.0
 
 
 async def hour(instances: int, minutes: float) -> Found:
@@ -327,12 +328,30 @@ async def _blow(
             for body in each.bodies:
                 await asyncio.to_thread(on.send, each.member.account, body)
             continue
+        if each[0].limited and len(each) > 1:
+            await _undisturbed(on, each)
         for member in each:
             _disturb(on, member, each, dice)
             member.since = time.time()
         await asyncio.to_thread(_happen, on, each)
         if each[0].cause == "launch":
             group.create_task(_launched(on, each[0]))
+
+
+async def _undisturbed(on: Storm, bunch: Sequence[Member]) -> None:
+    """Wait, not for long, until others leave the whole limit of the node group to the bunch."""
+    where = (bunch[0].cluster, bunch[0].group)
+    deadline = time.monotonic() + _UNDISTURBED_SECONDS
+    while time.monotonic() < deadline:
+        now = time.time()
+        own = [each for each in on.members.values() if (each.cluster, each.group) == where]
+        if not any(end > now for _, end in spans(on, own)) and all(_well(on, each) for each in own):
+            return
+        await asyncio.sleep(0.5)
+
+
+def _well(on: Storm, member: Member) -> bool:
+    return member.instance in on.seen.well or member.instance in on.seen.gone
 
 
 def _disturb(on: Storm, member: Member, bunch: Sequence[Member], dice: random.Random) -> None:

@@ -127,8 +127,20 @@ def _at_once(on: Storm, affected: Sequence[Member]) -> Figure:
         "while the group had no room",
         measured=f"{', '.join(map(str, most.values()))}; {over}",
         goal=f"{', '.join(f'= {limit}' for limit in LIMITS.values())}; 0",
-        note=f"{on.replaced} machines ended",
+        note=", ".join([f"{on.replaced} machines ended", *_below(on, affected, most)]),
     )
+
+
+def _below(on: Storm, affected: Sequence[Member], most: Mapping[str, int]) -> list[str]:
+    """Of clusters whose limit was not reached: from when until when each machine was disrupted."""
+    found = []
+    for cluster in (each for each, number in most.items() if number < LIMITS[each]):
+        for group in GROUPS:
+            for each in affected:
+                if (each.cluster, each.group) == (cluster, group) and (span := spans(on, [each])):
+                    begin, end = (moment - each.since for moment in span[0])
+                    found.append(f"{group} {each.cause} at {each.since % 10_000:.0f}: {begin:.0f} to {end:.0f} s")
+    return found
 
 
 def _control_planes(on: Storm, affected: Sequence[Member]) -> Figure:
@@ -136,9 +148,8 @@ def _control_planes(on: Storm, affected: Sequence[Member]) -> Figure:
     most, unwell = 0, 0
     for cluster in {each.cluster for each in members}:
         own = [each for each in members if each.cluster == cluster]
-        spans = _spans(on, own)
-        most = max([most, *(sum(begin <= moment < end for begin, end in spans) for moment, _ in spans)])
-        unwell += sum(_unwell(on, each, moment) for each in own for moment, _ in _spans(on, [each]))
+        most = max(most, _overlapping(spans(on, own)))
+        unwell += sum(_unwell(on, each, moment) for each in own for moment, _ in spans(on, [each]))
     return Figure(
         row="i",
         what=f"{len(members)} machines of control planes, retired together: taken at once, at most; while another one, "
@@ -154,7 +165,7 @@ def _unwell(on: Storm, taken: Member, moment: float) -> bool:
     for each in on.members.values():
         name = each.instance
         if (each.cluster, each.group) == (taken.cluster, CONTROL_PLANE) and each is not taken:
-            until = min([begin for begin, _ in _spans(on, [each])], default=float("inf"))
+            until = min([begin for begin, _ in spans(on, [each])], default=float("inf"))
             well += seen.well.get(name, float("inf")) <= moment < min(until, seen.gone.get(name, float("inf")))
     return well < MEMBERS_OF_CONTROL_PLANE - 1
 
@@ -317,16 +328,16 @@ async def _touched(on: Storm, member: Member) -> bool:
     )
 
 
-def _spans(on: Storm, members: Sequence[Member]) -> list[tuple[float, float]]:
+def spans(on: Storm, members: Sequence[Member]) -> list[tuple[float, float]]:
     """From when until when each is disrupted: from mark, replacement or deletion until it is gone or used again."""
-    seen, spans = on.seen, list[tuple[float, float]]()
+    seen, found = on.seen, list[tuple[float, float]]()
     for each in members:
         name = each.instance
         begun = [*seen.cordoned.get(name, ())]
         begun += [when for when in (seen.replacing.get(name), seen.deleted.get(name)) if when]
         if begun:
-            spans.append((min(begun), _end(on, name)))
-    return spans
+            found.append((min(begun), _end(on, name)))
+    return found
 
 
 def _end(on: Storm, name: str) -> float:
@@ -338,9 +349,12 @@ def _most_at_once(on: Storm, affected: Sequence[Member], cluster: str) -> int:
     """The most machines of a node group that scheduled events disrupt at once."""
     most = 0
     for group in GROUPS:
-        spans = _spans(on, _scheduled(affected, cluster, group))
-        most = max([most, *(sum(begin <= moment < end for begin, end in spans) for moment, _ in spans)])
+        most = max(most, _overlapping(spans(on, _scheduled(affected, cluster, group))))
     return most
+
+
+def _overlapping(found: Sequence[tuple[float, float]]) -> int:
+    return max((sum(begin <= moment < end for begin, end in found) for moment, _ in found), default=0)
 
 
 def _exceeded(on: Storm, affected: Sequence[Member], cluster: str) -> int:
@@ -348,11 +362,11 @@ def _exceeded(on: Storm, affected: Sequence[Member], cluster: str) -> int:
     count = 0
     for group in GROUPS:
         scheduled = _scheduled(affected, cluster, group)
-        spans = _spans(on, scheduled)
+        own = spans(on, scheduled)
         taken = [each for each in affected if (each.cluster, each.group) == (cluster, group) and each not in scheduled]
-        others = [(begin + _SKEW_SECONDS, end - _SKEW_SECONDS) for begin, end in _spans(on, taken)]
-        for moment, _ in spans:
-            lasting = sum(begin < moment < end for begin, end in (*spans, *others))
+        others = [(begin + _SKEW_SECONDS, end - _SKEW_SECONDS) for begin, end in spans(on, taken)]
+        for moment, _ in own:
+            lasting = sum(begin < moment < end for begin, end in (*own, *others))
             count += lasting >= LIMITS[cluster]
     return count
 

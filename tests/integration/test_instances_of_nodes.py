@@ -211,7 +211,7 @@ async def test_the_hook_of_a_launch_is_completed_once_when_the_node_is_ready(clu
     assert "unschedulable" not in mapping(await cluster.kube.get(NODE, "", node), "spec")
 
 
-async def test_a_launch_whose_node_is_not_ready_in_time_is_abandoned_where_asked_for(cluster: Cluster) -> None:
+async def test_a_launch_is_abandoned_if_the_node_is_not_ready_in_time(cluster: Cluster) -> None:
     await cluster.policy(spec={"launchingHook": True, "abandonFailedLaunch": True, "launchTimeoutSeconds": 15})
     group = f"g-{uuid4().hex[:8]}"
     instance = await asyncio.to_thread(cluster.fleet.launch_into_group, group)

@@ -210,7 +210,7 @@ async def test_a_queue_that_refuses_is_asked_again_until_it_answers() -> None:
 @pytest.mark.parametrize(
     ("error", "longest"), [(Unavailable("SQS gives no answer"), 20.0), (Absent("no such queue"), 30.0)]
 )
-async def test_pauses_between_failed_receives_double_to_a_limit_and_begin_again_after_success(
+async def test_pauses_between_failed_receives_double_to_a_limit(
     monkeypatch: pytest.MonkeyPatch, error: ApiError, longest: float
 ) -> None:
     limits = list[float]()
@@ -237,7 +237,7 @@ async def test_pauses_between_failed_receives_double_to_a_limit_and_begin_again_
     assert limits[before] == pytest.approx(0.4)
 
 
-async def test_a_receive_asks_for_no_more_than_sqs_gives_and_for_the_attributes_that_are_read() -> None:
+async def test_a_receive_asks_for_ten_messages_at_most_and_for_what_is_read() -> None:
     asked = list[dict[str, object]]()
 
     class Sqs:
