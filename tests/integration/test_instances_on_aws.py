@@ -205,7 +205,7 @@ async def test_a_forged_event_is_reported_without_reaction_and_a_true_one_delete
         cloud.ec2.terminate_instances(InstanceIds=[key.instance_id])
         await cloud.hand_over(key, state(key, "terminated"))
         await eventually(lambda: _gone(kube, namespace, name), "the Machine is deleted")
-        assert await cloud.told("InstanceTaken")
+        await eventually(lambda: cloud.told("InstanceTaken"), "the Event is recorded")
 
 
 @pytest.mark.slow
