@@ -21,6 +21,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.session import Session
 
 from activities.aws.errors import Call, api_error
+from activities.aws.service_models import ServiceModels
 from engine import metrics
 from engine.errors import ApiError, Denied, Unavailable
 from engine.kube.json import at
@@ -83,6 +84,7 @@ class Clients:
         self._clients: OrderedDict[tuple[str, str], BaseClient] = OrderedDict()
         session = Session()
         session.register_component("credential_provider", _CallersCredentialProvider())
+        session.get_component("data_loader").file_loader = ServiceModels()
         self._session = boto3.Session(botocore_session=session)
         self._config = Config(
             connect_timeout=CONNECT_TIMEOUT_SECONDS,

@@ -1,0 +1,61 @@
+"""botocore's models of AWS's services, with no more of EC2's than the IAM documents permit.
+
+EC2's whole model takes 18 MiB, and each region's client another 1.3 MiB for its 800 methods: more than half of all that
+a pool of accounts takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from botocore.loaders import JSONFileLoader
+
+from activities.aws.permissions import PERMISSIONS
+from domain.instances.permissions import DESCRIBE, TERMINATE
+
+_EC2 = "ec2"
+_MODEL = "service-2"
+# EC2's operations are called as the permissions that they need.
+EC2_OPERATIONS = frozenset(
+    name
+    for service, _, name in (
+        action.partition(":") for action in (*(p.action for p in PERMISSIONS), *DESCRIBE, *TERMINATE)
+    )
+    if service == _EC2
+)
+
+
+class ServiceModels(JSONFileLoader):
+    """Loads botocore's files; an operation of EC2 that is not in `EC2_OPERATIONS` is missing in its clients."""
+
+    def load_file(self, file_path: str) -> Any:
+        found = super().load_file(file_path)
+        path = PurePath(file_path)
+        return _reduced(found) if found and path.name == _MODEL and path.parts[-3] == _EC2 else found
+
+
+def _reduced(model: dict[str, Any]) -> dict[str, Any]:
+    """The model with `EC2_OPERATIONS` and the shapes that these use."""
+    operations = {name: each for name, each in model["operations"].items() if name in EC2_OPERATIONS}
+    shapes: dict[str, Any] = {}
+    found = list(_shapes_in(operations))
+    while found:
+        name = found.pop()
+        if name not in shapes:
+            shapes[name] = model["shapes"][name]
+            found.extend(_shapes_in(shapes[name]))
+    return {**model, "operations": operations, "shapes": shapes}
+
+
+def _shapes_in(part: object) -> Iterator[str]:
+    """The names of the shapes to which this part of a model refers."""
+    if isinstance(part, Mapping):
+        if isinstance(name := part.get("shape"), str):
+            yield name
+        for each in part.values():
+            yield from _shapes_in(each)
+    elif isinstance(part, list):
+        for each in part:
+            yield from _shapes_in(each)
