@@ -6,9 +6,6 @@ Row run: `perdure run`; worker, watcher and event consumer stand still (SIGSTOP)
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import psutil
 
@@ -43,7 +40,7 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
                 told(await _left_alone(on, PROCESSES, sizes, {k: v for k, v in pids.items() if v is not None}))
             )
         if RUN in rows:
-            async with _in_one(on) as process:
+            async with on.lab.in_one_process(WORKER, WATCH, EVENTS) as process:
                 parts.append(told(await _left_alone(on, RUN, sizes, {"run": process.pid})))
     return together(parts)
 
@@ -89,20 +86,6 @@ async def _left_alone(on: Everything, row: str, sizes: Sizes, processes: dict[st
         ),
     )
     return Found(figures=figures, breakdown={f"{row}: Kubernetes requests": dict(requests.most_common())})
-
-
-@asynccontextmanager
-async def _in_one(on: Everything) -> AsyncIterator[asyncio.subprocess.Process]:
-    environment = on.lab.deployment.program_env() | {"PERDURE_STATE": "", "PERDURE_HEALTH_PORT": "0"}
-    async with on.lab.frozen(WORKER, WATCH, EVENTS):
-        with on.lab.deployment.log("run").open("ab") as log:
-            command = (sys.executable, "-m", "starters.cli.main", "run")
-            process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=log, stderr=log)
-        try:
-            yield process
-        finally:
-            process.terminate()
-            await process.wait()
 
 
 def _cpu(pid: int) -> float:

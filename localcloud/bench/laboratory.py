@@ -155,6 +155,20 @@ class Laboratory:
                 await asyncio.to_thread(self.deployment.kill, each, signal.SIGCONT)
 
     @asynccontextmanager
+    async def in_one_process(self, *services: str, **settings: str) -> AsyncIterator[asyncio.subprocess.Process]:
+        """`perdure run`, with these settings, in place of these services."""
+        environment = self.deployment.program_env() | {"PERDURE_STATE": "", "PERDURE_HEALTH_PORT": "0"} | settings
+        async with self.frozen(*services):
+            with self.deployment.log("run").open("ab") as log:
+                command = (sys.executable, "-m", "starters.cli.main", "run")
+                process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=log, stderr=log)
+            try:
+                yield process
+            finally:
+                process.terminate()
+                await process.wait()
+
+    @asynccontextmanager
     async def nobody_at_work(self, *, ready_seconds: float) -> AsyncIterator[None]:
         """Hide the context's changes from worker and watcher until all are made; both restart afterwards.
 
