@@ -24,7 +24,6 @@ from domain.accounts.actions.iam_identities import RotateKeys
 from domain.accounts.constants import FINALIZER
 from domain.accounts.observed import entering
 from domain.accounts.organization import OrganizationMemory
-from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
 from domain.resource import Condition, condition_of, parse_timestamp
 from domain.writes import Patch
@@ -122,12 +121,8 @@ def organization_seen(known: OrganizationMemory, sweep: timedelta) -> None:
     """Export the count until a newer one is certain; `sweep` is the longest interval between two counts."""
     if known.room is not None and known.counted_at is not None:
         age = max(0.0, _seconds_since(known.counted_at))
-        _ORGANIZATION.set(_total(known.room), known.room.budget, SWEEPS_SHOWN * sweep.total_seconds() - age)
-
-
-def _total(room: Room) -> int:
-    """The accounts that the replaced operator counts against the limit."""
-    return room.active if room.limit is None else room.limit - room.free
+        accounts = known.room.active + known.room.creating
+        _ORGANIZATION.set(accounts, known.room.budget, SWEEPS_SHOWN * sweep.total_seconds() - age)
 
 
 class OrganizationCount(Collector):
