@@ -304,7 +304,8 @@ class _Pass:
         }
         with collected_in(self.faults):
             what = f"{self._where('spec')}.{field}.when"
-            return self.scene.renderer.condition(expression, variables, what=what, lazy=self.scene.vars(provider or {}))
+            weaker = self.scene.handle_vars if provider is None else self.scene.vars(provider)
+            return self.scene.renderer.condition(expression, variables, what=what, lazy=weaker)
         return False
 
     def _where(self, part: str) -> str:

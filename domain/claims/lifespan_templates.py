@@ -21,7 +21,7 @@ def provider_terms(scene: Scene, provider: JsonObject) -> Terms:
 def handle_terms(scene: Scene) -> Terms:
     handle = scene.handle or {}
     variables = {"resource_claim": scene.claim_view, "resource_handle": scene.handle_view}
-    return _terms(scene, handle, variables, object_at(handle, "spec", "vars"), "ResourceHandle")
+    return _terms(scene, handle, variables, scene.handle_vars, "ResourceHandle")
 
 
 def lifespan_texts(resource: JsonObject) -> Iterator[str]:

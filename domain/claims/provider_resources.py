@@ -62,6 +62,19 @@ class Scene:
         """Overridden by the handle's; weaker than everything else, and maybe templates."""
         return {**object_at(provider, "spec", "vars"), **object_at(self.handle, "spec", "vars")}
 
+    @property
+    def handle_vars(self) -> JsonObject:
+        """Of the handle, over those of the providers that its lifespan comes from.
+
+        Only Poolboy up to 1.12, and only in list mode, copies the providers' into the handle.
+        """
+        top = text_at(self.handle, "spec", "provider", "name")
+        listed = [provider_name(entry) for entry in objects_at(self.handle, "spec", "resources")]
+        every: JsonObject = {}
+        for name in [top] if top else listed:
+            every |= object_at(self.providers.get(name), "spec", "vars")
+        return every | object_at(self.handle, "spec", "vars")
+
     def newer_vars(self, provider: JsonObject) -> JsonObject:
         """For `default`, `healthCheck` and `readinessCheck`, which saw no variables before Poolboy 1.13."""
         return self.vars(provider) if self.renderer.newer else {}

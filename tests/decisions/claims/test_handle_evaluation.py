@@ -860,6 +860,33 @@ def test_in_provider_mode_the_provider_and_its_variables_are_seen() -> None:
     assert bound(asked, held, maps(vars={"v": 1})).auto_delete
 
 
+LIMITS: dict[str, Any] = {"lifespan": {"maximum": "{{ longest }}"}, **BOUND}
+
+
+@pytest.mark.parametrize(
+    ("held", "vars_of", "shown"),
+    [
+        (handle(entry("a"), entry("b"), **LIMITS), {"a": {"longest": "3h"}}, "3h"),
+        (handle(entry("a"), entry("b"), **LIMITS), {"a": {"longest": "3h"}, "b": {"longest": "5h"}}, "5h"),
+        (handle(entry("a"), entry("b"), vars={"longest": "7h"}, **LIMITS), {"b": {"longest": "5h"}}, "7h"),
+        (handle(entry("b"), entry("a"), provider={"name": "a"}, **LIMITS), {"a": {"longest": "3h"}}, "3h"),
+        (handle(entry("a"), provider={"name": "a"}, **LIMITS), {"a": {"longest": "{{ 60 * 2 }}m"}}, "120m"),
+    ],
+)
+def test_lifespan_templates_of_a_handle_see_the_vars_of_its_providers(held: Any, vars_of: Any, shown: str) -> None:
+    """They were rendered with these at the creation; since Poolboy 1.13 no handle has a copy of them."""
+    providers = [maps(name, vars=vars_of.get(name, {})) for name in ("a", "b")]
+    asked = claim({"resourceHandle": {"name": "guid-b7k2q"}}, provider={"name": "a"})
+    plan = bound(asked, held, *providers, push=False, newer=True)
+    assert (plan.faults, lifespan(plan)["maximum"]) == ((), shown)
+
+
+def test_conditions_of_a_listed_claim_see_the_vars_of_its_providers() -> None:
+    asked = claim({}, resources=[entry("base")], autoDelete={"when": "v == 1"})
+    assert bound(asked, handle(entry("base"), **BOUND), maps(vars={"v": 1})).auto_delete
+    assert not bound(asked, handle(entry("base"), vars={"v": 2}, **BOUND), maps(vars={"v": 1})).auto_delete
+
+
 @pytest.mark.parametrize("missing", ["link", "base"])
 def test_no_condition_is_evaluated_while_its_provider_is_missing(missing: str) -> None:
     base = maps(linkedResourceProviders=[{"name": "link"}])
