@@ -38,8 +38,11 @@ from domain.decision import Action, Decision
 from domain.identity import Key
 from domain.model import Model
 from domain.notices import Notice, warning
+from domain.refusal import ErrorType, Refusal
 
 VALIDATION_FAILED = "ValidationFailed"  # an Event's reason
+CLAIM_REFUSED = "ClaimRefused"
+_PREPARED = "metadata and defaults"
 
 
 class Claim(HandleWorld):
@@ -102,6 +105,18 @@ class Claim(HandleWorld):
         status = {**self.validation.status, **only(object_at(self.own, "status"), "conditions")}
         return self.model_copy(update={"claim_plan": faulty_plan(status, fault, self.question.now)})
 
+    def with_refused(self, write: PutObject, refusal: Refusal) -> Claim | None:
+        """A provider may add labels, annotations or defaults that the API server does not accept on the claim."""
+        before = self.validation.fault
+        shown = before is not None and before.reason == CLAIM_REFUSED
+        lasting = refusal.type in (ErrorType.INVALID, ErrorType.DENIED)
+        if shown or not lasting or (write.kind.name, write.what) != (RESOURCE_CLAIM.name, _PREPARED):
+            return None
+        message = f"the API server refuses the claim with what its provider adds to it: {refusal.message}"
+        question = self.question.model_copy(update={"push": False})
+        found = self.at_fault(Fault(reason=CLAIM_REFUSED, message=message))
+        return found.model_copy(update={"question": question, "conditional": False})
+
 
 class Validated(Model):
     plan: Annotated[ClaimPlan, SkipValidation] = ClaimPlan()
@@ -144,7 +159,7 @@ def to_validate(world: Claim) -> tuple[Action, ...]:
         return ()
     prepared = _prepared(world.names, claim, plan)
     first = world.to_write(
-        PutObject(kind=RESOURCE_CLAIM, before=claim, after=prepared, what="metadata and defaults"),
+        PutObject(kind=RESOURCE_CLAIM, before=claim, after=prepared, what=_PREPARED),
     )
     if (first and not world.plans_only) or (world.binds and not world.halted):
         return first

@@ -11,6 +11,7 @@ from domain.claims.json_objects import GivenObject, JsonObject, object_at, text_
 from domain.decision import Action, Queue, World
 from domain.identity import Kind
 from domain.model import Model
+from domain.refusal import Refusal
 
 
 class ObjectsWorld(World):
@@ -18,6 +19,10 @@ class ObjectsWorld(World):
 
     def stored(self, kind: str, obj: JsonObject) -> ObjectsWorld:
         raise NotImplementedError(f"{type(self).__name__} holds no {kind}")
+
+    def with_refused(self, write: PutObject, refusal: Refusal) -> ObjectsWorld | None:
+        """The world that shows the refusal as a fault; None if the write is only tried again."""
+        return None
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
         """Each write happens once in a pass, because the API server may drop unknown fields."""
@@ -65,6 +70,10 @@ class PutObject(ClaimsAction):
         obj = result.obj if isinstance(result, Stored) else self.after
         after = world.stored(self.kind.name, obj)
         return after.model_copy(update={"wrote": (*world.wrote, self.mark)})  # type: ignore[return-value]
+
+    def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
+        after = world.with_refused(self, refusal)
+        return super().refuse(world, refusal) if after is None else after  # type: ignore[return-value]
 
 
 class PutStatus(PutObject):

@@ -25,7 +25,7 @@ from domain.claims.json_objects import text_at, value_at
 from domain.identity import Key, Kind
 from domain.operator_domain import DEFAULT
 from domain.resource import timestamp
-from engine.errors import Conflict
+from engine.errors import Conflict, Invalid
 from engine.kube import KubeApi
 from engine.settings import Settings
 
@@ -76,6 +76,8 @@ class Binder(Parts):
         before = self.there[name]
         if obj["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"]:
             raise Conflict(name)
+        if " " in str(value_at(cast(Any, obj), "metadata", "labels", "team")) and not subresource:
+            raise Invalid("metadata.labels: Invalid value: 'the blue ones'")
         self.written.append(f"{name} {subresource}".strip())
         stored = {"status": obj["status"]} if subresource else {**obj, "status": before.get("status", {})}
         return self.has(kind, {**before, **stored})
@@ -173,6 +175,23 @@ async def test_a_fault_found_late_overwrites_nothing_that_others_have_written(bi
     written = [*binder.written]
     assert (await binder.look(NOW + timedelta(minutes=1)))["status"] == status
     assert binder.written == written
+
+
+async def test_a_claim_shows_that_the_api_server_refuses_its_providers_labels(binder: Binder) -> None:
+    said: Json = {"disableCreation": True, "override": {"kind": "ConfigMap"}}
+    binder.has(RESOURCE_PROVIDER, provider(resourceClaimLabels={"team": "the blue ones"}, **said))
+    binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
+    shown = await binder.look()
+    (stalled,) = shown["status"]["conditions"]
+    assert (stalled["type"], stalled["reason"]) == ("Stalled", "ClaimRefused")
+    assert "metadata.labels: Invalid value: 'the blue ones'" in stalled["message"]
+    assert shown["metadata"]["finalizers"] == [DEFAULT]
+    written = [*binder.written]
+    assert (await binder.look(NOW + timedelta(minutes=1)))["status"] == shown["status"]
+    assert binder.written == written
+    binder.has(RESOURCE_PROVIDER, provider(resourceClaimLabels={"team": "blue"}, **said))
+    shown = await binder.look(NOW + timedelta(minutes=2))
+    assert (shown["metadata"]["labels"]["team"], "conditions" in shown["status"]) == ("blue", False)
 
 
 @pytest.mark.parametrize(

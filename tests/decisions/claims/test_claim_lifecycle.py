@@ -133,6 +133,28 @@ def test_the_claim_and_the_state_of_its_handle_decide_the_actions(seen: Claim, p
     assert (decision.phase, does(decision)) == (phase, actions)
 
 
+@pytest.mark.parametrize(
+    ("type_", "shown"), [(ErrorType.INVALID, True), (ErrorType.DENIED, True), (ErrorType.CONFLICT, False)]
+)
+def test_a_lasting_refusal_of_what_the_provider_adds_is_shown_and_nothing_reaches_the_handle(
+    type_: ErrorType, shown: bool
+) -> None:
+    plan = ClaimPlan(status=named()["status"], labels={"team": "the blue ones"})
+    seen = validated(named(), held(), plan, push=True, conditional=True)
+    (write,) = decide(seen, NOW).actions
+    refusal = Refusal(type=type_, message="metadata.labels: Invalid value", at=NOW)
+    after = write.refuse(seen, refusal)
+    assert (after.question.push, after.conditional, bool(after.refusals)) == (not shown, not shown, not shown)
+    if not shown:
+        return
+    (status,) = decide(after, NOW).actions
+    assert isinstance(status, PutStatus)
+    (stalled,) = status.after["status"]["conditions"]
+    assert (stalled["reason"], refusal.message in stalled["message"]) == ("ClaimRefused", True)
+    # Nothing at all can be written: it is tried again like any other refused write.
+    assert write.refuse(after, refusal).refusals == {write.slot: refusal}
+
+
 # --- when it looks again ---
 
 

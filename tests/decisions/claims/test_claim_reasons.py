@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from activities.claims.evaluation import BUG, TOO_MUCH
-from domain.claims import claim_evaluation, faults, provider_assignment, stalled_condition
+from domain.claims import claim_evaluation, claim_validation, faults, provider_assignment, stalled_condition
 
 ROOT = Path(__file__).parents[3]
 
@@ -26,6 +26,7 @@ def test_every_reason_is_documented() -> None:
         provider_assignment.SEVERAL_PROVIDERS,
         claim_evaluation.INVALID_SPEC,
         claim_evaluation.PROVIDER_IMMUTABLE,
+        claim_validation.CLAIM_REFUSED,
         stalled_condition.HANDLE_STALLED,
         BUG,
         TOO_MUCH,
