@@ -218,12 +218,16 @@ def _network_ids(infrastructure: Infrastructure) -> set[str]:
 
 
 def _options(stored: LoadBalancerOptions, asked: LoadBalancerOptions) -> LoadBalancerOptions:
-    """An equal timeout keeps its stored spelling."""
+    """An equal timeout keeps its stored spelling, and unused settings of log forwarding stay: they are part of the
+    template hash.
+    """
     keep: dict[str, object] = {
         name: getattr(stored, name)
         for name in ("tcp_idle_timeout", "udp_idle_timeout")
         if _same_timeout(getattr(stored, name), getattr(asked, name))
     }
+    if not (stored.log_forward.enabled or asked.log_forward.enabled):
+        keep["log_forward"] = stored.log_forward
     return _as_stored(stored, asked).model_copy(update=keep)
 
 

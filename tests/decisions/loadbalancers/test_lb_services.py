@@ -258,6 +258,15 @@ def test_no_combination_of_annotations_changes_the_template_hash_at_the_takeover
                 assert template_hash(after(done, existing)) == template_hash(existing), annotations
 
 
+@pytest.mark.parametrize("settings", [{}, LOG_SETTINGS[0][0]])
+def test_stored_settings_of_logs_that_are_not_forwarded_replace_no_machine(settings: dict[str, str]) -> None:
+    unused = {"lokiUrl": "http://loki", "proxyUrl": "http://proxy", "labels": {"team": "shop"}}
+    existing = balancer(spec={"options": {"logForward": {"enabled": False, **unused}}})
+    assert work(service(settings), existing).patch == {}
+    forwarded = after(work(service({**settings, "logForward": "true"}), existing), existing)
+    assert forwarded.spec.options.log_forward.proxy_url == ""
+
+
 @pytest.mark.parametrize("stored", [["b", "a"], ["a", "b"]])
 def test_additional_networks_keep_the_order_in_which_they_are_stored(stored: list[str]) -> None:
     """W1: the same networks in another order replace no machine."""
