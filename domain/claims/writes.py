@@ -73,7 +73,10 @@ class PutObject(ClaimsAction):
 
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
         after = world.with_refused(self, refusal)
-        return super().refuse(world, refusal) if after is None else after  # type: ignore[return-value]
+        if after is None:
+            return super().refuse(world, refusal)
+        others = {slot: each for slot, each in world.refusals.items() if slot != self.slot}
+        return after.model_copy(update={"refusals": others})  # type: ignore[return-value]
 
 
 class PutStatus(PutObject):

@@ -25,7 +25,7 @@ from domain.claims.json_objects import text_at, value_at
 from domain.identity import Key, Kind
 from domain.operator_domain import DEFAULT
 from domain.resource import timestamp
-from engine.errors import Conflict, Invalid
+from engine.errors import Conflict, Denied, Invalid
 from engine.kube import KubeApi
 from engine.settings import Settings
 
@@ -115,6 +115,14 @@ class Served(Binder):
         return HandlePlan(spec=question.handle["spec"])
 
 
+class Quota(Served):
+    """The API server accepts no handle."""
+
+    async def create(self, kind: Any, *_: object) -> None:
+        if kind is RESOURCE_HANDLE:
+            raise Denied("exceeded quota: handles")
+
+
 class Shown(Exception):  # noqa: N818 - ends the look
     def __init__(self, claim: Json) -> None:
         self.claim = claim
@@ -192,6 +200,16 @@ async def test_a_claim_shows_that_the_api_server_refuses_its_providers_labels(bi
     binder.has(RESOURCE_PROVIDER, provider(resourceClaimLabels={"team": "blue"}, **said))
     shown = await binder.look(NOW + timedelta(minutes=2))
     assert (shown["metadata"]["labels"]["team"], "conditions" in shown["status"]) == ("blue", False)
+
+
+async def test_a_claim_shows_that_the_api_server_refuses_its_handle(monkeypatch: pytest.MonkeyPatch) -> None:
+    binder = Quota()
+    for module in ("claims.binding", "inline_driver"):
+        monkeypatch.setattr(f"activities.{module}.now", lambda: binder.now)
+    binder.has(RESOURCE_PROVIDER, provider(override={"kind": "ConfigMap"}))
+    binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
+    (stalled,) = (await binder.look())["status"]["conditions"]
+    assert (stalled["reason"], "exceeded quota: handles" in stalled["message"]) == ("HandleRefused", True)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from domain.claims.status_conditions import SOON
 from domain.identity import Key, Kind
 from domain.pause_and_retry import PAUSED
 from domain.resource import timestamp
-from engine.errors import Conflict
+from engine.errors import ApiError, Conflict, Denied, Invalid
 from engine.settings import Settings
 
 Json = dict[str, Any]
@@ -57,6 +57,7 @@ class Cluster:
         self.fault = fault
         self.healthy = False
         self.refused = 0  # handles whose name was taken
+        self.refusal: ApiError | None = None  # the API server's answer to each new handle
         self.disturbed = 0  # how often another client writes a handle while it is being deleted
 
     async def fresh_handles(self) -> list[Json]:
@@ -98,6 +99,8 @@ class Cluster:
         return settled(self.handles[name], now=self.now)
 
     async def create(self, kind: object, body: Json, namespace: str) -> Json:
+        if self.refusal:
+            raise self.refusal
         if body["metadata"]["name"] in {**self.handles, **self.unseen}:
             self.refused += 1
             raise Conflict("it exists", code="AlreadyExists")
@@ -177,6 +180,18 @@ async def test_a_pool_that_can_make_no_handle_looks_again_by_itself(cluster: Clu
     (world,) = await looks(cluster, timedelta(seconds=1))
     assert world.decision.phase == "Stalled"
     assert world.decision.deadline == datetime(2026, 1, 1, tzinfo=UTC) + Settings().claims_interval
+
+
+@pytest.mark.parametrize("refusal", [Denied("exceeded quota: handles"), Invalid("denied by a policy")])
+async def test_a_pool_shows_that_the_api_server_refuses_its_handles(cluster: Cluster, refusal: ApiError) -> None:
+    cluster.refusal = refusal
+    world = await cluster.look()
+    (stalled,) = cluster.pool["status"]["conditions"]
+    assert (stalled["reason"], refusal.message in stalled["message"]) == ("HandleRefused", True)
+    assert world.decision.phase == "Stalled"
+    cluster.refusal, cluster.healthy = None, True
+    await cluster.look(world.known, "2")
+    assert (len(cluster.handles), "conditions" in cluster.pool["status"]) == (2, False)
 
 
 async def test_a_pass_that_is_made_again_finds_the_handles_of_the_one_before(cluster: Cluster) -> None:
