@@ -322,6 +322,15 @@ async def test_two_resources_of_one_name_are_named_and_can_be_corrected(ground: 
     assert len(ground.gadgets()) == 2
 
 
+async def test_refused_labels_of_a_provider_are_named_and_can_be_corrected(ground: Ground) -> None:
+    labels = {"team": "the blue ones"}
+    await ground.provider("lab", override=ground.gadget(), readinessCheck="true", resourceClaimLabels=labels)
+    await ground.ask("mine", provider="lab")
+    await ground.says("mine", "the blue ones", "what its provider adds")
+    await ground.edit_provider(resourceClaimLabels={"team": "blue"})
+    await ground.ready(seconds=2 * PROMPT)
+
+
 async def test_a_definition_that_the_api_server_refuses_is_named_and_can_be_corrected(ground: Ground) -> None:
     invalid = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": ground.namespace}, "data": {"n": 1}}
     await ground.provider("lab", override=invalid, readinessCheck="true")
