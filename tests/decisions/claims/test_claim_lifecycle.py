@@ -136,9 +136,7 @@ def test_the_claim_and_the_state_of_its_handle_decide_the_actions(seen: Claim, p
 @pytest.mark.parametrize(
     ("type_", "shown"), [(ErrorType.INVALID, True), (ErrorType.DENIED, True), (ErrorType.CONFLICT, False)]
 )
-def test_a_lasting_refusal_of_what_the_provider_adds_is_shown_and_nothing_reaches_the_handle(
-    type_: ErrorType, shown: bool
-) -> None:
+def test_a_lasting_refusal_of_what_a_provider_adds_is_shown_on_the_claim(type_: ErrorType, shown: bool) -> None:
     plan = ClaimPlan(status=named()["status"], labels={"team": "the blue ones"})
     seen = validated(named(), held(), plan, push=True, conditional=True)
     (write,) = decide(seen, NOW).actions
