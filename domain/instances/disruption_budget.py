@@ -121,9 +121,7 @@ def waits_for(
         return ""
     there = {each.metadata.uid for each in members}
     kind = machine.kind_of.name
-    lasting = {
-        each.uid: _disrupted(kind, each, there) for each in under_way if each.uid != uid and lasts(each, members, now)
-    }
+    lasting = {each.uid: _disrupted(kind, each, there) for each in _lasting(machine, others, under_way, now)}
     lasting |= {each.metadata.uid: _unwell(each) for each in others if each.metadata.deleting}
     if len(lasting) < (1 if machine.control_plane else limit.most):
         return ""
@@ -144,6 +142,23 @@ def lasts(disruption: Disruption, members: Sequence[Machine | Node], now: dateti
         return False
     there = any(each.metadata.uid == disruption.uid for each in members)
     return there or sum(_well(each) for each in members) < disruption.size
+
+
+def _lasting(
+    machine: Machine | Node, others: Sequence[Machine | Node], under_way: Sequence[Disruption], now: datetime
+) -> list[Disruption]:
+    """The disruptions of other machines that last.
+
+    Of those whose machine is gone, at most as many as the group lacks: an earlier one has ended, although the group
+    has fewer healthy machines again because of a later one.
+    """
+    young = [each for each in under_way if each.uid != machine.metadata.uid and _young(each, now)]
+    there = {each.metadata.uid for each in others}
+    open_ = {each.uid for each in young} & there
+    count = 1 + sum(_well(each) or each.metadata.deleting or each.metadata.uid in open_ for each in others)
+    gone = sorted((each for each in young if each.uid not in there and each.size > count), key=lambda each: each.at)
+    lacking = max((each.size for each in gone), default=count) - count
+    return [*(each for each in young if each.uid in there), *gone[max(0, len(gone) - lacking) :]]
 
 
 def _well(machine: Machine | Node) -> bool:

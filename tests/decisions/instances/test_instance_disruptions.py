@@ -103,6 +103,28 @@ def test_a_larger_budget_disrupts_more_workers_but_one_control_plane_machine() -
         assert bool(waits_for(members[0], members, [begun("b")], Limit(most=2), at(0), taken=False)) == waits
 
 
+def test_an_ended_disruption_does_not_count_again_because_of_a_later_one() -> None:
+    """Three machines were replaced; while a fourth is, there is room for one more within a limit of two."""
+    old = [begun(name, seconds) for seconds, name in enumerate(("old-1", "old-2", "old-3"))]
+    first, other = one("a", WORKERS), one("b", WORKERS)
+    limit, last = Limit(most=2), begun("c", 9)
+    for going in ([one("c", WORKERS, **GOING)], [], [one("d", WORKERS, ready=False)]):
+        members = [first, other, *going]
+        assert waits_for(first, members, [*old, last], limit, at(10), taken=False) == ""
+        why = waits_for(first, members, [*old, last], Limit(most=1), at(10), taken=False)
+        assert "Machine c " in why
+        assert "old" not in why
+
+
+def test_as_many_ended_machines_count_as_the_group_lacks() -> None:
+    first, others = one("a", WORKERS), [one(name, WORKERS) for name in "bc"]
+    under_way = [begun("old", 0, size=5), begun("x", 1, size=5), begun("y", 2, size=4)]
+    why = waits_for(first, [first, *others], under_way, Limit(most=2), at(10), taken=False)
+    assert ("Machine x " in why, "Machine y " in why, "Machine old " in why) == (True, True, False)
+    replaced = [first, *others, one("new", WORKERS)]
+    assert waits_for(first, replaced, under_way, Limit(most=2), at(10), taken=False) == ""
+
+
 SETTING = "PERDURE_INSTANCES_DISRUPTIONS (1) is reached"
 
 
