@@ -209,16 +209,18 @@ def _hooks(on: Storm, affected: Sequence[Member], calls: Sequence[Call], cause: 
     )
     once = sum(completed[each.hooked] == 1 for each in hooked)
     done = {name: each.at for each in calls if each.action == "CompleteLifecycleAction" for name in each.named}
-    held = [done[each.hooked] - each.since for each in hooked if each.hooked in done]
+    held = [(done[each.hooked] - each.since, each.late) for each in hooked if each.hooked in done]
+    longest, late = max(held, default=(0.0, 0.0))
     beats = [each for each in calls if each.action == "RecordLifecycleActionHeartbeat" and each.status == 200]
     mine = sum(each.hooked in beat.named for beat in beats for each in hooked)
     what = "terminating" if cause == "hook" else "launching"
     return Figure(
         row="i",
         what=f"{len(hooked)} {what} hooks of {HOOK_SECONDS} s: completed, once each; the longest after",
-        measured=f"{once}; {max(held, default=0.0):.1f} s",
+        measured=f"{once}; {longest:.1f} s",
         goal=f"{len(hooked)}; < {HOOK_SECONDS} s",
-        note=f"{sum(completed[each.hooked] for each in hooked)} completions, {mine} heartbeats",
+        note=f"{sum(completed[each.hooked] for each in hooked)} completions, {mine} heartbeats; the longest's event "
+        f"came {late:.0f} s late",
     )
 
 
