@@ -25,5 +25,5 @@ def parse(configured: str) -> str:
     """
     domain = configured.strip() or DEFAULT
     if len(domain) > _LONGEST or not _DOMAIN.fullmatch(domain):
-        raise ValueError(f"OPERATOR_DOMAIN is {configured!r}, which is no domain name such as {DEFAULT}")
+        raise ValueError(f"OPERATOR_DOMAIN is {configured!r}, which is not a domain name such as {DEFAULT}")
     return domain

@@ -77,7 +77,7 @@ async def _of_one(client: Client, key: Key, now: datetime) -> list[Backlog]:
 def _of_activity(who: str, activity: PendingActivityInfo, now: datetime) -> Backlog | None:
     since = activity.scheduled_time.ToDatetime(UTC)
     if activity.attempt > 1:
-        why = f"attempt {activity.attempt}; the one before: {activity.last_failure.message or 'not heard of in time'}"
+        why = f"attempt {activity.attempt}; the previous one: {activity.last_failure.message or 'no answer in time'}"
     elif now - since > LONG:
         why = "it takes longer than usual: too little CPU, or the called API is slow"
     else:

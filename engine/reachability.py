@@ -52,7 +52,7 @@ class Reachability:
 
     def unready(self) -> Iterable[str]:
         if self._trouble:
-            yield f"no answer since {self._since}: {self._trouble}. It is asked again every few seconds"
+            yield f"no answer since {self._since}: {self._trouble}. It is checked again every few seconds"
 
     @property
     def failing(self) -> bool:

@@ -494,7 +494,7 @@ def as_text(value: object) -> str:
 
 
 def no_setting(variable: str, nearest: str) -> str:
-    return f"{variable} is no setting and has no effect{f'; is {nearest} meant?' if nearest else ''}"
+    return f"{variable} is not a setting and has no effect{f'; is {nearest} meant?' if nearest else ''}"
 
 
 def range_of(field: str) -> str:

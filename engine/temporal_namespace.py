@@ -139,7 +139,7 @@ async def _keep_for(client: Client, retention: timedelta) -> None:
         if error.status in _REFUSED:
             raise NamespaceUnfit(
                 f"the retention of {client.namespace!r} cannot be changed with these credentials ({error.message}); "
-                "leave it out here, and set it where the namespace is administered"
+                "omit the option, and set the retention where the namespace is administered"
             ) from error
         raise
 

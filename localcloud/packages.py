@@ -19,7 +19,7 @@ class NotInstalledError(Exception):
 def install(source: Path, target: Path) -> None:
     """Install a package, replacing an earlier version, without downloads. NotInstalledError has pip's output."""
     if not (source / "pyproject.toml").is_file():
-        raise NotInstalledError(f"{source} is no package: run this demo from a checkout of Perdure")
+        raise NotInstalledError(f"{source} is not a package: run this demo from a checkout of Perdure")
     with tempfile.TemporaryDirectory() as scratch:
         # Builds write beside the sources.
         copy = shutil.copytree(source.resolve(), Path(scratch) / source.name)

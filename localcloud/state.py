@@ -161,7 +161,7 @@ class StateDirectory:
     def create(self, plan: Plan) -> None:
         if self.is_taken() and not self.is_ours():
             raise StateDirectoryError(
-                f"{self.root} is not empty and is no state directory of perdure; name another one"
+                f"{self.root} is not empty and is not a state directory of perdure; name another one"
             )
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.logs.mkdir(exist_ok=True)
@@ -225,7 +225,7 @@ class StateDirectory:
 
     def wipe(self) -> None:
         if not self.is_ours():
-            raise StateDirectoryError(f"{self.root} is no state directory of perdure; nothing was removed")
+            raise StateDirectoryError(f"{self.root} is not a state directory of perdure; nothing was removed")
         for name in ("data", "certificates", "logs", "packages"):
             shutil.rmtree(self.root / name, ignore_errors=True)
         # deployment.json marks the directory as ours, so it goes last: an interrupted wipe can be repeated.

@@ -110,7 +110,7 @@ class Agent:
         balancer_object = self.balancers.get(options.namespace, options.load_balancer)
         machine_object = self.machines.get(options.namespace, options.machine)
         if machine_object is None or balancer_object is None:
-            return "the LoadBalancer or its machine is not there, or not known yet"
+            return "the LoadBalancer or its machine does not exist, or has not been read yet"
         config = await self._config(balancer_object, machine_object)
         now = _now()
         found, statistics = keepalived.findings(options.stats_file, options.pid_file, now)
@@ -203,7 +203,7 @@ class Agent:
         balancer = self.balancers.get(self._options.namespace, self._options.load_balancer)
         machine = self.machines.get(self._options.namespace, self._options.machine)
         if balancer is None or machine is None:
-            return ["the LoadBalancer or its machine is not known"]
+            return ["the LoadBalancer or its machine has not been read yet"]
         wanted = LoadBalancer.model_validate(balancer).revision
         own = LoadBalancerMachine.model_validate(machine).revision
         return [] if wanted == own else [f"the LoadBalancer's revision is {wanted!r}, the machine's {own!r}"]

@@ -25,9 +25,9 @@ def yawollet(
     loadbalancer_machine_name: Annotated[str, typer.Option(help="The LoadBalancerMachine to report in.")],
     listen_address: Annotated[str, typer.Option(help="Where Envoy listens; by default everywhere.")] = "",
     listen_interface: Annotated[str, typer.Option(help="Listen at this interface's last IPv4 address.")] = "",
-    requeue_time: Annotated[str, typer.Option(help="Longest time between two looks, 5 to 170 seconds.")] = "30",
+    requeue_time: Annotated[str, typer.Option(help="Longest time between two passes, 5 to 170 seconds.")] = "30",
     keepalived_stats_file: Annotated[
-        str, typer.Option(help="Where keepalived writes its statistics; empty: there is no keepalived.")
+        str, typer.Option(help="Where keepalived writes its statistics; empty if there is no keepalived.")
     ] = "/tmp/keepalived.stats",  # noqa: S108 - where the machine image puts it
     metrics_bind_address: Annotated[str, typer.Option(help="Serve the process' own metrics; 0: nowhere.")] = "0",
     health_probe_bind_address: Annotated[str, typer.Option(help="Serve readyz; 0: nowhere.")] = "127.0.0.1:8080",

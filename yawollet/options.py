@@ -61,7 +61,7 @@ def server_address(text: str) -> Address | None:
         return None
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal():
-        raise ValueError(f"{text!r} is no address such as 127.0.0.1:8080")
+        raise ValueError(f"{text!r} is not an address such as 127.0.0.1:8080")
     return Address(host=host.strip("[]") or EVERY_ADDRESS, port=int(port))
 
 
@@ -73,7 +73,7 @@ def requeue_time(text: str) -> timedelta:
     """
     found = timedelta(seconds=int(text)) if text.isdecimal() else parse_duration(text)
     if found is None:
-        raise ValueError(f"{text!r} is no duration")
+        raise ValueError(f"{text!r} is not a duration")
     return min(max(found, _SHORTEST), _LONGEST)
 
 

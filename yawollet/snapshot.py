@@ -52,10 +52,10 @@ class SnapshotFile:
         except FileNotFoundError:
             return None
         except (OSError, ValidationError, ValueError) as error:
-            log.warning("%s cannot be read, it is left aside: %s", self._path, error)
+            log.warning("%s cannot be read and is ignored: %s", self._path, error)
             return None
         if saved.load_balancer != self._load_balancer:
-            log.warning("%s is of %s, it is left aside", self._path, saved.load_balancer)
+            log.warning("%s is of %s and is ignored", self._path, saved.load_balancer)
             return None
         return saved.snapshot
 

@@ -49,12 +49,12 @@ def _histogram(name: str, meaning: str, buckets: tuple[float, ...], *labels: str
 # Buckets as the replaced operator declares them.
 _ACCOUNT_READY = _histogram(
     "account_ready_duration_seconds",
-    "From an Account's creation in AWS to its being ready.",
+    "From an Account's creation in AWS until it is ready.",
     (60, 180, 300, 600, 1200, 1800, 3600, 7200, 14400, 18000, 28800, 36000),
 ).labels(OPERATOR)
 _CLAIM_READY = _histogram(
     "account_claim_ready_duration_seconds",
-    "From an AccountClaim's first search for an account to its being Ready.",
+    "From an AccountClaim's first search for an account until it is Ready.",
     (1, 5, 10, 20, 30, 45, 60, 120),
 ).labels(OPERATOR)
 _CLAIM_PENDING = _histogram(
@@ -64,17 +64,19 @@ _CLAIM_PENDING = _histogram(
 ).labels(OPERATOR)
 _CLEANUP = _histogram(
     "account_reuse_cleanup_duration_seconds",
-    "From a claim's deletion to its account's being clean and released.",
+    "From a claim's deletion until its account is clean and released.",
     (1, 3, 5, 10, 15, 20, 30),
 ).labels(OPERATOR)
 # For accounts that customers own, which are claimed as soon as they are ready.
 _OF_CUSTOMERS = (5, 10, 20, 30, 60, 120, 240, 300, 480, 600)
 _CUSTOMERS_ACCOUNT_READY = _histogram(
-    "account_ccs_ready_duration_seconds", "From a customer's account being accepted to its being ready.", _OF_CUSTOMERS
+    "account_ccs_ready_duration_seconds",
+    "From the acceptance of a customer's account until it is ready.",
+    _OF_CUSTOMERS,
 ).labels(OPERATOR)
 _CUSTOMERS_CLAIM_READY = _histogram(
     "account_claim_ccs_ready_duration_seconds",
-    "From the creation of an AccountClaim on a customer's account to its being Ready.",
+    "From the creation of an AccountClaim on a customer's account until it is Ready.",
     _OF_CUSTOMERS,
 ).labels(OPERATOR)
 _CUSTOMERS_CLAIM_PENDING = _histogram(

@@ -123,7 +123,7 @@ class Evaluator:
         """
         name = _name(function)
         if name not in self._numbers:
-            raise ValueError(f"{name} is none of the functions this evaluator was made with")
+            raise ValueError(f"{name} is not one of this evaluator's functions")
         text = request.model_dump_json().encode()
         met = f"{name} {key}"
         try:

@@ -89,7 +89,7 @@ class Disruptions:
             )
             if await self._written(lease, ledger.begun(group, one)):
                 return Turn(at=moment)
-        raise Unavailable(f"Lease {self._namespace}/{LEASE_NAME} is written by others all the time")
+        raise Unavailable(f"Lease {self._namespace}/{LEASE_NAME} is written by other clients all the time")
 
     async def _members(self, machine: Machine | Node) -> list[Machine] | list[Node]:
         """The machines of its node group, from the API server."""

@@ -200,7 +200,7 @@ class MachineActivities(Activities):
             one = Replaced.model_validate({**place, "name": wanted.name, "uid": wanted.uid, "at": now()})
             if await self._written(deployment, mark.begun(one)):
                 notices.append(_replacement_asked(deployment, wanted, mark.expected + 1))
-        raise Unavailable(f"MachineDeployment {wanted.namespace}/{name} is written by others all the time")
+        raise Unavailable(f"MachineDeployment {wanted.namespace}/{name} is written by other clients all the time")
 
     async def _annotated(
         self, machine: Machine, wanted: AskReplacement, deployment: str, notices: list[Notice]
@@ -242,7 +242,9 @@ class MachineActivities(Activities):
                 because += f"replaced by {young.metadata.name}" if young else "its replacement is not ready"
             notices.append(normal("ReplacementEnded", f"{scaled}: {because}", about=about(deployment)))
             return young is not None
-        raise Unavailable(f"MachineDeployment {which.namespace}/{which.deployment} is written by others all the time")
+        raise Unavailable(
+            f"MachineDeployment {which.namespace}/{which.deployment} is written by other clients all the time"
+        )
 
     async def _spare(self, which: EndReplacement | DeleteOwner, mark: Mark, members: tuple[Machine, ...]) -> None:
         """The same one in each attempt."""

@@ -12,7 +12,7 @@ from engine.clock import now
 LABELS = Counter("perdure_instances_labels", "Labels written on AWSMachines and AWSMachinePools.", ["label"])
 REACTIONS = Counter(
     "perdure_instances_reactions",
-    "What was done about instances that are taken, by the cause and what came of it.",
+    "Reactions to instances that AWS takes, by cause and result.",
     ["reaction", "cause", "outcome"],
 )
 # A Spot notice is worth two minutes; a drain may take hours.
@@ -27,8 +27,10 @@ NOTIFICATIONS = Counter(
     "Notifications of instances that are taken: sent, retried (the webhook failed for now), failed (given up).",
     ["outcome"],
 )
-REFUTED = Counter("perdure_instances_refuted", "Claims of events that AWS did not bear out.")
-RESYNC = Counter("perdure_instances_resync", "Instances that a sweep found to differ from what was known.", ["found"])
+REFUTED = Counter("perdure_instances_refuted", "Claims of events that AWS did not confirm.")
+RESYNC = Counter(
+    "perdure_instances_resync", "Instances that a sweep found to differ from their recorded state.", ["found"]
+)
 
 
 class Outcome(StrEnum):

@@ -72,7 +72,7 @@ class ClusterPlaces:
             try:
                 found = await self.current()
             except ApiError as error:
-                logger.warning("the places of new clusters are not known yet: %s", error.message)
+                logger.warning("the accounts and regions of new clusters are not known yet: %s", error.message)
                 self._changed.set()
                 continue
             if found != tuple(known):
@@ -135,7 +135,8 @@ async def run_with_cluster_places(
         async def end_when_others() -> None:
             others = await clusters.other_than(found)
             logger.warning(
-                "the AWS provider's clusters live in other places now: %s; this process ends, to begin with these",
+                "the AWS provider's clusters are in other accounts or regions now: %s; "
+                "this process ends, to start again with these",
                 ", ".join(others) or "none",
             )
             end()

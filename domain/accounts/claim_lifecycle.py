@@ -61,7 +61,7 @@ def _decide(world: ClaimWorld, now: datetime) -> Decision:
 def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
     if until := _pools_turn(world, now):
-        why = "a new claim is left to its pool for a moment"
+        why = "a new claim waits a moment for its pool to bind it"
         return world.waiting(why, "AccountPool", deadline=until, at="the claim shows Pending")
     if step := taken_in_hand(world):
         return step

@@ -206,7 +206,7 @@ class AskReplacement(_Disrupting):
 
     @property
     def summary(self) -> str:
-        return f"ask for a replacement of Machine {self.namespace}/{self.name} because of {self.cause}"
+        return f"request a replacement of Machine {self.namespace}/{self.name} because of {self.cause}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         if not isinstance(result, Asked):
@@ -230,7 +230,7 @@ class EndReplacement(_MachineAction):
 
     @property
     def summary(self) -> str:
-        return f"ask no longer for a replacement of Machine {self.namespace}/{self.name}"
+        return f"withdraw the replacement of Machine {self.namespace}/{self.name}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         return world.learn(asked=None, unreplaced=None)

@@ -107,7 +107,7 @@ def known_text(fields: Fields, name: str) -> str:
 def instance_id(fields: Fields, name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not usable_id(value):
-        raise InvalidError(f"{name} is no instance's id")
+        raise InvalidError(f"{name} is not an instance id")
     return value
 
 

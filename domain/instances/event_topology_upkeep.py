@@ -55,7 +55,7 @@ class KeepTopology(Action):
 
     @property
     def summary(self) -> str:
-        return "reconcile the place's queues and rules"
+        return "reconcile the queues and rules of an account and region"
 
 
 def key_of(place: Place, cluster: str = "") -> Key:

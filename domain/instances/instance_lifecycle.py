@@ -232,7 +232,7 @@ def _told(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork
         return world.turn.why
     asked, waits = world.asked, earliest([awaits_replacement(world, cause, now) for cause in found])
     if asked is not None and waits is not None:
-        from_ = f"for the replacement of Machine {asked.name}, asked of MachineDeployment {asked.deployment}"
+        from_ = f"for the replacement of Machine {asked.name}, requested from MachineDeployment {asked.deployment}"
         return f"waits until {waits:%H:%M:%S} UTC {from_}"
     unreplaced = world.known.unreplaced
     if unreplaced is not None and world.owner is not None and world.owner.metadata.uid == unreplaced.uid:

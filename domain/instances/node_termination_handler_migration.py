@@ -315,9 +315,9 @@ def _template_notes(chart: _Values) -> Iterator[str]:
         if field in _OTHER_WORDS:
             yield f"webhookTemplate: {{{{ .{field} }}}} is ${{{_TEMPLATE_FIELDS[field]}}}; {_OTHER_WORDS[field]}"
     if unknown := [field for field in fields if field not in _TEMPLATE_FIELDS]:
-        yield f"webhookTemplate: Perdure has no {', '.join(unknown)}; what names them is left out"
+        yield f"webhookTemplate: Perdure has no {', '.join(unknown)}; the parts that name them are left out"
     if _is_json(_TEMPLATE_FIELD.sub("0", given)) and not _is_json(templated_body(template, dict.fromkeys(FIELDS, "x"))):
-        yield "webhookTemplate: with Perdure's fields the body is no JSON; put quotation marks around each field"
+        yield "webhookTemplate: with Perdure's fields the body is not JSON; put quotation marks around each field"
 
 
 def _is_json(text: str) -> bool:
@@ -345,7 +345,7 @@ def _notes(chart: _Values, *, queued: bool) -> Iterator[str]:
             if chart.differs(name, harmless) and not (queued and name in _PLACING_OTHERWISE):
                 yield f"{name}: {said}"
         elif name not in KNOWN:
-            yield f"{name}: this value is not known here, and nothing was made of it"
+            yield f"{name}: Perdure does not know this value and ignores it"
 
 
 def _queue_notes(chart: _Values, *, queued: bool) -> Iterator[str]:
@@ -425,7 +425,7 @@ class _Values:
         value = self.text(name, default.value)
         if value in list(TaintEffect):
             return TaintEffect(value)
-        raise ValueError(f"{name}: {value!r} is none of {', '.join(TaintEffect)}")
+        raise ValueError(f"{name}: {value!r} is not one of {', '.join(TaintEffect)}")
 
     def address(self, name: str) -> str:
         """Errors do not repeat it, as it may hold a password or a token."""

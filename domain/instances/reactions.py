@@ -289,11 +289,11 @@ def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImposs
     asker = f"InterruptionPolicy {policy}" if policy else "PERDURE_INSTANCES_REACTIONS"
     if reaction is Reaction.TERMINATE_INSTANCE:
         reason, is_not = "NotTerminated", f"is Cluster API's, and is not terminated because of {cause.name}"
-        advice = "for machines of Cluster API ask for delete-machine or drain"
+        advice = "for machines of Cluster API use delete-machine or drain"
     else:
         reason, is_not = "NoMachine", f"has no Machine that could be deleted because of {cause.name}"
         alone = " or terminate-instance" if isinstance(held, Node) else ""
-        advice = f"for instances without a Machine ask for drain{alone}"
+        advice = f"for instances without a Machine use drain{alone}"
     said = f"instance {world.key.name} {is_not}: nothing is done. {asker} asks for {reaction}; {advice}"
     notices = on_each((about(held),), warning, reason, said)
     return TellImpossible(key=world.key, cause=cause.name, reaction=reaction, notices=notices, at=now)

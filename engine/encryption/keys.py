@@ -77,7 +77,7 @@ class KeyRing:
 def read_keys(directory: Path) -> tuple[Mapping[str, bytes], str]:
     """By id, with the id of the one that writes (empty for none).
 
-    KeysUnreadable: a file is no key, `current` names none of them, or there are none.
+    KeysUnreadable: a file is not a key, `current` names none of them, or there are none.
     """
     keys: dict[str, bytes] = {}
     current: str | None = None
@@ -92,7 +92,7 @@ def read_keys(directory: Path) -> tuple[Mapping[str, bytes], str]:
     except (OSError, UnicodeDecodeError) as error:
         raise KeysUnreadable(f"the keys in {directory} cannot be read: {error}") from error
     if not keys:
-        raise KeysUnreadable(f"{directory} holds no key: a file of 32 random bytes in base64 for each")
+        raise KeysUnreadable(f"{directory} holds no key: create one file per key, with 32 random bytes in base64")
     if current is None:
         return keys, max(keys)
     if current and current not in keys:
@@ -104,7 +104,7 @@ def _key(file: Path) -> bytes:
     try:
         key = base64.b64decode(file.read_bytes().strip(), validate=True)
     except (binascii.Error, ValueError):
-        raise KeysUnreadable(f"{file} is not base64; make a key with `openssl rand -base64 32`") from None
+        raise KeysUnreadable(f"{file} is not base64; create a key with `openssl rand -base64 32`") from None
     if len(key) != KEY_BYTES:
-        raise KeysUnreadable(f"{file} holds {len(key)} bytes and not {KEY_BYTES}; make a key with the same command")
+        raise KeysUnreadable(f"{file} holds {len(key)} bytes and not {KEY_BYTES}; create a key with the same command")
     return key

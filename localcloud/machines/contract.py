@@ -51,7 +51,7 @@ class Fare(Model):
         try:
             re.compile(pattern)
         except re.error as error:
-            raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+            raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
         return pattern
 
 

@@ -94,7 +94,7 @@ def _config(encoded: str) -> _CloudConfig:
     try:
         text = base64.b64decode(encoded, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise ForeignError(f"the user data is no base64 of a text: {error}") from error
+        raise ForeignError(f"the user data is not base64 of a text: {error}") from error
     if not text.strip():
         raise ForeignError("there is no user data")
     if not text.lstrip("\n").startswith(f"{HEADER}\n"):
@@ -130,7 +130,7 @@ def _arguments(environment: str) -> dict[str, str]:
     while words:
         flag, equals, value = words.pop(0).partition("=")
         if not flag.startswith("--") or (not equals and not words):
-            raise ForeignError(f"{ENVIRONMENT} has {flag!r}, which is no flag with a value")
+            raise ForeignError(f"{ENVIRONMENT} has {flag!r}, which is not a flag with a value")
         found[flag] = value if equals else words.pop(0)
     return found
 

@@ -22,7 +22,7 @@ class FaultBoard(Board[Fault]):
         try:
             re.compile(fault.path)
         except re.error as error:
-            raise ValueError(f"{fault.path!r} is no regular expression: {error}") from None
+            raise ValueError(f"{fault.path!r} is not a regular expression: {error}") from None
         return super().add(fault)
 
     def strike(self, tenant: str, method: str, path: str, query: str, body: bytes) -> Fault | None:

@@ -200,7 +200,7 @@ class Store:
 
 
 def _record(table: str, row: sqlite3.Row) -> Record:
-    values = {name: row[name] for name in row.keys() if name != "attributes"}  # noqa: SIM118 - a row is no mapping
+    values = {name: row[name] for name in row.keys() if name != "attributes"}  # noqa: SIM118 - a row is not a mapping
     return Record(table, json.loads(row["attributes"]) | values)
 
 

@@ -89,7 +89,7 @@ async def _stuck(session: ClusterSession, asked: Target) -> JsonObject:
     if not set(_finalizers(obj)) & _ours(asked.kind):
         held = ", ".join(_finalizers(obj))
         raise CommandError(
-            f"{asked} carries no finalizer of ours", f"it is held by {held}" if held else "nothing holds it"
+            f"{asked} has no finalizer of Perdure's", f"it is held by {held}" if held else "nothing holds it"
         )
     if not text(obj, "metadata", "deletionTimestamp"):
         raise CommandError(
@@ -152,7 +152,7 @@ def outside(asked: Target, obj: JsonObject) -> tuple[str, ...]:
 
     if asked.kind == SERVICE:
         name = load_balancer_name(ObjectMeta(namespace=asked.namespace, name=asked.name))
-        return (f"LoadBalancer {name} with all that it has in OpenStack, if it is there",)
+        return (f"LoadBalancer {name} with its objects in OpenStack, if it exists",)
 
     model = next((model for model in custom_resources() if model.kind_of.name == asked.kind.name), None)
     if model is None:

@@ -35,14 +35,14 @@ class Sought:
         """Raises typer.BadParameter if nothing limits it, and `--all` was not given."""
         if not (self.everything or self.phase or self.query):
             raise typer.BadParameter(
-                "name an object, KIND NAMESPACE/NAME, or say which: --phase, --query, or --all", param_hint="NAME"
+                "name an object, KIND NAMESPACE/NAME, or select objects by --phase, --query or --all", param_hint="NAME"
             )
         parts = ["ExecutionStatus = 'Running'", f"OpKind = '{self.kind.name}'" if self.kind else "OpKind IS NOT NULL"]
         if self.namespace:
             parts.append(f"OpNamespace = '{checked_name(self.namespace, '--namespace')}'")
         if self.phase:
             if not self.phase.isalnum():
-                raise typer.BadParameter(f"{self.phase!r} is no phase", param_hint="--phase")
+                raise typer.BadParameter(f"{self.phase!r} is not a phase", param_hint="--phase")
             parts.append(f"OpPhase = '{self.phase}'")
         return " AND ".join([*parts, *([f"({self.query})"] if self.query else [])])
 

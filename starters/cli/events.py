@@ -30,7 +30,7 @@ T = TypeVar("T")
 MOST = 1000
 
 QueueOption = Annotated[
-    str, typer.Option("--queue", metavar="NAME", help="Of this queue only: ACCOUNT/REGION/NAME or a part of it.")
+    str, typer.Option("--queue", metavar="NAME", help="Only this queue: ACCOUNT/REGION/NAME or a part of it.")
 ]
 MessageArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of a dead letter, or how it begins.")]
 MessagesArgument = Annotated[

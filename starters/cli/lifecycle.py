@@ -64,8 +64,8 @@ async def find_object(session: ClusterSession, target: Target) -> JsonObject:
     """Raises CommandError."""
     if not target.kind.plural:
         raise CommandError(
-            f"{target} is no custom resource",
-            f"it can be asked and woken, but paused only with its whole area: perdure pause --area {target.kind.area}",
+            f"{target} is not a custom resource",
+            f"`perdure why` and `wake` work on it; to pause its whole area: perdure pause --area {target.kind.area}",
         )
     found = await look_for_object(session, target)
     if found is None:

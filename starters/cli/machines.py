@@ -52,7 +52,7 @@ async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) ->
         return group.lifecycle_in(session.settings.cluster)
     named = named_in(obj)
     if target.kind == NODE and not text(obj, "spec", "providerID").startswith(_OF_AWS):
-        raise CommandError(f"{target} is no instance of EC2", "its spec.providerID does not begin with aws:")
+        raise CommandError(f"{target} is not an EC2 instance", "its spec.providerID does not begin with aws:")
     if target.kind == MACHINE and not (named.instance and text(obj, "spec", "providerID").startswith(_OF_AWS)):
         named = await _of_its_awsmachine(session, target)
     if not usable_outside(named.instance):
@@ -86,7 +86,7 @@ def instance_of(
     if len(among) > 1:
         listed = ", ".join(f"{account}/{region}" for account, region in sorted(among))
         raise CommandError(
-            f"instance {named.instance} of {target} may be of several places: {listed}",
+            f"instance {named.instance} of {target} may be in several accounts or regions: {listed}",
             f"name it: perdure why {EC2_INSTANCE.name} ACCOUNT/REGION/{named.instance}",
         )
     ((account, region),) = among

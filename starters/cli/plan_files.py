@@ -209,7 +209,7 @@ class OnlyAsking:
         return await self._real.query(*what, **how)
 
     def __getattr__(self, name: str) -> object:
-        raise Denied(f"{name} is not asked of Temporal by a plan", code="Plan")
+        raise Denied(f"{name} cannot be read from Temporal by a plan", code="Plan")
 
 
 def _environment(key: Key) -> ActivityEnvironment:

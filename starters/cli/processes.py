@@ -82,7 +82,7 @@ def codec(port: PortOption = 8090, state: UnusedStateOption = None) -> None:
     try:
         codec_application(read_settings())
     except (Unguarded, KeysUnreadable) as error:
-        raise CommandError(str(error), "docs/temporal.md says how keys and tokens are given") from error
+        raise CommandError(str(error), "docs/temporal.md says how to configure keys and tokens") from error
     execute("codec", lambda settings: run_codec_server(settings, port))
 
 
@@ -159,7 +159,7 @@ def _reject_contradictions(found: Settings) -> None:
 
     if unknown := set(found.areas) - set(all_areas()):
         raise CommandError(
-            f"PERDURE_AREAS names {', '.join(sorted(unknown))}, which is no area",
+            f"PERDURE_AREAS names {', '.join(sorted(unknown))}: there is no such area",
             f"there are: {', '.join(all_areas())}",
         )
     for name, read in (("instances_queues", check_entries), ("instances_reactions", ReactionPolicy.of)):

@@ -177,7 +177,9 @@ class Consumer:
         try:
             await self._missing()
         except Exception as error:  # retried, and the queue is checked anyway
-            logger.warning("%s: the workflow could not be informed that it does not exist: %s", self.name, error)
+            logger.warning(
+                "%s: the workflow could not be informed that the instance does not exist: %s", self.name, error
+            )
 
     async def _pause(self, failures: int, longest: float) -> None:
         seconds = random.uniform(0, min(longest, FIRST_BACKOFF * 2.0 ** min(failures, 10)))  # noqa: S311
@@ -235,7 +237,7 @@ class Consumer:
             await self._queue.bury(message.body, attributes)
         except ApiError as error:
             metrics.FAILED_CALLS.labels(self.name, "send").inc()
-            logger.warning("message %s could not be put among the dead letters: %s", message.message_id, error)
+            logger.warning("message %s could not be moved to the dead-letter queue: %s", message.message_id, error)
             await self._hidings.add((message.receipt_handle, back_off(message.receives)))
             return
         metrics.DEAD.labels(self.name, reason).inc()

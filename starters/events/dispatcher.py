@@ -259,7 +259,7 @@ class Dispatcher:
     def _failed(self, key: InstanceKey | GroupKey, error: Exception) -> None:
         self._failures += 1
         said = "no answer in time" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
-        self.trouble = f"{key} could not be told: {said}"
+        self.trouble = f"{key} could not be reached: {said}"
         metrics.HAND_OVERS.labels("failed").inc()
         if self._failures in (1, 10) or self._failures % 100 == 0:
             logger.warning("%s (%d failures in a row); its messages are kept", self.trouble, self._failures)

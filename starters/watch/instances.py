@@ -37,7 +37,7 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def read_node(obj: JsonObject) -> View:
-    """Read a Node; it is settled once its label shows a state, or if it is no instance of EC2."""
+    """Read a Node; it is settled once its label shows a state, or if it is not an EC2 instance."""
     state = text(obj, "metadata", "labels", STATE_LABEL)
     instance = instance_of_node(text(obj, "spec", "providerID"))
     return View(

@@ -25,11 +25,11 @@ _INFO = ("isInternal", "tcpProxyProtocol", "externalIP", "tcpIdleTimeout", "udpI
 _BALANCER_CLOUD = ("portID", "floatingID", "securityGroupID", "flavorID")
 _MACHINE_CLOUD = ("portID", "serverID", "flavorID", "imageID")
 _COUNTS = {
-    "replicas": ("replicas", "Machines that are wanted; none while it is being deleted."),
+    "replicas": ("replicas", "Desired number of machines; 0 while it is being deleted."),
     "replicas_current": ("current", "Machines that are known."),
     "replicas_ready": ("ready", "Machines that are ready."),
 }
-_DELETED = "When its deletion was asked for, in seconds since 1970."
+_DELETED = "When its deletion was requested, in seconds since 1970."
 
 
 def balancer_gauges(index: Index) -> Iterator[Metric]:

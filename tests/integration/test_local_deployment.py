@@ -694,7 +694,7 @@ def test_down_says_what_it_has_removed_and_no_more(tmp_path: Path) -> None:
         output, _ = command.communicate(timeout=20)
         return command.returncode, output.replace(str(tmp_path), "").strip()
 
-    assert down("thesis") == (1, "/thesis is no state directory of perdure; nothing was removed")
+    assert down("thesis") == (1, "/thesis is not a state directory of perdure; nothing was removed")
     assert down("nothing") == (0, "Nothing runs in /nothing.")
     assert down("ours") == (0, "Nothing runs in /ours. Its data was deleted.")
 

@@ -47,7 +47,7 @@ class ClaimResource(Open):
     provider: ProviderReference | None = Field(
         None, description="The provider; without it the one provider whose `match` fits the template."
     )
-    template: JsonObject = Field({}, description="The wanted resource, as far as the user decides on it.")
+    template: JsonObject = Field({}, description="The part of the resource that the user decides on.")
 
 
 class ResourceClaimSpec(Open):
@@ -90,7 +90,7 @@ class ClaimProviderStatus(Open):
 
     name: Required[str] = Field("", description="The ResourceProvider's name.")
     parameter_values: JsonObject | None = Field(
-        None, description="The values accepted last, defaults included; absent before the first were."
+        None, description="The values accepted last, defaults included; absent until values have been accepted."
     )
     validation_errors: tuple[str, ...] = Field((), description="What is wrong with the values in the spec.")
 

@@ -31,7 +31,7 @@ from domain.schema import DateTime, JsonObject, Preserved
 class HandleLifespan(Open):
     """How long the handle lives, with and without a claim."""
 
-    default: str = Field("", description="Lifespan from the claim on, if the claim has no end.")
+    default: str = Field("", description="Lifespan from binding, for claims that set no end.")
     maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
     relative_maximum: str = Field("", description="Maximum time from now until the end.")
     end: DateTime[str] = Field("", description="When the handle is deleted, with its resources and its claim.")
@@ -43,7 +43,9 @@ class HandleResource(Open):
     name: str = Field("", description="Distinguishes the resource from the handle's others.")
     provider: ProviderLink | None = Field(None, description="The resource's provider.")
     reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
-    template: JsonObject = Field({}, description="The resource as claim or pool want it, before the override.")
+    template: JsonObject = Field(
+        {}, description="The resource as requested by claim or pool, before the provider's override."
+    )
 
 
 class ResourceHandleSpec(Open):

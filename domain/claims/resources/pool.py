@@ -28,7 +28,7 @@ from domain.schema import DateTime, JsonObject, Marker, Preserved, Required
 class PoolLifespan(Open):
     """How long the pool's handles live; replaces all that the provider says of it."""
 
-    default: str = Field("", description="Lifespan from the claim on, if the claim has no end.")
+    default: str = Field("", description="Lifespan from binding, for claims that set no end.")
     maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
     relative_maximum: str = Field("", description="Maximum time from now until the end.")
     unclaimed: Duration = Field("", description="Lifespan of a handle without a claim.")
@@ -46,7 +46,7 @@ class ResourcePoolSpec(Open):
     """What the pool should hold."""
 
     delete_unhealthy_resource_handles: bool = Field(
-        False, description="True to delete free handles that are unhealthy, and make others instead."
+        False, description="True to replace free handles that are unhealthy."
     )
     lifespan: PoolLifespan | None = Field(None, description="How long the pool's handles live.")
     max_unready: Count | None = Field(

@@ -99,7 +99,9 @@ class UpdateFilter(Open):
     """A part of the live resource that may be changed after its creation."""
 
     path_match: Required[str] = Field("", description="Regular expression for whole JSON pointers.")
-    allowed_ops: tuple[str, ...] = Field(DEFAULT_ALLOWED_OPS, description="Of add, remove and replace; all if absent.")
+    allowed_ops: tuple[str, ...] = Field(
+        DEFAULT_ALLOWED_OPS, description="The allowed operations, of add, remove and replace; all if absent."
+    )
 
 
 class ResourceProviderSpec(Open):
@@ -115,7 +117,9 @@ class ResourceProviderSpec(Open):
     linked_resource_providers: tuple[LinkedProvider, ...] = Field(
         (), description="Providers whose resources are created before this one's."
     )
-    match: JsonObject | None = Field(None, description="Finds the provider of templates that contain this.")
+    match: JsonObject | None = Field(
+        None, description="Templates of claims that contain these values get this provider."
+    )
     match_ignore: tuple[str, ...] = Field(
         (), description="Regular expressions for JSON pointers: differences that a free handle may have."
     )
@@ -125,7 +129,9 @@ class ResourceProviderSpec(Open):
     resource_claim_annotations: dict[str, str] = Field({}, description="Annotations that its claims get.")
     resource_claim_labels: dict[str, str] = Field({}, description="Labels that its claims get.")
     resource_name: str = Field("", description="The resource's name among a handle's, by default the provider's.")
-    resource_requires_claim: bool = Field(False, description="True to make the resource only for a claim.")
+    resource_requires_claim: bool = Field(
+        False, description="True to create the resource only once the handle is bound to a claim."
+    )
     status_summary_template: JsonObject | None = Field(None, description="Template of the claim's summary.")
     template: ProviderTemplate | None = Field(None, description="How templates are rendered.")
     update_filters: tuple[UpdateFilter, ...] = Field(

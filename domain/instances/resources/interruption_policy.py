@@ -62,7 +62,7 @@ class Selector(KubeModel):
     namespaces: Names = Field((), description="Namespaces of their AWSMachines or AWSMachinePools.")
     pools: Names = Field((), description="Names of their MachineDeployment, MachineSet, machine pool, or Node group.")
     labels: dict[str, str] = Field({}, description="Labels of their Machine, AWSMachine, AWSMachinePool, or Node.")
-    tags: dict[str, str] = Field({}, description="Tags of the instance in EC2; * is any value.")
+    tags: dict[str, str] = Field({}, description="Tags of the instance in EC2; * matches any value.")
 
 
 class LabelOnly(StrEnum):
@@ -74,8 +74,8 @@ class LabelOnly(StrEnum):
 class Reactions(KubeModel):
     """The reaction to each cause; one that is absent is as the settings say."""
 
-    terminated: Reaction | None = Field(None, description="The instance is being terminated, or is.")
-    stopped: Reaction | None = Field(None, description="The instance is being stopped, or is.")
+    terminated: Reaction | None = Field(None, description="The instance is being or has been terminated.")
+    stopped: Reaction | None = Field(None, description="The instance is being or has been stopped.")
     spot: Reaction | None = Field(None, description="Spot terminates or stops it; a hibernation is only labelled.")
     ending: Reaction | None = Field(None, description="A scheduled retirement, stop or termination.")
     reboot: Reaction | None = Field(None, description="A scheduled reboot.")
@@ -118,11 +118,11 @@ class TaintSettings(KubeModel):
         None, description="The taint's key, perdure.dev/interruption if absent."
     )
     value: Annotated[str, Marker(pattern=_VALUE, max_length=63)] | None = Field(
-        None, description="The taint's value, the sort of the cause if absent: spot, scheduled, hook, stopped, ended."
+        None, description="The taint's value; if absent, the kind of the cause: spot, scheduled, hook, stopped, ended."
     )
     effect: TaintEffect | None = Field(None, description="The taint's effect, NoSchedule if absent.")
     node_termination_handler_names: bool | None = Field(
-        None, description="Use the keys of the AWS Node Termination Handler, so that tolerations go on working."
+        None, description="Use the keys of the AWS Node Termination Handler, so that existing tolerations apply."
     )
 
 
@@ -136,7 +136,9 @@ class Wish(StrEnum):
 class DrainSettings(KubeModel):
     """How a Node is drained."""
 
-    pod_grace_period_seconds: Seconds | None = Field(None, description="For every Pod, in place of its own.")
+    pod_grace_period_seconds: Seconds | None = Field(
+        None, description="The grace period of every Pod, instead of its own."
+    )
     node_grace_period_seconds: Seconds | None = Field(
         None, description="How long the whole drain may take; it ends sooner where AWS takes the instance sooner."
     )
@@ -167,7 +169,7 @@ class NotificationHeader(KubeModel):
         description="The header's name."
     )
     value: Annotated[str, Marker(pattern=HEADER_VALUE, max_length=LONGEST_HEADER_VALUE)] | None = Field(
-        None, description="The header's value, if it is no secret."
+        None, description="The header's value, if it is not secret."
     )
     secret_key: SecretKey | None = Field(
         None, description="The key of the Secret perdure-notifications that holds the value."
@@ -250,18 +252,17 @@ class InterruptionPolicySpec(KubeModel):
     )
     hook_margin_seconds: Annotated[int, Marker(minimum=0, maximum=3600)] | None = Field(
         None,
-        description="How long before Auto Scaling ends a hook's wait it is completed, drained or not; at most half of "
-        "that wait.",
+        description="How long before its timeout a hook is completed, drained or not; at most half of the timeout.",
     )
     heartbeat_seconds: Annotated[int, Marker(minimum=10, maximum=3600)] | None = Field(
         None,
-        description="How often a hook's heartbeat is sent at least, never rarer than half of its timeout or 300.",
+        description="Longest interval between a hook's heartbeats; limited to half of its timeout and to 300.",
     )
     hook_limit_seconds: Annotated[int, Marker(minimum=30, maximum=48 * 3600)] | None = Field(
-        None, description="After how long a hook is completed at the latest; as AWS allows if absent."
+        None, description="Longest time until a hook is completed; AWS's own limit if absent."
     )
     max_unavailable: Annotated[int, Marker(minimum=1)] | None = Field(
-        None, description="How many machines of a node group are disrupted at once; of a control plane always one."
+        None, description="How many machines of a node group may be disrupted at once; in a control plane always one."
     )
 
     notify: Annotated[

@@ -111,7 +111,7 @@ class LoadBalancerStatus(KubeModel):
     last_openstack_reconcile: DateTime[str | None] = Field(
         None, description="When the cloud was last found up to date."
     )
-    openstack_reconcile_hash: str | None = Field(None, description="What the cloud was last compared with.")
+    openstack_reconcile_hash: str | None = Field(None, description="Digest of what the cloud was last compared with.")
     conditions: tuple[Condition, ...] = Field((), description="What a person has to correct. Perdure's addition.")
 
     @property

@@ -70,7 +70,7 @@ class ApplicationAuthSpec(KubeModel):
     auth_secret_ref: Required[LocalReference] = Field(
         LocalReference(), description="A Secret with its credentials, rewritten with all of them."
     )
-    generate_secret: bool | None = Field(None, description="True to make up what the Secret lacks.")
+    generate_secret: bool | None = Field(None, description="True to generate the values that the Secret lacks.")
     provider_account_ref: LocalReference | None = Field(
         None, description="The Secret with address and token of the tenant."
     )

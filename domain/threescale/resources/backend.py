@@ -33,8 +33,8 @@ class BackendSpec(KubeModel):
     )
     description: str | None = Field(None, description="What it is.")
     mapping_rules: tuple[MappingRule, ...] = Field((), description="Which requests count, in this order.")
-    metrics: dict[str, Metric] = Field({}, description="What is counted, by system name; `hits` always is.")
-    methods: dict[str, ProductMethod] = Field({}, description="Parts of all hits, by system name.")
+    metrics: dict[str, Metric] = Field({}, description="Metrics, by system name; `hits` is always counted.")
+    methods: dict[str, ProductMethod] = Field({}, description="Methods, which count parts of `hits`, by system name.")
     provider_account_ref: LocalReference | None = Field(
         None, description="The Secret with address and token of the tenant."
     )

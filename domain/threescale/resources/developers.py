@@ -64,7 +64,7 @@ class DeveloperUserSpec(KubeModel):
     developer_account_ref: Required[LocalReference] = Field(
         LocalReference(), description="The DeveloperAccount that the user belongs to."
     )
-    suspended: bool | None = Field(None, description="True to let the user do nothing.")
+    suspended: bool | None = Field(None, description="True to suspend the user.")
     role: Annotated[str | None, Marker(enum=(ADMIN, MEMBER))] = Field(None, description="A member if absent.")
     provider_account_ref: LocalReference | None = Field(
         None, description="The Secret with address and token of the tenant."

@@ -35,7 +35,7 @@ class ActiveDocSpec(KubeModel):
     )
     product_system_name: str | None = Field(None, description="The product that it describes.")
     published: bool | None = Field(None, description="True to show it to developers.")
-    skip_swagger_validations: bool | None = Field(None, description="True to have 3scale check nothing of it.")
+    skip_swagger_validations: bool | None = Field(None, description="True to skip 3scale's validation of the document.")
     provider_account_ref: LocalReference | None = Field(
         None, description="The Secret with address and token of the tenant."
     )
@@ -90,12 +90,12 @@ class OpenApiSpec(KubeModel):
     staging_public_base_url: Url | None = Field(
         None, alias="stagingPublicBaseURL", description="The staging gateway's address."
     )
-    prefix_matching: bool | None = Field(None, description="True for rules that fit what begins like them.")
+    prefix_matching: bool | None = Field(None, description="True for mapping rules that match by prefix.")
     private_api_host_header: str | None = Field(
         None, alias="privateAPIHostHeader", description="The Host header that the backend gets."
     )
     private_api_secret_token: str | None = Field(
-        None, alias="privateAPISecretToken", description="A token by which the backend knows the gateway."
+        None, alias="privateAPISecretToken", description="A token by which the backend recognises the gateway."
     )
     oidc: OpenIdConnect | None = Field(None, description="What the document cannot say of OpenID Connect.")
 

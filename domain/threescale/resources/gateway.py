@@ -69,7 +69,9 @@ class ProxyConfigPromoteSpec(KubeModel):
 
     product_cr_name: Required[str] = Field("", alias="productCRName", description="The Product.")
     production: bool | None = Field(None, description="True to go on to production.")
-    delete_cr: bool | None = Field(None, alias="deleteCR", description="True to vanish when it is done.")
+    delete_cr: bool | None = Field(
+        None, alias="deleteCR", description="True to delete this object once the promotion is done."
+    )
 
 
 class ProxyConfigPromoteStatus(KubeModel):

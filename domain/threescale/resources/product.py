@@ -35,7 +35,9 @@ class UserKey(KubeModel):
     auth_user_key: str | None = Field(None, description="The name of the parameter or header with the key.")
     credentials: CredentialsLocation = Field(None, description="Where callers put the key.")
     security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")
-    gateway_response: GatewayResponse | None = Field(None, description="What the gateway answers to the refused.")
+    gateway_response: GatewayResponse | None = Field(
+        None, description="The gateway's answers to requests that it refuses."
+    )
 
 
 class AppKeyAppId(KubeModel):
@@ -45,7 +47,9 @@ class AppKeyAppId(KubeModel):
     app_key: str | None = Field(None, description="The name of the parameter or header with the key.")
     credentials: CredentialsLocation = Field(None, description="Where callers put id and key.")
     security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")
-    gateway_response: GatewayResponse | None = Field(None, description="What the gateway answers to the refused.")
+    gateway_response: GatewayResponse | None = Field(
+        None, description="The gateway's answers to requests that it refuses."
+    )
 
 
 class Authentication(KubeModel):
@@ -135,12 +139,12 @@ class ProductSpec(KubeModel):
     system_name: str = Field("", description="Its system name in 3scale; derived from the name if absent.")
     description: str | None = Field(None, description="What it is.")
     deployment: Annotated[Deployment | None, Marker(one_of=("apicastHosted", "apicastSelfManaged"))] = Field(
-        None, description="Where the gateway runs; as it is if absent."
+        None, description="Where the gateway runs; unchanged if absent."
     )
     mapping_rules: tuple[MappingRule, ...] = Field((), description="Which requests count, in this order.")
     backend_usages: dict[str, BackendUsage] = Field({}, description="The backends it uses, by their system names.")
-    metrics: dict[str, Metric] = Field({}, description="What is counted, by system name; `hits` always is.")
-    methods: dict[str, ProductMethod] = Field({}, description="Parts of all hits, by system name.")
+    metrics: dict[str, Metric] = Field({}, description="Metrics, by system name; `hits` is always counted.")
+    methods: dict[str, ProductMethod] = Field({}, description="Methods, which count parts of `hits`, by system name.")
     application_plans: dict[str, ApplicationPlan] = Field({}, description="Its plans, by system name.")
     policies: tuple[Policy, ...] = Field((), description="The gateway's chain of policies.")
     provider_account_ref: LocalReference | None = Field(

@@ -47,7 +47,7 @@ class SyncedStatus(KubeModel):
     """The status of a kind that remembers what was last brought to 3scale (`digests.py`)."""
 
     digests: Digests | None = Field(
-        None, description="What was last brought to 3scale; nothing is called as long as that is wanted."
+        None, description="Digests of what was last synced; 3scale is not called while they match the spec."
     )
 
 
@@ -122,7 +122,7 @@ class Security(KubeModel):
     """Headers that the gateway sends to the backends."""
 
     host_header: str | None = Field(None, description="The Host header that backends get.")
-    secret_token: str | None = Field(None, description="A token by which backends know the gateway.")
+    secret_token: str | None = Field(None, description="A token by which backends recognise the gateway.")
 
 
 class GatewayResponse(KubeModel):
@@ -135,7 +135,7 @@ class GatewayResponse(KubeModel):
     error_headers_auth_missing: str | None = Field(None, description="Content type when credentials are missing.")
     error_auth_missing: str | None = Field(None, description="Body when credentials are missing.")
     error_status_no_match: Int32 | None = Field(None, description="Status when no mapping rule fits.")
-    error_headers_no_match: str | None = Field(None, description="Content type when no mapping rule fits.")
+    error_headers_no_match: str | None = Field(None, description="Content type when no mapping rule matches.")
     error_no_match: str | None = Field(None, description="Body when no mapping rule fits.")
     error_status_limits_exceeded: Int32 | None = Field(None, description="Status when a limit is exceeded.")
     error_headers_limits_exceeded: str | None = Field(None, description="Content type when a limit is exceeded.")
@@ -170,7 +170,9 @@ class OpenIdConnect(KubeModel):
     )
     credentials: CredentialsLocation = Field(None, description="Where callers put the token.")
     security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")
-    gateway_response: GatewayResponse | None = Field(None, description="What the gateway answers to the refused.")
+    gateway_response: GatewayResponse | None = Field(
+        None, description="The gateway's answers to requests that it refuses."
+    )
 
 
 class Policy(KubeModel):

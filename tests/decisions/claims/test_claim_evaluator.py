@@ -88,7 +88,7 @@ async def test_only_functions_named_before_are_called(evaluator: Evaluator) -> N
     def other(request: Deed) -> Rendered:
         return Rendered()
 
-    with pytest.raises(ValueError, match="none of the functions"):
+    with pytest.raises(ValueError, match="not one of this evaluator's functions"):
         await evaluator.call(other, Deed(name=""), Rendered)
 
 

@@ -81,7 +81,7 @@ def test_everything_is_only_sought_when_it_is_said(sought: Sought) -> None:
 
 @pytest.mark.parametrize("phase", ["Failed' OR OpPhase != '", "a b"])
 def test_a_phase_that_would_change_the_query_is_refused(phase: str) -> None:
-    with pytest.raises(typer.BadParameter, match="no phase"):
+    with pytest.raises(typer.BadParameter, match="not a phase"):
         Sought(phase=phase).asked()
 
 

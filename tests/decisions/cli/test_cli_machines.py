@@ -52,7 +52,7 @@ def test_a_node_is_named_without_a_namespace(word: str) -> None:
 
 async def test_a_node_of_another_cloud_has_no_lifecycle() -> None:
     elsewhere = {"spec": {"providerID": "gce:///zone/i-1"}}
-    with pytest.raises(CommandError, match="no instance of EC2"):
+    with pytest.raises(CommandError, match="not an EC2 instance"):
         await lifecycle_behind(cast("Session", None), target("node", "a"), elsewhere)
 
 
@@ -93,7 +93,9 @@ def test_the_account_is_that_of_its_lifecycle_or_the_only_one_served_in_its_regi
     assert found == InstanceKey(account=account, region=REGION, instance_id=ID)
 
 
-@pytest.mark.parametrize(("served", "said"), [((), "is not served"), ((HERE, ELSEWHERE), "several places")])
+@pytest.mark.parametrize(
+    ("served", "said"), [((), "is not served"), ((HERE, ELSEWHERE), "several accounts or regions")]
+)
 def test_an_instance_of_unknown_account_is_refused(served: tuple[tuple[str, str], ...], said: str) -> None:
     with pytest.raises(CommandError, match=said):
         instance_of(ASKED, NAMED, {}, served)

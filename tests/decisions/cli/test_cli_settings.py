@@ -50,4 +50,4 @@ def test_a_setting_of_a_local_deployment_names_its_state_directory(
 
 def test_a_variable_that_is_no_setting_is_named_with_the_nearest_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERDURE_SWEEPS", "5m")
-    assert "PERDURE_SWEEPS is no setting and has no effect; is PERDURE_SWEEP meant?" in perdure("--set").stderr
+    assert "PERDURE_SWEEPS is not a setting and has no effect; is PERDURE_SWEEP meant?" in perdure("--set").stderr

@@ -203,7 +203,7 @@ def test_what_the_queue_mode_does_otherwise_is_said() -> None:
         ({"nodeTerminationGracePeriod": 0}, "nodeTerminationGracePeriod: 0 sets no limit"),
         ({"nodeTerminationGracePeriod": -5}, "nodeTerminationGracePeriod: a negative number counts as absent"),
         ({"dryRun": True}, "dryRun: set PERDURE_MODE=observe"),
-        ({"brandNew": 1}, "brandNew: this value is not known here"),
+        ({"brandNew": 1}, "brandNew: Perdure does not know this value"),
         ({"queueURL": "nodes"}, "queueURL: nodes is not the URL of a queue"),
         (
             {"webhookURL": "https://x", "webhookTemplateConfigMapName": "t", "webhookTemplateConfigMapKey": "k.tmpl"},
@@ -261,7 +261,7 @@ def test_the_page_names_every_value_where_it_belongs() -> None:
     named = {title: {name for cell in rows for name in re.findall(r"`(\w+)", cell)} for title, rows in cells.items()}
     assert named == {
         "Values that go into the policy": MAPPED,
-        "Values that Perdure takes otherwise": set(DIFFERENT),
+        "Values with another effect": set(DIFFERENT),
         "Values that only the handler needs": OF_ITS_OWN,
     }
     assert len(MAPPED) + len(DIFFERENT) + len(OF_ITS_OWN) == len(KNOWN)
@@ -329,7 +329,10 @@ def test_a_webhook_becomes_a_channel_with_our_fields_in_its_template() -> None:
             "causes": ["spot", "scheduled", "hook", "stopped", "ended"],
         }
     ]
-    assert "webhookTemplate: Perdure has no InstanceType; what names them is left out" in migrated(**WEBHOOK).notes
+    assert (
+        "webhookTemplate: Perdure has no InstanceType; the parts that name them are left out"
+        in migrated(**WEBHOOK).notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -359,7 +362,7 @@ def test_a_template_that_does_more_than_name_fields_is_said_with_what_it_does() 
         ('{"start":"{{ .StartTime }}"}', ["{{ .StartTime }} is ${deadline}; it is written as"]),
         ('{"pods":"{{ .Pods }} {{ .State }}"}', ["Perdure has no Pods, State"]),
         ('{"text":"{{ .EventID }} {{ .Description }} {{ .AccountId }} {{ .Region }}"}', []),
-        ('{"state":{{ .State }}}', ["Perdure has no State", "with Perdure's fields the body is no JSON"]),
+        ('{"state":{{ .State }}}', ["Perdure has no State", "with Perdure's fields the body is not JSON"]),
         ("{{ .NodeName }} goes", []),
         ('{"routing_key" : "R0", "summary": "key: {{ .NodeName }}"}', ["all who may read policies see routing_key"]),
     ],
@@ -450,7 +453,7 @@ def test_webhooks_that_the_api_server_would_refuse_are_refused_without_their_sec
         ("heartbeatUntil: 59", "heartbeatUntil: 59 is out of range; allowed are 60 to 172800 seconds"),
         ("heartbeatUntil: 172801", "heartbeatUntil: 172801 is out of range; allowed are 60 to 172800 seconds"),
         ("queueURL: 7", "queueURL: 7 is not a string"),
-        ("taintEffect: Never", "taintEffect: 'Never' is none of NoSchedule, PreferNoSchedule, NoExecute"),
+        ("taintEffect: Never", "taintEffect: 'Never' is not one of NoSchedule, PreferNoSchedule, NoExecute"),
         ("[1]", "holds no values of a chart"),
         ("a: [", "cannot be read"),
     ],
@@ -498,5 +501,5 @@ def test_values_of_real_installations_print_policies_without_their_secrets(sampl
     policy = yaml.safe_load(printed.output)
     validate(policy, SCHEMA["versions"][0]["schema"]["openAPIV3Schema"])
     assert PASSWORD not in printed.output
-    assert "is not known here" not in printed.output
+    assert "does not know this value" not in printed.output
     assert set(policy["spec"]["reactions"].values()) <= {"drain", "cordon", "label"}

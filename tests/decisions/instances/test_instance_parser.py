@@ -344,7 +344,7 @@ def test_a_state_may_be_shouted() -> None:
 
 @pytest.mark.parametrize("instance", ["", None, 7, [], "i 1", "i-1/../i-2", "i-\n", "x" * 65, "i-\u00fc", "\ud800"])
 def test_an_instance_has_a_usable_id(instance: Any) -> None:
-    assert invalid(state_change("running", instance)) == "instance-id is no instance's id"
+    assert invalid(state_change("running", instance)) == "instance-id is not an instance id"
 
 
 def test_an_envelope_may_have_three_fields_only() -> None:

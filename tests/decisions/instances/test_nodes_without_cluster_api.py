@@ -150,7 +150,7 @@ def test_a_deletion_of_a_machine_is_not_possible_and_told_on_the_node() -> None:
     assert isinstance(step, TellImpossible)
     (told,) = step.notices
     assert (step.cause, told.reason, told.about) == (spot(4).key, "NoMachine", THE_NODE)
-    assert "InterruptionPolicy p asks for delete-machine; for instances without a Machine ask for drain" in told.message
+    assert "InterruptionPolicy p asks for delete-machine; for instances without a Machine use drain" in told.message
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_a_service_that_is_stopped_does_not_run() -> None:
         ("#cloud-config\nwrite_files: []\nruncmd: []\n", "does not write /etc/yawol/env.conf"),
         (born().replace("encoding: b64", "encoding: gzip", 1), "encoding 'gzip'"),
         (born().replace("YAWOLLET_ARGS", "OTHER_ARGS"), "does not set YAWOLLET_ARGS"),
-        (born().replace("--namespace=", "namespace="), "is no flag"),
+        (born().replace("--namespace=", "namespace="), "is not a flag"),
     ],
 )
 def test_user_data_of_no_machine_of_ours_is_refused(text: str, said: str) -> None:
@@ -72,7 +72,7 @@ def test_user_data_of_no_machine_of_ours_is_refused(text: str, said: str) -> Non
 
 
 def test_malformed_base64_is_refused() -> None:
-    with pytest.raises(ForeignError, match="no base64"):
+    with pytest.raises(ForeignError, match="not base64"):
         read("#cloud-config")
 
 
@@ -90,5 +90,5 @@ def test_the_first_fare_that_speaks_of_a_machine_counts() -> None:
 
 
 def test_a_fare_of_a_broken_pattern_is_refused() -> None:
-    with pytest.raises(ValueError, match="no regular expression"):
+    with pytest.raises(ValueError, match="not a regular expression"):
         Fare(server="(")

@@ -328,7 +328,7 @@ def test_an_address_is_read_and_nought_turns_its_server_off(text: str, address: 
 
 @pytest.mark.parametrize("text", ["8080", "host:", "host:http"])
 def test_a_text_that_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no address"):
+    with pytest.raises(ValueError, match="is not an address"):
         server_address(text)
 
 

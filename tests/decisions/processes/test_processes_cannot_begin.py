@@ -56,7 +56,7 @@ def test_an_invalid_setting_is_one_line(tmp_path: Path, command: str, variable: 
 def test_an_area_that_does_not_exist_is_refused_before_anything_is_connected_to() -> None:
     begun = begin("watch", PERDURE_AREAS="claim")
     assert begun.returncode == 1
-    assert begun.stderr.startswith("error: PERDURE_AREAS names claim, which is no area")
+    assert begun.stderr.startswith("error: PERDURE_AREAS names claim: there is no such area")
 
 
 @pytest.mark.parametrize(("command", "of"), [("run", "HEALTH"), ("watch", "METRICS")])
@@ -97,10 +97,10 @@ def test_an_unknown_variable_is_named_once_with_the_nearest_setting(command: str
             PERDURE_TEST_SOMETHING="of the tests",
             KUBECONFIG=str(file),
         )
-    lines = [line for line in begun.stderr.splitlines() if "is no setting" in line]
+    lines = [line for line in begun.stderr.splitlines() if "is not a setting" in line]
     assert ["PERDURE_STATE_OF_AFFAIRS" in line for line in lines] == [False, True]
-    assert "PERDURE_ACCOUNT_POLL is no setting and has no effect; is PERDURE_ACCOUNTS_POLL meant?" in lines[0]
-    assert "is no setting" not in begun.stdout
+    assert "PERDURE_ACCOUNT_POLL is not a setting and has no effect; is PERDURE_ACCOUNTS_POLL meant?" in lines[0]
+    assert "is not a setting" not in begun.stdout
     if command in ("run", "watch", "run codec"):
         assert all(json.loads(line)["process"] == command.rsplit(maxsplit=1)[-1] for line in lines), "its log is JSON"
 

@@ -183,4 +183,4 @@ def _check_pattern(pattern: str) -> None:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None

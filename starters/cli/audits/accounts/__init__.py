@@ -91,7 +91,7 @@ def unrecorded(
 ) -> list[MemberAccount]:
     """Active accounts with our naming; `creating` are the names of those being created."""
     recorded = {account.spec.aws_account_id for account in accounts}
-    # An Account without an id adopts the AWS account of its name by itself.
+    # An Account without an id adopts the AWS account of its name.
     adopting = {account.metadata.name for account in accounts if not account.spec.aws_account_id}
     return [
         member

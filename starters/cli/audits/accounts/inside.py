@@ -40,7 +40,7 @@ def strange_identities(account: Account, users: Iterable[str], roles: Iterable[s
     for what, name in found:
         subject = f"IAM {what} {name} in {account.spec.aws_account_id}"
         problem = f"not of Account {account.metadata.namespace}/{account.metadata.name}, whose iamUserId is {own}"
-        advice = "delete it with its keys: no Account knows them" if what == "user" else "delete it: no Account uses it"
+        advice = "delete it with its keys: no Account uses them" if what == "user" else "delete it: no Account uses it"
         yield Finding(area=area, subject=subject, problem=problem, advice=advice)
 
 
