@@ -261,7 +261,7 @@ def test_the_page_names_every_value_where_it_belongs() -> None:
     named = {title: {name for cell in rows for name in re.findall(r"`(\w+)", cell)} for title, rows in cells.items()}
     assert named == {
         "Values that go into the policy": MAPPED,
-        "Values with another effect": set(DIFFERENT),
+        "Values that have another effect": set(DIFFERENT),
         "Values that only the handler needs": OF_ITS_OWN,
     }
     assert len(MAPPED) + len(DIFFERENT) + len(OF_ITS_OWN) == len(KNOWN)
