@@ -38,6 +38,7 @@ from domain.instances.observed import Emptying, KnownNode
 from domain.instances.resources import Machine, Node
 from domain.notices import Notice, normal, warning
 from domain.refusal import without_request
+from domain.resource import parse_timestamp, timestamp
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import KubeApi
@@ -49,6 +50,8 @@ EVICT_AGAIN = 5.0
 _ATTEMPTS = 5
 # Kubernetes' default for Pods that do not set one.
 _POD_GRACE = timedelta(seconds=30)
+# A Pod that is this much late will hardly end by itself: a finalizer keeps it, or its kubelet is away.
+_OVERDUE = timedelta(seconds=30)
 _MIRROR_POD = "kubernetes.io/config.mirror"
 _ENDED = ("Succeeded", "Failed")
 # Further causes of a delay are logged: each that is reported ends the activity once.
@@ -122,8 +125,9 @@ class NodeActivities(Activities):
                 activity.heartbeat(len(left))
                 evicted, refusals = True, dict[str, None]()
                 for pod in left:
-                    if not (node.how.spares and spared(pod)):
-                        refusals |= dict.fromkeys(filter(None, [without_request(await _evict(api, pod, node.how))]))
+                    spares = node.how.spares and spared(pod)
+                    delay = _wish(pod) if spares else _overdue(pod) or without_request(await _evict(api, pod, node.how))
+                    refusals |= dict.fromkeys(filter(None, [delay]))
                 new = tuple(each for each in refusals if each not in logged)
                 for each in new:
                     activity.logger.warning("node %s: %s", node.node, each)
@@ -249,16 +253,19 @@ def _marking(found: JsonObject, node: CordonNode) -> JsonObject:
     taints = sequence(found, "spec", "taints")
     if node.taint and not any(_same_taint(each, node.taint.key, node.taint.effect) for each in taints):
         spec["taints"] = [*taints, node.taint.model_dump(mode="json")]
-        marks[TAINTED_ANNOTATION] = f"{node.taint.key}:{node.taint.effect}"
+        earlier = text(found, "metadata", "annotations", TAINTED_ANNOTATION)
+        ours = dict.fromkeys((*filter(None, earlier.split(",")), f"{node.taint.key}:{node.taint.effect}"))
+        marks[TAINTED_ANNOTATION] = ",".join(ours)
     return {"metadata": {"annotations": marks}, "spec": spec} if spec else {}
 
 
 def _release(found: JsonObject) -> JsonObject:
     annotations = mapping(found, "metadata", "annotations")
     spec: JsonObject = {"unschedulable": None} if CORDONED_ANNOTATION in annotations else {}
-    key, _, effect = text(annotations, TAINTED_ANNOTATION).rpartition(":")
-    if key:
-        spec["taints"] = [each for each in sequence(found, "spec", "taints") if not _same_taint(each, key, effect)]
+    tainted = {each.rpartition(":")[::2] for each in text(annotations, TAINTED_ANNOTATION).split(",") if each}
+    if tainted:
+        taints = sequence(found, "spec", "taints")
+        spec["taints"] = [each for each in taints if (text(each, "key"), text(each, "effect")) not in tainted]
     ours = (name for name in (CORDONED_ANNOTATION, TAINTED_ANNOTATION) if name in annotations)
     return {"metadata": {"annotations": dict.fromkeys(ours)}, "spec": spec} if spec else {}
 
@@ -306,8 +313,24 @@ def evictable(pod: Mapping[str, object]) -> bool:
 
 
 def spared(pod: Mapping[str, object]) -> bool:
+    return bool(_wish(pod))
+
+
+def _wish(pod: Mapping[str, object]) -> str:
+    """What a Pod asks for by annotation; empty if it may be disrupted."""
     annotations = mapping(pod, "metadata", "annotations")
-    return any(annotations.get(name) == "true" for name in DO_NOT_DISRUPT)
+    asks = next((name for name in DO_NOT_DISRUPT if annotations.get(name) == "true"), "")
+    return f"Pod {_name(pod)} asks not to be disrupted ({asks})" if asks else ""
+
+
+def _overdue(pod: Mapping[str, object]) -> str:
+    """That a Pod has not ended although its grace period is over; empty if that is not so."""
+    ends = parse_timestamp(text(pod, "metadata", "deletionTimestamp"))
+    if ends is None or now() - ends < _OVERDUE:
+        return ""
+    finalizers = ", ".join(str(each) for each in sequence(pod, "metadata", "finalizers"))
+    waits = f", and has the finalizers {finalizers}" if finalizers else ""
+    return f"Pod {_name(pod)} should have ended at {timestamp(ends)}{waits}"
 
 
 async def _evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
@@ -317,11 +340,14 @@ async def _evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
     if how.budgets is Budgets.IGNORE:
         return await _delete(api, pod, how)
     meta = {"name": text(pod, "metadata", "name"), "namespace": text(pod, "metadata", "namespace")}
-    grace = {"deleteOptions": {"gracePeriodSeconds": _seconds(how.pod_grace)}} if how.pod_grace is not None else {}
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, **grace}
+    # A Pod of the same name may run on another Node by now.
+    options: JsonObject = {"preconditions": {"uid": text(pod, "metadata", "uid")}}
+    if how.pod_grace is not None:
+        options["gracePeriodSeconds"] = _seconds(how.pod_grace)
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": options}
     try:
         await api.create_under(POD, meta["namespace"], meta["name"], "eviction", eviction)
-    except Absent:
+    except (Absent, Conflict):
         return ""
     except ApiError as error:
         return error.message

@@ -56,10 +56,11 @@ from domain.instances.observed import Emptying, InstanceWorld
 from domain.instances.policy_selection import Selected, choose, selected
 from domain.instances.resources import AWSMachinePool, InterruptionPolicy
 from domain.notices import Notice
+from domain.resource import timestamp
 from engine import clock
 from engine.errors import ApiError, Conflict, Throttled
 from engine.kube import KubeApi
-from engine.kube.json import JsonObject, mapping, sequence
+from engine.kube.json import JsonObject, mapping, sequence, text
 from engine.settings import Settings
 from starters.watch.instances import watched_for
 from starters.watch.projection import Projection
@@ -476,6 +477,17 @@ async def test_a_node_is_marked_and_released_and_other_taints_stay(
     assert not mapping(await workload.get(NODE, "", "node"), "metadata", "annotations")
 
 
+async def test_every_taint_of_ours_is_removed_also_those_of_earlier_causes() -> None:
+    workload = Workload()
+    await workload.node(taints=[FOREIGN])
+    earlier = Taint(key="aws-node-termination-handler/scheduled-maintenance", value="scheduled")
+    await run(workload.cordon, CordonNode(**WHERE, reaction=Reaction.TAINT, taint=earlier))
+    await run(workload.cordon, CordonNode(**WHERE, reaction=Reaction.DRAIN, taint=OURS))
+    assert (await workload.seen())[1] == [FOREIGN, *(each.model_dump(mode="json") for each in (earlier, OURS))]
+    await run(workload.uncordon, ReleaseNode(**WHERE))
+    assert await workload.seen() == (False, [FOREIGN])
+
+
 async def test_a_taint_and_a_cordon_of_another_user_stay() -> None:
     workload = Workload()
     await workload.node(unschedulable=True, taints=[OURS.model_dump(mode="json")])
@@ -540,8 +552,34 @@ async def test_pods_are_evicted_with_the_grace_period_that_is_wished_for() -> No
     workload = Workload()
     await workload.pod("a")
     told = await workload.drained(emptying(how=Draining(pod_grace=timedelta(seconds=7))))
-    assert workload.evicted[0]["deleteOptions"] == {"gracePeriodSeconds": 7}
+    assert mapping(workload.evicted[0], "deleteOptions")["gracePeriodSeconds"] == 7
     assert reasons(told) == reasons(told, about_node("node")) == ["NodeDrained"]
+
+
+async def test_only_the_pod_that_was_listed_is_evicted_not_a_later_one_of_its_name() -> None:
+    """A StatefulSet may have started it on another Node meanwhile."""
+    workload = Workload()
+    await workload.pod("a")
+    uid = text(await workload.get(POD, "n", "a"), "metadata", "uid")
+    workload.refusals = {"a": [Conflict("the uid in the precondition is another one")]}
+    told = await workload.drained(emptying())
+    assert workload.evicted[0]["deleteOptions"] == {"preconditions": {"uid": uid}}
+    assert reasons(told) == ["NodeDrained"], "another Pod of its name is no delay"
+
+
+@pytest.mark.parametrize("stuck", ["asks not to be disrupted", "does not end"])
+async def test_a_pod_that_stays_is_reported_once_as_a_delay(stuck: str) -> None:
+    workload = Workload()
+    await workload.pod("a", **({"karpenter_sh__do_not_disrupt": "true"} if stuck.startswith("asks") else {}))
+    if stuck == "does not end":
+        meta = {"deletionTimestamp": timestamp(BEGUN - timedelta(minutes=1)), "finalizers": ["acme.io/backup"]}
+        await workload.kube.patch(POD, "n", "a", {"metadata": meta})
+    soon = BEGUN + timedelta(seconds=0.3)
+    told = await workload.drained(emptying(until=soon, how=Draining(spares=True)))
+    assert reasons(told) == ["DrainHeldUp", "DrainIncomplete"]
+    word = "karpenter.sh/do-not-disrupt" if stuck.startswith("asks") else "acme.io/backup"
+    assert "Pod n/a " in told[0].message
+    assert word in told[0].message
 
 
 async def test_a_budget_that_holds_a_drain_up_is_told_once_on_the_awsmachine() -> None:
