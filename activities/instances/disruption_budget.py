@@ -41,7 +41,9 @@ class Disruptions:
         self._most = most
 
     async def begin(self, machine: Machine | Node, *, taken: bool, most: int | None = None, policy: str = "") -> Turn:
-        """Enter the machine into the ledger, or return what it waits for. A machine that is already in it may go on.
+        """Enter the machine into the ledger, or return what it waits for.
+
+        A machine that is already in it may go on; one of a control plane only while the others are well.
 
         Args:
             machine: a Node only if it has no Machine.
@@ -75,13 +77,15 @@ class Disruptions:
         instance = instance_of_provider_id(machine.spec.provider_id)
         for _ in range(_ATTEMPTS):
             lease, ledger = await self._read()
-            if any(each.uid == machine.metadata.uid for each in ledger.of(group)):
+            known = ledger.has(group, machine.metadata.uid, now())
+            # It may be cordoned only, and a control plane is asked again whether it can lose this machine.
+            if known and not machine.control_plane:
                 return Turn(at=now())
             # Listed after the ledger was read: a disruption that has begun meanwhile has changed the ledger.
             members = await self._members(machine)
             moment = now()
             why = waits_for(machine, members, ledger.of(group), limit, moment, taken=taken)
-            if why:
+            if why or known:
                 return Turn(at=moment, why=why)
             meta = machine.metadata
             one = Disruption(

@@ -371,5 +371,5 @@ def _seconds(grace: timedelta | None) -> int | None:
     return None if grace is None else int(grace.total_seconds())
 
 
-def _name(pod: JsonObject) -> str:
+def _name(pod: Mapping[str, object]) -> str:
     return f"{text(pod, 'metadata', 'namespace')}/{text(pod, 'metadata', 'name')}"

@@ -211,7 +211,8 @@ class AskReplacement(_Disrupting):
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         if not isinstance(result, Asked):
             return world
-        return world.learn(turn=result.turn, asked=result.replacement, unreplaced=result.unreplaced)
+        turn = result.turn.model_copy(update={"taken": self.taken})
+        return world.learn(turn=turn, asked=result.replacement, unreplaced=result.unreplaced)
 
 
 class EndReplacement(_MachineAction):
@@ -263,7 +264,7 @@ class DeleteOwner(_Disrupting):
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         if not isinstance(result, Taking):
             return world
-        world = world.learn(turn=result.turn)
+        world = world.learn(turn=result.turn.model_copy(update={"taken": self.taken}))
         return world if result.turn.why else world.learn(asked=None)
 
 
@@ -347,7 +348,8 @@ class CordonNode(_NodeAction):
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         if not isinstance(result, Taking):
             return world
-        world, turn = world.learn(turn=result.turn), result.turn
+        turn = result.turn.model_copy(update={"taken": self.taken})
+        world = world.learn(turn=turn)
         if turn.why:
             return world
         done_at = turn.at if self.reaction is not Reaction.DRAIN else None

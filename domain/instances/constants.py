@@ -56,6 +56,8 @@ CORDONED_ANNOTATION = "perdure.dev/cordoned"
 # On a Node that we tainted, with the taint's key and effect: one that another user set stays.
 TAINTED_ANNOTATION = "perdure.dev/tainted"
 TAINT_KEY = "perdure.dev/interruption"
+# Kubernetes deletes the Pods of such a Node and detaches their volumes: only for a Node that has been shut down.
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 # On a Pod that is not to be evicted before the drain's time is over; Karpenter's means the same.
 DO_NOT_DISRUPT = ("perdure.dev/do-not-disrupt", "karpenter.sh/do-not-disrupt")
 

@@ -27,13 +27,21 @@ _MOST_NAMED = 3
 
 
 class Turn(Model):
-    """`why` the machine has to wait, empty if it may be disrupted now."""
+    """Attributes:
+    why: what the machine has to wait for, empty if it may be disrupted now.
+    taken: whether it was asked for because AWS takes the instance right now.
+    """
 
     at: datetime
     why: str = ""
+    taken: bool = False
 
     def waits(self, now: datetime) -> bool:
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
+
+    def holds_up(self, now: datetime, *, taken: bool) -> bool:
+        """Whether a cause has to wait; one by which AWS takes the instance right now asks for a turn of its own."""
+        return self.waits(now) and (self.taken or not taken)
 
 
 class Limit(Model):
@@ -69,6 +77,10 @@ class Ledger(Model):
 
     def of(self, group: str) -> tuple[Disruption, ...]:
         return self.groups.get(group, ())
+
+    def has(self, group: str, uid: str, now: datetime) -> bool:
+        """Whether the disruption of a machine has begun, and not lasted too long to count."""
+        return any(each.uid == uid and _young(each, now) for each in self.of(group))
 
     def begun(self, group: str, one: Disruption) -> Ledger:
         """Drops what has lasted too long."""

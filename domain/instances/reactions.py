@@ -26,10 +26,11 @@ from domain.instances.actions import (
     TellImpossible,
     TerminateInstance,
 )
+from domain.instances.constants import OUT_OF_SERVICE
 from domain.instances.event_verification import Question, Verdict, may_be_late
 from domain.instances.events import InstanceState
 from domain.instances.interruption_causes import OF_STATES, Cause, unlisted_plans
-from domain.instances.interruption_policy import Reaction, Taint, Tainting
+from domain.instances.interruption_policy import Reaction, Taint
 from domain.instances.lifecycle_hooks import HookWork, served, work_for_hook
 from domain.instances.notices import about, about_node, on_each
 from domain.instances.observed import InstanceWorld
@@ -61,7 +62,8 @@ def reactions(
     refuted = [cause.name for cause in found if cause.from_ <= now and _forged(world, cause)]
     refuted += [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
     wanted = _wanted(world, found, hooks, now)
-    step = None if world.turn and world.turn.waits(now) else _strongest(world, wanted, now)
+    turn = world.turn
+    step = _strongest(world, [each for each in wanted if not (turn and turn.holds_up(now, taken=each.taken))], now)
     drain = world.record.drain
     if step is None and drain is not None and _over(world, due):
         step = ReleaseNode(key=world.key, node=drain.node, **world.workload)
@@ -235,10 +237,13 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
         same = last is not None and (last.node, last.cause) == (node, cause.name)
         how = {"until": cause.deadline, "how": policy.draining, "begun": last if same else None}
         return EmptyNode.model_validate({**which, **how})
+    taint = _taint(world, cause)
+    if taint is None and reaction is Reaction.TAINT:
+        return None
     marking = {
         "machine": owner.metadata.name if owner else "",
         "reaction": reaction,
-        "taint": _taint(policy.tainting, cause),
+        "taint": taint,
         **room,
     }
     return CordonNode.model_validate({**which, **marking})
@@ -311,8 +316,14 @@ def _machines(world: InstanceWorld) -> tuple[Key, ...]:
     return tuple(about(each) for each in (world.labelled, world.owner) if each is not None)
 
 
-def _taint(tainting: Tainting, cause: Cause) -> Taint | None:
-    return tainting.taint(cause.sort) if tainting.always or cause.reaction is Reaction.TAINT else None
+def _taint(world: InstanceWorld, cause: Cause) -> Taint | None:
+    """None for no taint, or for out-of-service while the instance may still write to its volumes."""
+    tainting = world.policy.tainting
+    if not (tainting.always or cause.reaction is Reaction.TAINT):
+        return None
+    taint = tainting.taint(cause.sort)
+    early = taint.key == OUT_OF_SERVICE and world.record.state is not InstanceState.STOPPED
+    return None if early else taint
 
 
 def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:

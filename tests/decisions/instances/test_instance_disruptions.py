@@ -7,10 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from instance_scenes import ACCOUNT, REGION, T0, at, deleting_all, facts, observed, record, scheduled
+from instance_scenes import ACCOUNT, REGION, T0, at, deleting_all, facts, observed, record, scheduled, spot
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
+from activities.instances import disruption_budget
 from activities.instances.aws_queries import ServedPlaces
 from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
@@ -20,7 +21,7 @@ from activities.instances.state_verification import Checks
 from domain.identity import Kind
 from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, DeleteOwner, Taking
-from domain.instances.constants import CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
+from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
 from domain.instances.disruption_budget import Disruption, Limit, Turn, lasts, waits_for
 from domain.instances.event_verification import ScheduledEvent
 from domain.instances.instance_lifecycle import work_for_instance
@@ -264,7 +265,51 @@ async def test_a_machine_has_its_turn_once_another_has_ended() -> None:
     assert not await why(second, machines[1])
 
 
+async def asked(kube: MemoryKube, name: str, monkeypatch: pytest.MonkeyPatch, seconds: float = 0) -> str:
+    """What a Machine waits for, so many seconds after the test's beginning."""
+    machine = Machine.model_validate(await kube.get(MACHINE, "c", name))
+    monkeypatch.setattr(disruption_budget, "now", lambda: at(seconds))
+    return (await Disruptions(kube, "perdure", 1).begin(machine, taken=False)).why  # type: ignore[arg-type]
+
+
+async def test_a_control_plane_machine_that_is_cordoned_is_not_deleted_while_another_is_unwell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its cordon has begun its turn, and the deletion comes later."""
+    kube = MemoryKube()
+    for name in "abc":
+        await made(kube, name, {**CONTROL_PLANE, CLUSTER_LABEL: "c1"})
+    assert not await asked(kube, "a", monkeypatch)
+    assert not await asked(kube, "a", monkeypatch), "an attempt after a crash goes on"
+    await kube.delete(MACHINE, "c", "b")
+    assert "Machine b is being deleted" in await asked(kube, "a", monkeypatch)
+
+
+async def test_a_turn_of_more_than_an_hour_ago_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    kube = MemoryKube()
+    for name in "ab":
+        await made(kube, name, {**WORKERS, CLUSTER_LABEL: "c1"})
+    assert not await asked(kube, "a", monkeypatch)
+    assert not await asked(kube, "b", monkeypatch, 3601), "the first has lasted too long to count"
+    assert "Machine b " in await asked(kube, "a", monkeypatch, 3602)
+
+
 # --- the lifecycle ---
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_spot_notice_does_not_wait_for_the_turn_of_a_scheduled_event(*, waits: bool) -> None:
+    """A control plane's machine was asked for again for the notice, and waits as well."""
+    policy = ReactionPolicy(spot=Reaction.DELETE_MACHINE, ending=Reaction.DELETE_MACHINE)
+    answer = facts(12, spot=True, spot_code="marked-for-termination", scheduled=(ScheduledEvent(code="instance-stop"),))
+    waiting = Turn(at=at(10), why="a control plane loses one machine at a time")
+    known = record(scheduled(5, at(DAY)), spot(11))
+    world = observed(known, policy=policy, facts=answer, turn=waiting)
+    (deletion,) = work_for_instance(world, at(13)).steps
+    assert isinstance(deletion, DeleteOwner)
+    assert (deletion.cause, deletion.taken) == (spot(11).key, True)
+    after = deletion.fold(world, Taking(turn=Turn(at=at(13), why=waiting.why if waits else "")))
+    assert bool(work_for_instance(after, at(14)).steps) != waits
 
 
 def test_waiting_for_a_turn_is_shown_and_asked_for_again() -> None:

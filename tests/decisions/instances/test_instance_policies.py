@@ -361,6 +361,23 @@ def test_a_stop_gets_a_reaction_once_confirmed_until_the_instance_runs() -> None
     assert step(answered(known, forged), 103, policy=wished, facts=forged) is None
 
 
+@pytest.mark.parametrize("reaction", [Reaction.TAINT, Reaction.DRAIN])
+def test_a_node_is_out_of_service_only_once_its_instance_has_stopped(reaction: Reaction) -> None:
+    """Kubernetes deletes its Pods and detaches their volumes then, though they may still be written to."""
+    tainting = Tainting(key="node.kubernetes.io/out-of-service", effect=TaintEffect.NO_EXECUTE, always=True)
+    wished = ReactionPolicy(stopped=reaction, tainting=tainting)
+    stopping, stopped = facts(102, "stopping"), facts(110, "stopped")
+    early = step(answered(record(state("stopping", 100)), stopping), 103, policy=wished, facts=stopping)
+    if reaction is Reaction.TAINT:
+        assert early is None
+    else:
+        assert isinstance(early, CordonNode)
+        assert early.taint is None
+    late = step(answered(record(state("stopping", 100)), stopped), 111, policy=wished, facts=stopped)
+    assert isinstance(late, CordonNode)
+    assert late.taint == tainting.taint("stopped")
+
+
 def test_a_stop_changes_nothing_where_no_reaction_is_wished_for() -> None:
     known = answered(record(state("stopped", 5)), facts(40, "stopped"))
     assert work_for_instance(observed(known), at(50)).deadline is None
