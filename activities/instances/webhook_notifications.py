@@ -20,6 +20,7 @@ from activities.activity_class import Activities
 from activities.instances import metrics
 from activities.instances.cache import InstanceCache
 from domain.instances.actions import Done, Notify
+from domain.instances.interruption_policy import CauseSort
 from domain.instances.names import InstanceKey
 from domain.instances.notices import about, on_each
 from domain.instances.resources.interruption_policy import WEB_ADDRESS, Notification, NotificationFormat
@@ -89,7 +90,7 @@ class NotificationActivities(Activities):
             raise Unavailable(f"{what}: {key} holds no address of an HTTP proxy", code="InvalidProxy")
         usual = {
             "Content-Type": "application/json",
-            "Idempotency-Key": hashlib.sha256(f"{notice.key.path}/{notice.id}".encode()).hexdigest(),
+            "Idempotency-Key": hashlib.sha256(_identity(notice).encode()).hexdigest(),
         }
         given = {
             each.name: secrets[each.secret_key] if each.secret_key else each.value or "" for each in channel.headers
@@ -118,6 +119,12 @@ class NotificationActivities(Activities):
             return secret_content(await self._kube.get(SECRET, self._namespace, KEPT_IN))
         except ApiError as error:
             raise Unavailable(f"{what}: {error.message}", code=error.code) from None
+
+
+def _identity(notice: Notify) -> str:
+    """The same for each attempt; an instance may be stopped many times."""
+    which = f"{notice.key.path}/{notice.id}"
+    return f"{which}/{timestamp(notice.received_at)}" if notice.sort is CauseSort.STOPPED else which
 
 
 def _body(channel: Notification, notice: Notify) -> str:

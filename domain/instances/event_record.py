@@ -21,6 +21,8 @@ from domain.instances.interruption_policy import Reaction
 from domain.instances.names import InstanceKey
 from domain.model import Model
 
+# The cause's name, the same for each stop.
+STOPPED = "stopped"
 _REMEMBERED_KEYS = 256
 _MOST_NOTICES = 16
 # EC2 may not know a new instance for a while: three denials in two minutes are believed.
@@ -207,11 +209,24 @@ def _with_state(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
         changes["ask_at"] = min(record.ask_at or wanted, wanted)
         nothing_else = record.ask_at is None or record.only_to_check or (record.standing is None and not record.misses)
         changes["only_to_check"] = placing.ask is Ask.SOON and placing.applies and nothing_else
+    if placing.applies and event.state is not None and event.state.up and _remembers_stop(record):
+        # Only EC2's answer ends a stop: a forged start would have its Node used, and its receivers notified again.
+        changes["ask_at"] = min(record.ask_at or event.received_at, event.received_at)
+        changes["only_to_check"] = False
     if event.state is InstanceState.RUNNING and event.timely:
         changes["started_at"] = max(record.started_at or event.time, event.time)
     if event.state in (InstanceState.STOPPING, InstanceState.STOPPED) and event.timely:
         changes["stopped_at"] = tuple(sorted({*record.stopped_at, event.time}))[-_MOST_NOTICES:]
     return record.model_copy(update=changes)
+
+
+def _remembers_stop(record: InstanceRecord) -> bool:
+    cordoned = record.drain is not None and record.drain.cause == STOPPED
+    return cordoned or STOPPED in record.impossible or any(map(_of_stop, record.notified))
+
+
+def _of_stop(notification: str) -> bool:
+    return notification.endswith(f"/{STOPPED}")
 
 
 def _with_interruption(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
@@ -282,6 +297,9 @@ def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = Tru
         "misses": 0,
         "refuted": record.refuted + denied,
     }
+    if facts.state.up:  # the next stop is another one
+        changes["notified"] = tuple(each for each in record.notified if not _of_stop(each))
+        changes["impossible"] = tuple(each for each in record.impossible if each != STOPPED)
     return record.model_copy(update=changes)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from domain.decision import earliest
-from domain.instances.event_record import InstanceRecord, Interruption, Planned
+from domain.instances.event_record import STOPPED, InstanceRecord, Interruption, Planned
 from domain.instances.event_verification import (
     STOPPED_STATES,
     Facts,
@@ -35,7 +35,6 @@ _LONGEST_WINDOW = timedelta(hours=24)
 # The time for reactions on a Node whose instance stops; afterwards Pods cannot end gracefully.
 _WHILE_STOPPING = timedelta(minutes=10)
 ENDED = "ended"
-STOPPED = "stopped"
 # EC2's answer removes these by itself if it does not confirm them.
 OF_STATES = (ENDED, STOPPED)
 

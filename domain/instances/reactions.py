@@ -27,6 +27,7 @@ from domain.instances.actions import (
     TerminateInstance,
 )
 from domain.instances.constants import OUT_OF_SERVICE
+from domain.instances.event_record import STOPPED
 from domain.instances.event_verification import Question, Verdict, may_be_late
 from domain.instances.events import InstanceState
 from domain.instances.interruption_causes import OF_STATES, Cause, unlisted_plans
@@ -354,7 +355,9 @@ def _emptied(world: InstanceWorld) -> bool:
 def _over(world: InstanceWorld, due: Sequence[Cause]) -> bool:
     """Whether the Node that Perdure cordoned may be used again."""
     record = world.record
-    if record.drain is None or record.state is not InstanceState.RUNNING:
+    if record.drain is None or record.standing is None or record.state is not InstanceState.RUNNING:
+        return False
+    if record.drain.cause == STOPPED and not record.standing.asked:
         return False
     # A completed lifecycle action is still a reason: the instance runs on for a moment.
     reasons = {cause.name for cause in due} | {hook.key for hook in record.hooks.values()}

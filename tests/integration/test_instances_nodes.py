@@ -168,6 +168,8 @@ async def test_a_whole_policy_is_stored_as_it_was_written(kube: KubeApi) -> None
         ({"selector": {"clusters": "prod"}}, "spec.selector.clusters"),
         ({"taint": {"effect": "Never"}}, "spec.taint.effect"),
         ({"taint": {"key": "not a key"}}, "spec.taint.key"),
+        ({"taint": {"key": "a" * 64}}, "spec.taint.key"),
+        ({"taint": {"key": "acme..io/leaves"}}, "spec.taint.key"),
         ({"taint": {"key": "a/b", "nodeTerminationHandlerNames": True}}, "spec.taint"),
         ({"drain": {"podGracePeriodSeconds": -1}}, "spec.drain.podGracePeriodSeconds"),
         ({"drain": {"disruptionBudgets": "Maybe"}}, "spec.drain.disruptionBudgets"),

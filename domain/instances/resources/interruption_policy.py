@@ -28,7 +28,9 @@ from domain.instances.webhook_notifications import FIELDS, TEMPLATE
 from domain.resource import AGE, CustomResource, Definition, KubeModel, PrinterColumn
 from domain.schema import Marker
 
-_KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+# What the API server takes as a taint's key: a DNS subdomain, and a name of at most 63 characters.
+_PIECE = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_KEY = rf"^({_PIECE}(\.{_PIECE})*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
 _VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 _DATA_KEY = r"^[-._a-zA-Z0-9]+$"
 WEB_ADDRESS = r"^https?://[!-~]+$"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from instance_scenes import ACCOUNT, ID, REGION, at, facts, hook, machine, observed, record, scheduled, spot, state
 
-from domain.instances.actions import AskInstance, CountRefuted, Notify
+from domain.instances.actions import AskInstance, CountRefuted, Notify, ReleaseNode
+from domain.instances.event_record import answered, cordoned, fold
 from domain.instances.event_verification import Facts
 from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import work_for_instance
@@ -77,6 +78,28 @@ def test_a_cause_is_sent_once_however_often_its_event_comes() -> None:
         world = notice.fold(world, None)
     again = world.with_record(record(spot(4), spot(4)).model_copy(update={"notified": world.record.notified}))
     assert (sent(world), sent(again)) == ([], [])
+
+
+@pytest.mark.parametrize(("answer", "again"), [("running", True), ("stopped", False)])
+def test_each_stop_is_sent_once_and_a_forged_start_sends_it_no_second_time(answer: str, *, again: bool) -> None:
+    wanted = policy(Channel(name="chat", causes=(CauseSort.STOPPED,)), stopped=Reaction.CORDON)
+    first = facts(12, "stopped")
+    world = observed(answered(record(state("stopped", 10)), first), policy=wanted, facts=first)
+    (notice,) = sent(world, 13)
+    world = notice.fold(world, None).with_record(
+        cordoned(notice.fold(world, None).record, "stopped", "node-0", at(14), Reaction.CORDON)
+    )
+    assert sent(world, 15) == []
+    started = world.with_record(fold(world.record, state("running", 100)))
+    steps = work_for_instance(started, at(101)).steps
+    assert [type(each) for each in steps] == [AskInstance], "an event alone has no Node used again"
+    told = facts(102, answer)
+    then = started.with_record(answered(started.record, told)).learn(facts=told)
+    released = [type(each) for each in work_for_instance(then, at(103)).steps]
+    assert released == ([ReleaseNode] if again else [])
+    second = facts(212, "stopped")
+    stopped = answered(fold(then.record, state("stopped", 210)), second)
+    assert len(sent(then.with_record(stopped).learn(facts=second), 213)) == again
 
 
 def test_a_notification_that_fails_for_good_is_given_up() -> None:
