@@ -272,7 +272,7 @@ async def asked(kube: MemoryKube, name: str, monkeypatch: pytest.MonkeyPatch, se
     return (await Disruptions(kube, "perdure", 1).begin(machine, taken=False)).why  # type: ignore[arg-type]
 
 
-async def test_a_control_plane_machine_that_is_cordoned_is_not_deleted_while_another_is_unwell(
+async def test_a_cordoned_control_plane_machine_stays_while_another_is_unwell(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its cordon has begun its turn, and the deletion comes later."""
