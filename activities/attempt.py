@@ -69,7 +69,7 @@ def age() -> timedelta:
 
 
 def growing(seconds: Sequence[float]) -> timedelta:
-    """One entry per attempt, with jitter of 10%."""
+    """The delay after this attempt, from one entry per attempt, with jitter of 10%."""
     base = seconds[min(number(), len(seconds)) - 1]
     return timedelta(seconds=base * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load, hides nothing
 

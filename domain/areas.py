@@ -1,14 +1,8 @@
 """The installed areas, found by the entry points of the group `perdure.areas`.
 
 An entry point names an area and the package with its kinds (`KINDS`) and custom resources (`.resources`). Perdure's own
-areas have a package in each layer; an external package holds all its layers itself:
-
-| part | an area of Perdure's | an external area | read by |
-|---|---|---|---|
-| kinds, models, decisions | `domain.<area>` | `<package>`, `<package>.resources` | everything |
-| lifecycles | `workflows.<area>` | `<package>.workflows` | workers |
-| effects | `activities.<area>.area` | `<package>.activities` | workers |
-| watches | `starters.watch.<area>` | `<package>.watch` | the watcher |
+areas have a package in each layer (`domain.<area>`, `workflows.<area>`, `activities.<area>.area`,
+`starters.watch.<area>`); an external package holds all its layers itself (`.workflows`, `.activities`, `.watch`).
 
 Parts are named here and not imported, so that each process imports only what it runs.
 """

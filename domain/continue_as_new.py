@@ -13,8 +13,8 @@ class Carry(Model):
     """The input of every lifecycle's workflow, passed to its next run (continue-as-new); a watcher sets only the key.
 
     It holds only what cannot be observed again. `known` is the area's memory (its model as JSON), `refusals` the last
-    failures by slot, `recorded` the digests of notices, `seen` the newest resourceVersion of its wakes by kind.
-    `world` is the result of the first pass, if the process that starts the workflow has just made it.
+    failures by slot, `recorded` the digests of notices, `seen` the newest resourceVersion of its wakes by kind. `world`
+    is the result of a first pass by the process that starts the workflow.
     """
 
     key: Key

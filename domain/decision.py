@@ -160,7 +160,7 @@ class World(Model):
         raise NotImplementedError(f"{type(self).__name__} holds no object to write")
 
     def refused(self, slot: str, *types: ErrorType) -> Refusal | None:
-        """Of one of these types (any if none is given)."""
+        """The refusal of the slot, if it has one of the types (any type if none is given)."""
         refusal = self.refusals.get(slot)
         return refusal if refusal and (not types or refusal.type in types) else None
 

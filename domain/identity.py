@@ -30,8 +30,8 @@ class Kind(Model):
         name: also the workflow type.
         area: its area (`domain.areas`) and workflow task queue (`task_queue`).
         finalizer: set on its objects while they have external resources; empty if never set.
-        lifecycle: False for kinds that are only read or written and have no workflow.
-        served: True for kinds whose objects live in the served cluster, where that differs from Perdure's own.
+        lifecycle: False for kinds that are only read or written.
+        served: True for kinds whose objects live in the served cluster.
         reporter: the component that reports the Events of its lifecycle, its name by default.
         of_cluster: False for objects named by AWS: they have one lifecycle for all clusters.
     """

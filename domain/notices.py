@@ -20,8 +20,8 @@ class Notice(Model):
     Attributes:
         about: the object of the Event; None for the lifecycle's own.
         cluster: the Cluster of Cluster API that the object is in, as `namespace/name`; empty for Perdure's own.
-        each_time: each recurrence is another Event. False: the Event is remembered for as long as the API server keeps
-            it, also across restarts, and recorded again only after that.
+        each_time: each recurrence is another Event. False: it is recorded again only once the API server has dropped
+            it, also across restarts.
     """
 
     type: NoticeType
@@ -48,6 +48,6 @@ def warning(reason: str, message: str, **more: Any) -> Notice:
 
 
 class Reported(Model):
-    """A result whose notices the runner records as Events, whatever its action learns from it."""
+    """The runner records the notices as Events."""
 
     notices: tuple[Notice, ...] = ()

@@ -10,9 +10,9 @@ from domain.writes import DropFinalizer, JsonPatch, Patch, patched
 
 
 class ObjectWorld(World):
-    """A world with an object, usually a custom resource, in the field that `about` names.
+    """A world with an object in the field that `about` names.
 
-    Its writes carry the observed resourceVersion, so the API server refuses them if the object has changed since.
+    Its writes carry the observed resourceVersion: the API server refuses them if the object has changed since.
     """
 
     about: ClassVar[str]
@@ -71,7 +71,6 @@ class ObjectWorld(World):
         return self._decision(Outcome.WAITING, why, actions, waited, deadline, at, phase)
 
     def retried(self, token: str) -> Decision:
-        """Records the retry token in the object's annotation."""
         patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
         return self.working("record the retry", self.write(patch, "retry honoured"))
 
@@ -112,7 +111,6 @@ class ObjectWorld(World):
         )
 
     def write(self, patch: JsonPatch, note: str, subresource: str = "") -> Patch:
-        """Refused if the object has changed since it was observed."""
         version = self.resource.metadata.resource_version
         return Patch(key=self.key, patch=patch, subresource=subresource, resource_version=version, note=note)
 

@@ -32,7 +32,7 @@ class PassedWorld(World):
     gather: timedelta = timedelta(0)  # how long a wake waits for further ones before the next pass
 
     def recall(self, before: Self) -> Self:
-        """Unchanged: the pass has already merged the old memory into this world."""
+        """The pass has merged the old memory already."""
         return self
 
 
@@ -45,8 +45,6 @@ class SweptWorld(PassedWorld):
 
 
 class Sweep(Action):
-    """Compare many objects with what they are outside, and wake those that differ."""
-
     result: ClassVar[type[Model] | None] = SweptWorld
     compares: ClassVar[str]  # the objects, for messages
 
@@ -59,7 +57,7 @@ class Sweep(Action):
 
 
 def passed(world: PassedWorld, now: datetime) -> Decision:
-    """The activity's decision; an absent object ends the lifecycle."""
+    """An absent object ends the lifecycle."""
     return world.decision if world.exists else world.decision.model_copy(update={"outcome": Outcome.GONE})
 
 

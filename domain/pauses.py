@@ -1,9 +1,8 @@
 """Pauses of areas, or of everything (`all`), which people request in one ConfigMap.
 
 `perdure-pause` is in Perdure's own namespace (with the watcher's Lease). A key of its `data` is the name of an area, or
-`all`; the value is JSON with the person, the reason and the time. Any other text is taken as the reason, so that
-`kubectl create configmap perdure-pause --from-literal all="they are on fire"` works. An area resumes when both its key
-and `all` are gone.
+`all`; the value is JSON with the person, the reason and the time. Any other text is the reason. An area resumes when
+both its key and `all` are gone.
 
 An annotation records when an area was resumed: a watcher that becomes the leader just then still wakes its lifecycles.
 """
@@ -58,7 +57,6 @@ def why_paused(pauses: Pauses, area: str) -> str:
 
 
 def areas_changed(before: Pauses, after: Pauses, areas: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The areas that became paused, and those that were resumed."""
     was = {area for area in areas if why_paused(before, area)}
     are = {area for area in areas if why_paused(after, area)}
     return tuple(sorted(are - was)), tuple(sorted(was - are))

@@ -217,7 +217,7 @@ class State(Generic[W]):
         return state, state._waits(decision, now, start, cancel)
 
     def pauses_until(self, decision: Decision, now: datetime) -> datetime | None:
-        """When a short pause that the other side has asked for ends; None to end the pass."""
+        """Until when to wait within a pass, as the other side has asked for a short pause; None to end the pass."""
         asked = [
             refusal
             for slot, refusal in blocked_by(self.world, decision).items()
@@ -231,7 +231,7 @@ class State(Generic[W]):
         return None if self.world.hold else earliest(short)
 
     def handed_back(self, decision: Decision, *, dry_run: bool = False) -> Decision:
-        """Lines and slots in place of actions, because a pass returns them from one activity."""
+        """The phase, with lines and slots in place of actions, because a pass returns them from one activity."""
         lines = decision.summaries if dry_run or self.world.hold else ()
         blocked = tuple(blocked_by(self.world, decision)) if self.world.refusals else ()
         if not (decision.actions or lines or blocked or decision.blocked):
@@ -254,7 +254,7 @@ class State(Generic[W]):
     # --- parts ---
 
     def _new_notices(self, decision: Decision, now: datetime) -> tuple[Notice, ...]:
-        """Not recorded yet or no longer remembered; with `each_time`, those of every result."""
+        """Notices not recorded yet or no longer remembered; with `each_time`, those of every result."""
         world = self.world
         new = {notice.digest: notice for notice in world.news if notice.each_time}
         for notice in (*world.news, *decision.notices):
@@ -306,7 +306,6 @@ class State(Generic[W]):
         return bool(moments) and max(moments) <= now
 
     def _deadline(self, decision: Decision) -> datetime | None:
-        """At deadlines that observe, not before the minimum pause since the last observation."""
         moment = decision.deadline and decision.deadline + decision.patience
         if moment and self.observes_at_deadline and self.observed_at:
             return max(moment, self.observed_at + OBSERVE_REST)

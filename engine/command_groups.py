@@ -1,5 +1,3 @@
-"""The groups under which `perdure --help` lists its commands."""
-
 from __future__ import annotations
 
 from typing import Final

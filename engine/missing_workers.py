@@ -102,7 +102,6 @@ async def _describe(client: Client, queue: str) -> DescribeTaskQueueResponse:
 
 
 def _current(description: DescribeTaskQueueResponse) -> tuple[str, str]:
-    """Deployment and build id, empty for workers without a version."""
     current = description.versioning_info.current_deployment_version
     return (current.deployment_name, current.build_id)
 

@@ -43,7 +43,7 @@ def held(area: str, annotations: Mapping[str, object], settings: Settings) -> st
 
 
 def refuse_if_paused(attempt: object) -> None:
-    """Raises Unavailable."""
+    """Raises Unavailable if the area of the lifecycle that asks is paused."""
     if not _now["pauses"] or not activity.in_activity():
         return
     kind = all_kinds().get(activity.info().workflow_type or "")

@@ -57,7 +57,7 @@ async def stopped_by_signals(stop: asyncio.Event | None) -> AsyncIterator[asynci
 
 
 async def first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
-    """Cancel the other, and raise an error of either."""
+    """Run both until one ends, cancel the other, and raise an error of either."""
     tasks = [asyncio.ensure_future(stop), asyncio.ensure_future(work)]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

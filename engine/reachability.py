@@ -109,7 +109,7 @@ async def temporal_reached(health: Health, client: Client, process: str) -> Asyn
 
 @asynccontextmanager
 async def api_server_reached(health: Health, api: KubeApi, process: str) -> AsyncIterator[None]:
-    """`health` reports whether it answers and serves all watches of `api`."""
+    """Reports in `health` whether it answers and serves all watches of `api`, while the block runs."""
     server = f"API server {api.host}"
 
     async def ask() -> None:
@@ -126,7 +126,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
     reachability = Reachability(server, ask, due)
 
     def starved() -> Iterable[str]:
-        """An API server that is away is one reason for all watches."""
+        """Empty while the API server is away, which is one reason for all of them."""
         return () if reachability.failing else api.starved_watches()
 
     async with _reported(health, f"{process}, {server}", reachability):

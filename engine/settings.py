@@ -513,7 +513,7 @@ def range_of(field: str) -> str:
 
 
 def present_variables(names: Iterable[str]) -> tuple[str, ...]:
-    """They have no effect."""
+    """Those that are set, although they have no effect."""
     return tuple(name for name in names if name in os.environ)
 
 

@@ -205,7 +205,7 @@ def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
 
 
 def _known_by(key: Key, further: Sequence[SearchAttributePair[Any]] = ()) -> dict[str, Any]:
-    """The loop adds search attributes of its decisions."""
+    """The task queue and first search attributes; the loop adds those of its decisions that are not given here."""
     kind = all_kinds()[key.kind]
     return {
         "id": key.workflow_id,
@@ -234,7 +234,7 @@ def silent_runtime() -> Runtime:
 
 @cache
 def _runtime(metrics_address: str, *, json_logs: bool | None) -> Runtime:
-    """One (with its thread pool) per process; None: the core logs nothing."""
+    """One runtime (and thread pool) per process; its core logs nothing if `json_logs` is None."""
     verbosity = TelemetryFilter(core_level="WARN", other_level="ERROR")
     # Forwarded lines are JSON. On a terminal the SDK writes its own: forwarding calls into Python from its threads,
     # which a process that ends without draining does not survive well.

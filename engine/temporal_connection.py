@@ -3,8 +3,7 @@
 Address and credentials come from Temporal's own environment variables and profiles (`temporalio.envconfig`). An API key
 may also come from a file (`PERDURE_TEMPORAL_API_KEY_FILE`), since a process's variables never change. Long-running
 processes read all of them again every 30 s. A new API key is used from the next call on. New certificates lead to a new
-connection under the same client: workers switch to it, and calls under way end on the old one. A certificate is checked
-when a connection is made, so an expired one breaks nothing before the connection breaks.
+connection under the same client: workers switch to it, and calls under way end on the old one.
 
 A change that does not work leaves the connection as it is, is logged, and is tried again 30 s later.
 """

@@ -9,11 +9,10 @@ lifecycle may have no task for months, so making a version current also wakes th
     v1 current ── v2's workers poll ── v2 made current ── those on v1 are woken ── v1 drained ── v1's workers end
                                        new ones: v2       each continues on v2
 
-Workflows from before there were versions belong to none; their next task goes to the current version, whose code has to
-replay them.
+Workflows from before there were versions belong to none; the current version has to replay them.
 
-Rejected: auto-upgrade, where every open history has to fit every new version and one that does not fails the roll-out;
-and running the old version until all its lifecycles have moved by themselves, which some never do.
+Rejected: auto-upgrade, where every open history has to fit every new version; and running the old version until all its
+lifecycles have moved by themselves, which some never do.
 """
 
 from __future__ import annotations
@@ -152,7 +151,10 @@ async def count_pinned(client: Client, deployment: str, build_id: str, queue: st
 
 
 async def wake_pinned(client: Client, deployment: str, build_ids: Iterable[str], *, per_second: float) -> int:
-    """Wake lifecycles pinned to these versions, so that they move; returns their number."""
+    """Wake every lifecycle pinned to these versions, so that it moves; returns their number.
+
+    A lifecycle that ends meanwhile is no failure.
+    """
     woken = 0
     for build_id in build_ids:
         async for each in client.list_workflows(_pinned_to(deployment, build_id)):

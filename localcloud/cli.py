@@ -194,8 +194,6 @@ def _leave(deployment: Deployment) -> None:
 
 
 class _StateReporter:
-    """Prints each change of a service's state once, and the deployment's notes."""
-
     def __init__(self, narrator: ConsoleNarrator, last: Running | None = None) -> None:
         self._narrator = narrator
         self._noted = last is not None

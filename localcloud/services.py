@@ -1,12 +1,5 @@
 """The table of services, derived from the plan of an `up`, the ports and the caller's environment.
 
-    etcd ── kube-apiserver ── kube-controller-manager
-                    │
-    aws ────────────┴── preparation (once) ──┬── worker
-    temporal, threescale ───────────────┐    ├── watch, events (where instances are served)
-    mariadb ── keystone, ... ── openstack (once) ┘
-                    machines (booted by OpenStack for load balancers)
-
 A production Temporal is several services in the place of `temporal` (`localcloud/temporal/control_plane.py`). Services
 stop in reverse, by stage. Programs do not see the caller's AWS, Temporal or Kubernetes configuration: a local
 deployment must never reach a real cloud.

@@ -280,7 +280,6 @@ def is_free(port: int) -> bool:
 
 
 def _reserve(port: int) -> IO[str] | None:
-    """Returns None if the port is used or reserved."""
     directory = platformdirs.user_cache_path("perdure") / "ports"
     directory.mkdir(parents=True, exist_ok=True)
     lock = (directory / str(port)).open("a")

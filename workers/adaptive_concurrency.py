@@ -42,7 +42,10 @@ LATE = 0.25
 
 class Limit:
     def __init__(self, most: int, least: int = 1, *, longest: float = float("inf"), first: int = 0) -> None:
-        """A task is slow after `longest` seconds. It starts at `first`, or at `most`."""
+        """It starts at `first`, or at `most`.
+
+        A task is slow after `longest` seconds; None for tasks that wait for other systems.
+        """
         self._most = most
         self._least = float(min(least, most))
         self._longest = longest

@@ -2,10 +2,9 @@
 
 One Temporal worker per task queue: a workflow queue per area, and an activity queue per API family (for accounts) or
 area, each with its own number of slots, so that a hanging API never holds another's. Queues of areas that are not
-served are not polled: a worker of one area needs the rights of that area only. The queue of Organizations and Support
-has a server-side rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS and OpenStack activities run
-on a thread pool as large as their slots. If the cluster has a name, its queues begin with it, so clusters can share a
-Temporal namespace.
+served are not polled. The queue of Organizations and Support has a server-side rate limit over all workers. boto3 and
+keystoneauth1 are blocking, so AWS and OpenStack activities run on a thread pool as large as their slots. If the cluster
+has a name, its queues begin with it, so clusters can share a Temporal namespace.
 
 On SIGTERM polling ends, and running activities get `PERDURE_DRAIN` to end.
 """
@@ -194,7 +193,6 @@ async def activities_of(
 
 
 async def _connected(settings: Settings, stopped: asyncio.Event) -> Client | None:
-    """None if stopped before."""
     connecting = asyncio.ensure_future(connected(settings, PROCESS))
     await first_of(stopped.wait(), connecting)
     return None if stopped.is_set() else connecting.result()

@@ -62,7 +62,7 @@ def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequen
 
 
 def queues_of(served: Iterable[str], cluster: str) -> set[tuple[str, str]]:
-    """Each with `workflow` or `activity`."""
+    """The task queues that a cluster's workers of these areas poll, each with `workflow` or `activity`."""
     wanted = set(served)
     found = {(area, "workflow") for area in wanted}
     for action in actions().values():
@@ -73,13 +73,13 @@ def queues_of(served: Iterable[str], cluster: str) -> set[tuple[str, str]]:
 
 
 def observing_queues(area: str) -> set[str]:
-    """There an area's objects are observed, and so written by the shared activities."""
+    """The activity queues on which an area's objects are observed, and so written by the shared activities."""
     observations = (each for each in actions().values() if each.result is not None and issubclass(each.result, World))
     return {each.queue for each in observations if area_of(each.__module__) == area}
 
 
 def local_activities(activities: Iterable[Callable[..., object]]) -> Sequence[Callable[..., object]]:
-    """The worker of the workflows runs them."""
+    """The local activities: the worker of the workflows runs them."""
     known = actions()
     return [each for each in activities if known[activity._Definition.must_from_callable(each).name or ""].local]
 

@@ -88,7 +88,6 @@ def kinds() -> set[str]:
 
 
 def _reason(failure: str) -> str:
-    """The failure's message, from the text that the SDK's core writes."""
     found = re.search(r'message: "(.*?)", source:', failure, re.DOTALL)
     return " ".join((found[1] if found else failure).split())
 

@@ -83,7 +83,7 @@ class AccountWorkflow(Entity[AccountWorld]):
 
     @workflow.signal(description="It is this Account's turn to opt in to regions.")
     def opt_in_permit(self, permit: OptInPermit) -> None:
-        """The list of regions may have grown since, so observe."""
+        """Observe as well: the list of regions may have grown since."""
         self.replace_world(self.world.learn(opt_in_until=permit.until))
         self.wake()
 
@@ -162,7 +162,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         )
 
     def _forget(self, gone: str) -> None:
-        """The next request creates another OU."""
+        """Drop a deleted OU: the next request creates another."""
         known = self.world.known.units
         if gone and gone in known.values():
             self.replace_world(self.world.learn(units={unit: id_ for unit, id_ in known.items() if id_ != gone}))
@@ -171,7 +171,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         return _unit(base, name) in self.world.known.units
 
     async def _ask(self) -> dict[str, UnitRefused]:
-        """Returns the refused ones."""
+        """Request all OUs that are wanted now; return the refused ones."""
         self._asking = True
         base = next(iter(self._asked))[0]
         names = tuple(name for other, name in self._asked if other == base and not self._has(base, name))

@@ -10,8 +10,7 @@ of: an activity that ends, a wake, the timer for the nearest deadline. An action
 again at once with a longer timeout: a dead worker is noticed soon, and a slow one can finish.
 
 Continue-as-new carries what cannot be observed again (`domain.continue_as_new.Carry`). It happens only while no action
-runs, and cancels renewable observations (`Action.renewable`). It ends a long history, and moves a lifecycle to another
-version of the workers.
+runs, ends a long history, and moves a lifecycle to another version of the workers.
 """
 
 from __future__ import annotations
@@ -227,7 +226,7 @@ class Entity(Generic[W]):
         )
 
     def _set_timer(self, step: Step) -> None:
-        """A new timer for each result would fill the history."""
+        """Keep the running timer if its deadline is the same: a new one for each result would fill the history."""
         until = step.until
         if self._timer and self._timer.until != until:
             self._timer.task.cancel()
@@ -237,7 +236,6 @@ class Entity(Generic[W]):
             self._timer = Timer(until, task)
 
     def _fold_what_ended(self) -> None:
-        """Fold results into the world in the order in which the actions were started."""
         for slot, running in [item for item in self._activities.items() if item[1].handle.done()]:
             del self._activities[slot]
             try:
@@ -330,12 +328,12 @@ class Entity(Generic[W]):
 
     @property
     def _moves(self) -> bool:
-        """Whether the next run begins on another version of the workers (engine.worker_versions)."""
+        """Whether another version of the workers is current; the next run begins there (engine.worker_versions)."""
         return workflow.info().is_target_worker_deployment_version_changed()
 
     @property
     def _may_move_at_once(self) -> bool:
-        """The next run can observe instead of this one without losing a message."""
+        """Whether the next run can observe instead of this one without losing a message."""
         return self._moves and not (self._activities or self._unheard) and workflow.all_handlers_finished()
 
     def _end_run(self) -> NoReturn:
@@ -388,7 +386,7 @@ class Entity(Generic[W]):
         self.state = self.state.wake()
 
     def replace_world(self, world: W) -> None:
-        """For the areas' message handlers."""
+        """For message handlers of the areas: replace the world by what a message made of it."""
         self.world = world
         self._world_replaced = self._unheard = True
 
@@ -467,7 +465,7 @@ class Entity(Generic[W]):
         return await self.planned(seen, workflow.now, self._answer)
 
     async def planned(self, seen: W, now: Callable[[], datetime], ask: Callable[[Action], Awaitable[Any]]) -> Why:
-        """`ask` runs a read, and returns its result or a `Refusal`."""
+        """What would be done after this observation; `ask` runs a read, and returns its result or a `Refusal`."""
         beside = self.state.observed(seen).copy(running={})
         for _ in range(MOST_READS):
             beside, step = beside.step(self._decide, now(), dry_run=True)
@@ -507,7 +505,6 @@ class Entity(Generic[W]):
 
 
 def _shown_at_start() -> tuple[object, ...]:
-    """Search attributes at the run's start; empty if they are of no decision."""
     found = workflow.info().typed_search_attributes
     if (phase := found.get(OP_PHASE)) is None:
         return ()

@@ -27,7 +27,7 @@ class EnvoyAdmin:
         await self._session.close()
 
     async def fault(self) -> str:
-        """Empty if Envoy is ready."""
+        """Why Envoy is not ready; empty if it is."""
         try:
             async with self._session.get(self._base / "ready") as response:
                 said = (await response.text(errors="replace")).strip()
@@ -43,7 +43,7 @@ class EnvoyAdmin:
         return found[CLUSTERS_VERSION], found[LISTENERS_VERSION]
 
     async def statistics(self, pattern: str) -> dict[str, str]:
-        """Names match a regular expression; empty without an answer."""
+        """Envoy's statistics whose names match a regular expression; empty if it does not answer."""
         try:
             async with self._session.get((self._base / "stats").with_query(filter=pattern)) as response:
                 text = await response.text(errors="replace")

@@ -8,7 +8,7 @@ A change of the machine's own object starts no pass, only its creation does: the
 with something new for Envoy waits a moment for the response, so its report is current.
 
 Without an API server passes fail, and Envoy continues with its last snapshot. The report is written with the object's
-resourceVersion; after another client's write the object is read again, so no mark is lost and none returns.
+resourceVersion, so no other client's mark is lost.
 """
 
 from __future__ import annotations
@@ -127,7 +127,6 @@ class Agent:
         return unmet(reported, now, 2 * options.requeue, stable=False)
 
     async def _config(self, balancer_object: JsonObject, machine: JsonObject) -> Finding:
-        """Serve the LoadBalancer's spec, and report it by Events."""
         try:
             balancer = LoadBalancer.model_validate(balancer_object)
         except ValidationError as error:
@@ -191,7 +190,7 @@ class Agent:
         return [mirror.followed.name for mirror in (self.balancers, self.machines) if not mirror.listed]
 
     def silent(self) -> list[str]:
-        """Empty if the machine's object shows the last report."""
+        """Why the machine's object does not show the last report; empty if it does."""
         machine = self.machines.get(self._options.namespace, self._options.machine)
         if machine is None:
             return ["the LoadBalancerMachine is not known"]
@@ -199,7 +198,7 @@ class Agent:
         return [fault] if fault else []
 
     def outdated(self) -> list[str]:
-        """Empty if this machine has the LoadBalancer's revision."""
+        """Why this machine does not have the LoadBalancer's revision; empty if it does."""
         balancer = self.balancers.get(self._options.namespace, self._options.load_balancer)
         machine = self.machines.get(self._options.namespace, self._options.machine)
         if balancer is None or machine is None:

@@ -54,7 +54,7 @@ def envoy_ready(fault: str) -> Finding:
 
 
 def envoy_up_to_date(served: int | None, versions: tuple[str, str] | None) -> Finding:
-    """Both active versions are the snapshot's."""
+    """Whether Envoy uses what it is served: both active versions are the snapshot's."""
     if versions is None:
         return Finding(
             type=ENVOY_UP_TO_DATE, met=False, reason=_SNAPSHOT, message="unable to get envoy snapshot version"

@@ -9,8 +9,7 @@
 
 Envoy's reason names the refused resources ("Error adding/updating listener(s) TCP-80: ..."); it has accepted the
 others. A reason without names is about everything that was new. The cause may lie outside of the resource, such as a
-port that another process uses, so it is tried again. A refusal never blocks later changes of other resources, and never
-leaves Envoy behind the served version.
+port that another process uses, so it is tried again.
 """
 
 from __future__ import annotations

@@ -1,16 +1,8 @@
 """keepalived, which moves the virtual address between machines: is it running, and is this machine master?
 
-keepalived writes a text file on SIGUSR2, which the machine image sends every 20 seconds:
-
-    VRRP Instance: ENVOY
-      Advertisements:
-        Received: 0
-        Sent: 12
-      Became master: 1
-      Released master: 0
-      ...
-
-Each section's body is parsed as YAML. A machine is master if it has become master more often than it has released it.
+keepalived writes a text file on SIGUSR2, which the machine image sends every 20 seconds. The body of each section
+(`VRRP Instance: ENVOY`) is parsed as YAML. A machine is master if it has become master more often than it has released
+it.
 """
 
 from __future__ import annotations

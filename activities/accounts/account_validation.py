@@ -246,7 +246,7 @@ class _Run:
 
 
 def _written_at(item: JsonObject) -> datetime | None:
-    """As far as managedFields record it."""
+    """The time of the last write by any writer, as far as managedFields record it."""
     times = (parse_timestamp(text(entry, "time")) for entry in sequence(item, "metadata", "managedFields"))
     return max((moment for moment in times if moment is not None), default=None)
 

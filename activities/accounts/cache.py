@@ -100,7 +100,7 @@ class Reader:
         return read_all(Account, found)[0]
 
     async def accounts_held_by(self, claim: Key) -> tuple[Account, ...]:
-        """Only Accounts that name the claim are parsed: there may be thousands."""
+        """The Accounts that name the claim as their holder. Only these are parsed: there may be thousands."""
         listing = await self.kube.list(ACCOUNT, OPERATOR_NAMESPACE)
         return read_all(Account, [item for item in listing.items if _names(item, claim)])[0]
 

@@ -52,7 +52,7 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=MakeCustomerAccount.activity)
     async def make_account(self, action: MakeCustomerAccount) -> MadeAccount:
-        """Returns the oldest that names the claim, if any."""
+        """Return the oldest Account that names the claim, else create one."""
         accounts = await self._read.accounts_held_by(action.claim)
         own = [each for each in accounts if _serves(each, action) and not each.metadata.deleting]
         if own:

@@ -92,8 +92,6 @@ class FederatedObjects(Activities):
 
 
 async def _each(accesses: Sequence[Key], effect: Callable[[Key], Awaitable[None]]) -> None:
-    """Applies the effect to accesses that still exist, `AT_ONCE` at a time."""
-
     async def one(key: Key) -> None:
         try:
             await effect(key)

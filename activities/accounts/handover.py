@@ -120,7 +120,7 @@ class HandOver(Activities):
         return await asyncio.shield(self._units[request])
 
     async def moved(self, request: UnitRequest, unit: str, move: Callable[[str], None]) -> str:
-        """Into a new OU if this one was deleted; returns its id."""
+        """Move an account into this OU, or into a new one if it was deleted; returns the OU's id."""
         try:
             await asyncio.to_thread(move, unit)
         except Absent as error:
@@ -209,7 +209,6 @@ class HandOver(Activities):
 
 
 def _unlinked(action: ReleaseAccount, account: Account) -> JsonPatch:
-    """Without a claim, and reserved for its legal entity."""
     entity = account.spec.legal_entity if account.spec.legal_entity.id else action.legal_entity
     return {"claimLink": "", "claimLinkNamespace": "", "legalEntity": entity.model_dump(mode="json")}
 

@@ -243,7 +243,6 @@ def _status_line(request: Request) -> str:
 
 
 def _blamed(error: BaseException | None) -> tuple[str, str]:
-    """AWS's code and `aws`, else `{OTHER}` for both; empty without an error."""
     if error is None:
         return "", ""
     for cause in (error, error.__cause__):

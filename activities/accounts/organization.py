@@ -182,7 +182,6 @@ class OrganizationActivities(Activities):
     async def _send_permits(
         self, wanting: Iterable[Account], verdicts: Verdicts, reported: Mapping[str, str]
     ) -> dict[str, str]:
-        """Only a new permit is signalled again."""
         messages: dict[str, str] = {}
         signals = []
         for account in wanting:

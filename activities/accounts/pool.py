@@ -133,7 +133,7 @@ class PoolActivities(Activities):
         return view.model_copy(update={"claims": claims})
 
     async def _room(self, dry_run: bool) -> Room | None:
-        """If the organization's workflow does not run, wake it: it then wakes the pool."""
+        """The organization's last measurement; if its workflow does not run, wake it: it then wakes the pool."""
         organization = self._client.get_workflow_handle(self._read.organization.workflow_id)
         try:
             # A closed workflow would answer from its last state, and no new one would start.
@@ -195,7 +195,9 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """If that fails, wake the claim's workflow. After success the watcher wakes both."""
+        """Serve the claim in this pass; if that fails, wake its workflow. After success the watcher wakes both a
+        little later.
+        """
         world = ClaimWorld(
             key=self._read.key(claim),
             claim=claim,

@@ -39,7 +39,7 @@ _CALLER: ContextVar[ReadOnlyCredentials] = ContextVar("aws_caller")
 
 @contextmanager
 def held(lock: threading.Lock, what: str) -> Iterator[None]:
-    """`Unavailable` if the lock's holder gets no answer."""
+    """Hold a lock under which another thread may be calling; `Unavailable` if that gets no answer."""
     if not lock.acquire(timeout=READ_TIMEOUT_SECONDS):
         raise Unavailable(f"{what}: another request has had no answer for {READ_TIMEOUT_SECONDS} s", code="Busy")
     try:
@@ -153,7 +153,6 @@ class Caller:
     def _ask(
         self, make: Callable[[str, dict[str, object]], Answer], what: Call, parameters: dict[str, object]
     ) -> Answer:
-        """Repeat once a read that fails quickly, and a call whose credentials have changed."""
         credential = self.credential()
         started = time.monotonic()
         try:

@@ -66,7 +66,7 @@ class JumpRole(Assumed):
 
 
 class RoleOfCustomer(Member):
-    """STS mode: assumed with the claim's external id from the payer's jump role."""
+    """STS mode: the claim's role, assumed with its external id from the payer's jump role."""
 
     jump: JumpRole
     access: Access

@@ -62,14 +62,13 @@ class EventTopology:
             yield from self._rule_changes(rule)
 
     def _rules_of_queue(self) -> list[str]:
-        """Few, while AWS returns up to a hundred at a time."""
+        """The rules that deliver to the queue: few, while AWS returns up to a hundred at a time."""
         arn = queue_arn_of(self._place.account, self._place.region, self._place.queue)
         answer = self._events.list_rule_names_by_target(TargetArn=arn, Limit=100)
         named = [text(name) for name in sequence(answer.get("RuleNames"))]
         return named if provider_clusters(self._place.queue, named) else [*named, *self._lost_rules()]
 
     def _lost_rules(self) -> Sequence[str]:
-        """The provider's rules that should deliver to the queue, but lost their target or are gone."""
         queue = self._place.queue
         cluster = cluster_of_queue(queue)
         if not cluster:
@@ -88,7 +87,6 @@ class EventTopology:
         return (rule,)
 
     def _queue(self, name: str) -> tuple[str, Mapping[str, str]]:
-        """URL and attributes; raises Absent."""
         url = text(self._sqs.get_queue_url(QueueName=name).get("QueueUrl"))
         answer = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
         return url, {name: text(value) for name, value in mapping(answer.get("Attributes")).items()}

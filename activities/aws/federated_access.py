@@ -121,7 +121,6 @@ def _attached(iam: IAMClient, role: str) -> list[str]:
 
 
 def _attach(iam: IAMClient, role: str, arn: str) -> None:
-    """IAM needs a while to know a new role or policy."""
     try:
         iam.attach_role_policy(RoleName=role, PolicyArn=arn)
     except Absent as error:

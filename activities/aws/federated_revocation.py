@@ -79,7 +79,6 @@ def _entered(sessions: Sessions, action: RevokeAccess) -> Member:
 
 
 def _support_role(kube: BlockingKube, account_id: str) -> str:
-    """Empty for an account that no claim has brought."""
     accounts, _ = read_all(Account, kube.list(ACCOUNT, OPERATOR_NAMESPACE).items)
     brought = (each for each in accounts if each.spec.aws_account_id == account_id and each.spec.byoc)
     user_id = next((each.iam_user_id for each in brought if not each.spec.manual_sts_mode), "")

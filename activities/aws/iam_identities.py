@@ -106,7 +106,6 @@ def ensure_admin_user(sessions: Sessions, action: EnsureAdminUser) -> AdminSecre
 
 
 def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
-    """True if the user is new; `Conflict` if one of that name is not ours."""
     if made(lambda: iam.create_user(UserName=user, Tags=tag_list(tags))):
         return True
     found = iam.get_user(UserName=user)["User"]
@@ -121,7 +120,7 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
 
 
 def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
-    """If the Secret has a living key, every other key is deleted."""
+    """True if the Secret has a living key; then every other key, whose secret half is lost, is deleted."""
     secret = admin_key_secret.read(kube, action.owner, action.secret)
     if secret is None or not secret.complete or secret.foreign_to(action.owner, user):
         return False
@@ -252,7 +251,7 @@ def _roles(iam: IAMClient) -> list[str]:
 
 
 def _delete_user(iam: IAMClient, user: str) -> None:
-    """The keys go first, since they open the account."""
+    """IAM deletes a user only without dependents; the keys go first, since they open the account."""
     _delete_keys(iam, user, _access_keys(iam, user))
     with suppress(Absent):
         iam.delete_login_profile(UserName=user)

@@ -74,7 +74,7 @@ def set_document(iam: IAMClient, arn: str, wanted: str) -> None:
 
 
 def remove_policy(iam: IAMClient, arn: str) -> None:
-    """Unattached, with all versions; a missing one counts as done."""
+    """Delete an unattached policy with all its versions; a missing one counts as done."""
     try:
         for version_id in _spare_versions(iam, arn):
             iam.delete_policy_version(PolicyArn=arn, VersionId=version_id)
@@ -105,7 +105,7 @@ def same_trust(trust: PolicyDocumentTypeDef | str, principal: str) -> bool:
 
 
 def only_allows(trust: PolicyDocumentTypeDef | str, *actions: str | list[str]) -> bool:
-    """A single statement, unconditional; `actions` are spellings of one."""
+    """True for a single statement that allows this action, spelt in one of these ways, unconditionally."""
     statements = _parsed(trust).get("Statement", [])
     if not isinstance(statements, list) or len(statements) != 1:
         return False

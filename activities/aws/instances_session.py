@@ -74,7 +74,7 @@ class Places:
             return self._role(place) if place.role else self._process(partition_of(place.region))
 
     def own_account(self, region: str) -> str:
-        """The region says in which partition to ask. Blocks."""
+        """The account of the process's own credentials; a region says in which partition to ask. Blocks."""
         with self._lock:
             process = self._process(partition_of(region))
         return process.ask_identity().account_id

@@ -75,7 +75,6 @@ def _asked_for(account: AccountClient, region: str) -> str:
 
 
 def _stand(account: AccountClient, regions: Iterable[str]) -> dict[str, str]:
-    """RegionOptStatus; of all regions if the account may list them."""
     try:
         pages = list(account.get_paginator("list_regions").paginate())
     except Denied as error:

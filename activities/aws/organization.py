@@ -39,7 +39,7 @@ def census(sessions: Sessions, since: datetime) -> Census:
 
 
 def count_active(sessions: Sessions) -> int:
-    """The payer included; one call per twenty accounts."""
+    """The number of ACTIVE accounts, the payer included: ListAccounts only, one call per twenty accounts."""
     _, accounts = _accounts(sessions.payer())
     return sum(account.active for account in accounts)
 

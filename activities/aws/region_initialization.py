@@ -179,7 +179,9 @@ class RegionInitializer:
     def _see_through(
         self, ec2: EC2Client, action: InitializeRegion, launched: Launched, *, timed: bool = False
     ) -> RegionOutcome | None:
-        """None if they ended before. With `timed` the answer to the termination is the proof."""
+        """Prove that one ran, and terminate all; None if they ended before. With `timed` the answer to the termination
+        is the proof.
+        """
         outcome: RegionOutcome | None = None
         try:
             described = not (timed and self._await_boot(action.region, launched))
@@ -197,7 +199,7 @@ class RegionInitializer:
         return self._see_through(ec2, action, launched)
 
     def _await_boot(self, region: str, launched: Launched) -> bool:
-        """False if it has to be described."""
+        """Wait until the instance should run; False if it has to be described."""
         while launched.at is not None:
             wait = self._boots.wait(region, launched.at, time.monotonic())
             if wait is Unknown.DESCRIBE:

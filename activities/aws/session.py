@@ -162,7 +162,6 @@ class Payer(KeyHolder):
         self._identities: dict[str, Identity] = {}
 
     def identity(self) -> Identity:
-        """Asked once per key."""
         key = str(self.credential().access_key)
         with held(self._lock, "the payer's identity"):
             if key not in self._identities:
@@ -335,7 +334,6 @@ class Sessions:
         )
 
     def config(self) -> OperatorConfig:
-        """At most a minute old."""
         return self._config.value()
 
     def refuse_protected(self, account_id: str) -> None:

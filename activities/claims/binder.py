@@ -162,7 +162,7 @@ class BinderActivities(Activities):
         return True
 
     def ending(self) -> Name | None:
-        """Each expired claim is returned once."""
+        """The next expired claim that the batch may end; each is returned once."""
         while (handle_name := self._queue.ends.take(now())) is not None:
             handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, handle_name)
             name = holder_of(handle)
@@ -174,7 +174,7 @@ class BinderActivities(Activities):
         return None
 
     async def end(self, name: Name, cluster: str, batch: ExpiryBatch) -> tuple[Key, ObjectWorld] | None:
-        """None if the claim's own workflow has to do it."""
+        """End a claim as its own workflow would; None if that has to do it."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None:
             return None
@@ -203,7 +203,7 @@ class BinderActivities(Activities):
         await self._wake(key)
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
-        """None if the claim's workflow knows them."""
+        """The news for the claim's workflow; None if it knows them."""
         if self._answered.get(key.uid) == world.decision:
             return None
         if len(self._answered) >= MOST_REMEMBERED:

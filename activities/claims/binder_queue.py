@@ -60,7 +60,7 @@ class BinderQueue:
             self._untaken.add(name)
 
     def await_binder_all(self) -> None:
-        """Oldest first: a change may concern any of them."""
+        """Serve every unbound claim, oldest first: a change may concern any of them."""
         self.news_for_all += 1
         for claim in self.cache.unbound():
             self.await_binder(name_of(claim))

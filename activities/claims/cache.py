@@ -124,7 +124,7 @@ class ClaimCache(InformerCache):
         return (True,) if is_unbound(self.names, cast("JsonObject", claim)) else ()
 
     def handles_of_claim(self, namespace: str, name: str) -> list[JsonObject]:
-        """Oldest first; normally one."""
+        """The handles that name the claim, oldest first; normally one."""
         found = cast("list[JsonObject]", self.handles.find("claim", (namespace, name)))
         return sorted(found, key=lambda handle: text_at(handle, "metadata", "creationTimestamp"))
 

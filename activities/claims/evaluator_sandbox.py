@@ -8,8 +8,8 @@ path: importing the package around it would import the worker's dependencies.
 
 An evaluator has limits of memory, files, processes and core dumps before it reads any request; it may make only the
 system calls that computing needs (seccomp, on x86-64 and arm64; others fail with EPERM); the kernel's timer kills it
-when a request exceeds its time, and it ends with the nursery and the worker. Before it renders a template it writes the
-template's place into memory shared with the worker, which survives it.
+when a request exceeds its time, and it ends with the nursery and the worker. Before a template it writes the template's
+place into memory shared with the worker.
 """
 
 from __future__ import annotations
@@ -121,7 +121,6 @@ def _place_listener() -> Callable[[Callable[[str], None]], None]:
 
 
 def _warm_up() -> None:
-    """Build what would otherwise be imported or read later."""
     from domain.model import build_models
 
     build_models()

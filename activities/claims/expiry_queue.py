@@ -50,7 +50,7 @@ class Ends:
         return end is not None and end <= now
 
     def take(self, now: datetime) -> str | None:
-        """Each due handle is returned once."""
+        """A handle whose end is due; each is returned once."""
         if not self.are_over(now):
             return None
         _, name = heapq.heappop(self._ahead)
@@ -63,7 +63,7 @@ class Ends:
             self.put(name, end)
 
     def become_overdue(self, now: datetime) -> bool:
-        """True if ends are due since the last call."""
+        """True if ends have become due since the last call and were not taken."""
         before, self._overdue = self._overdue, {name for name, end in self._of.items() if end <= now}
         return bool(self._overdue - before)
 
@@ -71,7 +71,7 @@ class Ends:
         return min((end for end in self._of.values() if end > now), default=None)
 
     def wait(self) -> datetime | None:
-        """The earliest end, for which the binder waits."""
+        """Record that the binder waits for the earliest end, and return that."""
         self._awaited = self.next
         return self._awaited
 

@@ -72,6 +72,6 @@ class Releasing:
 
 
 def _made_after_the_end_of(handle: JsonObject, claim: JsonObject) -> bool:
-    """The same second counts as later."""
+    """A claim that was created in the same second counts as younger."""
     ended = parse_timestamp(text_at(handle, "metadata", "deletionTimestamp"))
     return ended is not None and born(claim) >= ended

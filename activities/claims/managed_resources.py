@@ -155,7 +155,7 @@ class Managed:
         return refused
 
     async def take_back(self, handle: JsonObject, definitions: Sequence[JsonObject]) -> bool:
-        """Delete objects made from these definitions if the handle has ended meanwhile: no other pass sees them."""
+        """If the handle has ended meanwhile: no other pass sees the objects."""
         if not definitions:
             return False
         there = await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, text_at(handle, "metadata", "name"))
@@ -253,7 +253,7 @@ def _refused(error: Denied | Invalid, obj: JsonObject) -> Fault:
 
 
 def _said(error: ApiError, obj: JsonObject) -> str:
-    """The API server's message; of a Secret the reason only, as the message may quote its data."""
+    """Of a Secret the reason only, as the message may quote its data."""
     if text_at(obj, "kind") != "Secret":
         return error.message
     namespace, name = text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
@@ -261,5 +261,5 @@ def _said(error: ApiError, obj: JsonObject) -> str:
 
 
 def resource_count(handle: JsonObject) -> int:
-    """The larger one of spec and status."""
+    """The number of resources in spec or status, whichever is larger."""
     return max(len(objects_at(handle, part, "resources")) for part in ("spec", "status"))

@@ -114,7 +114,6 @@ def _may_live_in(place: Place, machine: AWSMachine | Node, account: str) -> bool
 
 
 def _own(told: Mapping[Place, Facts], asked: int) -> tuple[Place, Facts] | None:
-    """The place that knows the instance; or the only place that was queried, though it does not."""
     knowing = [(place, facts) for place, facts in told.items() if facts.found]
     if len(knowing) == 1:
         return knowing[0]

@@ -5,8 +5,8 @@
     Node by the id of its instance, where Nodes are served · InterruptionPolicy, all of them
 
 A pass gets nothing older than the version of its AWSMachine that it saw last. While a stream is broken passes fail as
-Unavailable and are retried. MachineDeployments are not waited for: until they are listed no replacement is seen, and
-what changes one reads it from the API server.
+Unavailable. MachineDeployments are not waited for: until they are listed no replacement is seen, and what changes one
+reads it from the API server.
 """
 
 from __future__ import annotations

@@ -96,7 +96,6 @@ class Disruptions:
         raise Unavailable(f"Lease {self._namespace}/{LEASE_NAME} is written by other clients all the time")
 
     async def _members(self, machine: Machine | Node) -> list[Machine] | list[Node]:
-        """The machines of its node group, from the API server."""
         if isinstance(machine, Node):
             nodes = await self._kube.list(NODE, label_selector=_alike(machine))
             found = [each for each in read_all(Node, nodes.items)[0] if node_group(each) == node_group(machine)]

@@ -205,7 +205,7 @@ class MachineActivities(Activities):
     async def _annotated(
         self, machine: Machine, wanted: AskReplacement, deployment: str, notices: list[Notice]
     ) -> None:
-        """If the annotation is refused, no replacement is wanted."""
+        """Have the Machine deleted first; if that is refused, no replacement is wanted."""
         try:
             await self._annotate(machine, REPLACED)
         except (Denied, Invalid):
@@ -247,7 +247,7 @@ class MachineActivities(Activities):
         )
 
     async def _spare(self, which: EndReplacement | DeleteOwner, mark: Mark, members: tuple[Machine, ...]) -> None:
-        """The same one in each attempt."""
+        """Have an unneeded replacement deleted first, the same one in each attempt."""
         value = surplus_of(which.uid)
         told = (each for each in members if each.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == value)
         spare = next(told, None) or next(reversed(newcomers(mark, members)), None)
@@ -295,7 +295,6 @@ class MachineActivities(Activities):
             return None
 
     async def _written(self, deployment: MachineDeployment, mark: Mark) -> bool:
-        """False after a conflict."""
         meta = deployment.metadata
         try:
             answer = await self._kube.patch(

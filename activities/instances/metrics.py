@@ -1,4 +1,4 @@
-"""Metrics of what is done for instances; `docs/metrics.md` lists them."""
+"""docs/metrics.md lists them."""
 
 from __future__ import annotations
 

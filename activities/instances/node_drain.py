@@ -144,7 +144,9 @@ class NodeActivities(Activities):
         return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", said) if left == [] else ())
 
     async def _end(self, api: KubeApi, node: EmptyNode, begun: Emptying, left: Sequence[JsonObject]) -> Emptied:
-        """A deletion of the remaining Pods is reported before."""
+        """When the time is over, leave the remaining Pods, or delete them if a policy says so, which is reported
+        before.
+        """
         if begun.forced:
             for pod in left:
                 await _delete(api, pod, node.how)
@@ -183,7 +185,6 @@ class NodeActivities(Activities):
 
     @asynccontextmanager
     async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
-        """The workload cluster; without a namespace Perdure's own."""
         async with workload(self._kube, namespace, cluster) as api:
             yield api
 
@@ -206,7 +207,6 @@ async def _node_of_instance(api: KubeApi, node: CordonNode | EmptyNode | FindNod
 
 
 async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callable[[JsonObject], JsonObject]) -> bool:
-    """Patch a Node, again after a conflict; False if there is nothing to patch."""
     for left in reversed(range(_ATTEMPTS)):
         found = await _node_of_instance(api, node)
         patch = change(found) if found else {}
@@ -244,7 +244,7 @@ def _on_each(
 
 
 def _marking(found: JsonObject, node: CordonNode) -> JsonObject:
-    """Annotations record what is ours."""
+    """The patch that cordons and taints a Node; annotations record what is ours."""
     marks: JsonObject = {}
     spec: JsonObject = {}
     if node.reaction is not Reaction.TAINT and not mapping(found, "spec").get("unschedulable"):
@@ -291,7 +291,6 @@ def _end_of(node: EmptyNode, since: datetime, left: Sequence[JsonObject]) -> dat
 
 
 def _grace_of(pod: JsonObject) -> timedelta:
-    """The grace period of a Pod that is being deleted has begun."""
     if text(pod, "metadata", "deletionTimestamp"):
         return timedelta()
     seconds = at(pod, "spec", "terminationGracePeriodSeconds")
@@ -299,7 +298,6 @@ def _grace_of(pod: JsonObject) -> timedelta:
 
 
 async def _evictable(api: KubeApi, node: EmptyNode) -> list[JsonObject] | None:
-    """None once the Node is gone."""
     if not await _node_of_instance(api, node):
         return None
     listed = await api.list(POD, field_selector=f"spec.nodeName={node.node}")

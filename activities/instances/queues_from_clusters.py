@@ -64,7 +64,7 @@ class ClusterPlaces:
         return places_of_clusters(self._entries, [each for of_one in found for each in of_one])
 
     async def other_than(self, known: Sequence[str]) -> tuple[str, ...]:
-        """Wait until the clusters live in other places."""
+        """Wait until the clusters live in other places than these; returns the new ones."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(GATHER_SECONDS)

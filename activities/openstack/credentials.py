@@ -137,7 +137,6 @@ def _unquoted(value: str) -> str:
 
 
 def _version_three(url: str) -> str:
-    """The address of Keystone's version 3, without asking for versions."""
     bare = url.rstrip("/")
     return bare if not bare or bare.endswith("/v3") else f"{bare.removesuffix('/v2.0')}/v3"
 

@@ -236,7 +236,7 @@ def _servers(project: Project, *query: tuple[str, str]) -> tuple[Server, ...]:
 
 
 def _server_groups_for(project: Project, balancer: LoadBalancer, name: str) -> tuple[ServerGroup, ...]:
-    """Not requested if none can exist."""
+    """By name or recorded id; not requested if none can exist."""
     if not _may_have_server_groups(balancer):
         return ()
     recorded = balancer.status.server_group_id

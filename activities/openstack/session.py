@@ -147,7 +147,7 @@ class Project:
                 raise
 
     def _ask(self, request: _Request) -> Answer:
-        """Repeat once what repeats no effect and may help."""
+        """Send the request; repeat it once where that repeats no effect and may help."""
         access = self.token.access()
         began = time.monotonic()
         try:

@@ -1,8 +1,8 @@
 """Every step of `domain.loadbalancers.cloud.steps`, implemented so that it can be repeated at any time.
 
 In the first attempt the plan's observation is the look-up. A later attempt first looks for the object by name and mark,
-or by what Neutron and Nova keep unique. A port has one floating IP and one server, so the slower of two overlapping
-attempts gets a conflict, and adopts the other's object.
+or by what Neutron and Nova keep unique. The slower of two overlapping attempts gets a conflict, and adopts the other's
+object.
 
 Creations are complete when answered, except servers: only the id is returned. A server's deletion takes up to minutes
 and may fail (ERROR), so retries check until it is gone. Deleting a port that is attached to a server is refused with

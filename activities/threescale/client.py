@@ -156,7 +156,7 @@ def _last_page(answer: object, number: int) -> int:
 
 
 def _is_made_by(write: Write, entry: JsonObject) -> bool:
-    """It has our mark, and belongs to no other object."""
+    """Whether a previous attempt may have made the entry: it has our mark, and belongs to no other object."""
     sent, there = write.fields.get("annotations"), entry.get("annotations")
     marked = not isinstance(sent, dict) or (isinstance(there, dict) and sent.items() <= there.items())
     return marked and entry.get("id") not in write.others

@@ -67,7 +67,7 @@ class Members(Model):
 
 
 class Swept(Model):
-    """`troubles` made the sweep incomplete."""
+    """Differences in one tenant, and the errors that made the sweep incomplete."""
 
     differing: int = 0
     troubles: tuple[str, ...] = ()
@@ -188,7 +188,6 @@ class SweepActivities(Activities):
         return await self._context.tenants.calls(account.url, token, insecure=tenant.insecure).read(read, fresh=True)
 
     async def _wake_all(self, differing: Iterable[CustomResource], moment: datetime) -> str:
-        """Returns an error, empty if none."""
         trouble = ""
         for each in differing:
             try:
@@ -217,7 +216,6 @@ class SweepActivities(Activities):
 
 
 def _reference(each: CustomResource, accounts: dict[tuple[str, str], DeveloperAccount]) -> LocalReference | None:
-    """An Application's is its account's."""
     if isinstance(each, Application):
         owner = accounts.get((each.metadata.namespace, each.spec.account_cr.name))
         return owner.spec.provider_account_ref if owner is not None else None

@@ -281,7 +281,6 @@ class Effects(Activities):
         return timedelta(seconds=time.monotonic() - self._seated_since)
 
     async def _show_if_it_lasts(self) -> None:
-        """Show a long sync; a conflict is left to the next write."""
         if self._reported_in_sync or not lasts(self._seated_for):
             return
         self._reported_in_sync = True

@@ -5,8 +5,7 @@ takes its seat at its first call and keeps it. Without a free seat it waits for 
 tenant does not answer, it ends at once as throttled and comes back (`tenant_backoff.py`). So a tenant that hangs never
 occupies all activities of the worker.
 
-A list is shared by all passes that look for their own entry before they create it; after a call whose effect is unknown
-it is read again.
+A list is shared by passes; after a call whose effect is unknown it is read again.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
 
 
 def has_begun(world: ClaimWorld, account: Account) -> bool:
-    """Whether the account may already be closed, so that nothing else may be done in it."""
+    """The account may already be closed, so nothing else may be done in it."""
     uid = world.claim.metadata.uid
     return bool(uid) and account.metadata.annotations.get(CLOSING_FOR) == uid
 
@@ -83,7 +83,7 @@ def back_off(account: Account) -> timedelta:
 
 
 def _put_off(account: Account, now: datetime) -> NoteClosing:
-    """Removes the mark of a begun closing, because AWS has not closed the account."""
+    """AWS has not closed the account, so the mark is removed."""
     delay = back_off(account)
     until, seconds = timestamp(now + delay), str(int(delay.total_seconds()))
     note: dict[str, str | None] = {CLOSE_LIMITED_UNTIL: until, CLOSE_BACKOFF_SECONDS: seconds, CLOSING_FOR: None}

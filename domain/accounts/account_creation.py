@@ -1,4 +1,4 @@
-"""The creation of an AWS account for a pool's Account, and its timeouts of 25 minutes.
+"""The creation of an AWS account for a pool's Account.
 
     ""  --the organization's permit--> CreateAccount --> waits for AWS --> id recorded --> Creating
 
@@ -90,7 +90,6 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
 
 
 def creation_timed_out(world: AccountWorld, entered: datetime, now: datetime) -> Decision | None:
-    """None within 25 minutes after it entered Creating."""
     if now < entered + CREATION_TIMEOUT:
         return None
     message, why = "Creation pending for longer than 25 minutes", "creation took longer than 25 minutes"
@@ -98,7 +97,7 @@ def creation_timed_out(world: AccountWorld, entered: datetime, now: datetime) ->
 
 
 def discard(world: AccountWorld, why: str) -> Decision:
-    """Deletes the failed Account, so that the pool creates another."""
+    """The pool creates another Account."""
     return world.working(f"delete: {why}", Delete(key=world.key, dependent=_pool(world)))
 
 

@@ -117,8 +117,8 @@ def _prepare(world: AccountWorld) -> Decision:
 
 
 def _unrecorded(world: AccountWorld) -> Decision:
-    """The replaced operator wrote the state but not yet the AWS account's id. A blank state makes the organization
-    search by name and e-mail address, and adopt the account.
+    """The replaced operator wrote no AWS account's id yet. A blank state makes the organization search by name and
+    e-mail address.
     """
     blank = world.account.status.model_copy(update={"state": AccountState.NEW})
     why = f"state {world.account.status.state}, but spec.awsAccountID is empty: search AWS for the account by its name"
@@ -145,7 +145,6 @@ def _opted_in(world: AccountWorld, now: datetime) -> Decision:
 
 
 def _only_shown(world: AccountWorld, now: datetime) -> Decision:
-    """Development mode in the payer's own account: Ready without identities and regions."""
     why = f"development mode: nothing is done in {world.account.spec.aws_account_id}, a payer or protected account"
     return world.entering(AccountState.READY, READY_MESSAGE, now, why=why)
 
@@ -235,7 +234,6 @@ def _failed(world: AccountWorld) -> Decision:
 
 
 def _retry(world: AccountWorld) -> Decision:
-    """Starts a failed account again with its AWS account; in other states only records the token."""
     account = world.account
     if account.failed:
         blank = account.status.model_copy(update={"state": AccountState.NEW})

@@ -1,15 +1,8 @@
 """Validation of existing accounts: drift from the configuration is found, reported and corrected.
 
-| check | scope | corrected if | by |
-|---|---|---|---|
-| Accounts that failed without an id | state exactly `Failed` | `feature.validation_delete_account` | deleting it |
-| an account's OU | Ready, not the customer's own | `feature.validation_move_account` | moving it |
-| its tags | the same; `owner` if there is a `shard-name` | `feature.validation_tag_account` | tagging it |
-| its spec's quotas | of a pool in the ConfigMap | `feature.accountpool_validation` | its spec, a blank quota status |
-
-Checks whose flag is off make no call (`perdure audit accounts` always reports drift). All accounts are checked every
-ten hours, as in the replaced operator, and when the configuration changes; one account when it changes, or five minutes
-after a failed correction.
+docs/accounts.md lists the checks and their flags; those whose flag is off make no call (`perdure audit accounts` always
+reports drift). All accounts are checked every ten hours, as in the replaced operator, and when the configuration
+changes; one account when it changes, or five minutes after a failed correction.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     deleted --> federated accesses that end with it are gone --> its Secret is deleted
             --> its Account is deleted with our objects --> the customer's Secret is released --> finalizer removed
 
-Clients depend on the order: the state stays blank until Ready or Error, and Ready precedes the Secret. In STS mode
-there are no Secrets and no support role. Only an Account that names the claim as its holder is used or deleted.
+Clients depend on the order: the state stays blank until Ready or Error, and Ready precedes the Secret. Only an Account
+that names the claim as its holder is used or deleted.
 """
 
 from __future__ import annotations

@@ -22,10 +22,7 @@ _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class PoolConfig(Model):
-    """One entry of the `accountpool` key.
-
-    An invalid quota affects only this pool: `problem` is set, and the quotas are empty.
-    """
+    """An invalid quota affects only this pool: `problem` is set, and the quotas are empty."""
 
     default: bool = False
     problem: str = ""

@@ -1,9 +1,8 @@
 """Forced release, so that a refused clean-up never blocks a deletion forever.
 
-| account | released | then |
-|---|---|---|
-| of a customer | by a person, or a day after the deletion was requested | the rest is left to the customer |
-| of a pool | by a person only, as its key may be live | Failed, without a claim, never reused until cleaned |
+A customer's account is released by a person, or a day after the deletion was requested; the rest is left to the
+customer. A pool's is released by a person only, as its key may be live: it stays Failed, without a claim, and is never
+reused until cleaned.
 
 A person sets `perdure.dev/let-go: "<why>"` (`perdure abandon --skip-cleanup`) on the Account, for a customer's account
 also on the claim. `perdure.dev/uncleaned` on a pool's Account keeps the reason: remove it after a manual clean-up.

@@ -42,7 +42,6 @@ def regions_of(config: OperatorConfig) -> tuple[str, ...]:
 
 
 def is_opting_in(account: Account) -> bool:
-    """Whether the Account counts towards the limit."""
     if account.status.state == AccountState.OPTING_IN_REGIONS:
         return True
     return account.status.state == AccountState.READY and _open(account.status)
@@ -71,7 +70,6 @@ def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
 
 
 def before_credentials(world: AccountWorld, now: datetime) -> Decision | None:
-    """None if the account needs no opt-in before its credentials."""
     account, regions = world.account, wanted_regions(world)
     if not regions or account.status.claimed or not account.spec.aws_account_id:
         return None
@@ -135,7 +133,6 @@ def _todo(status: AccountStatus, regions: tuple[str, ...]) -> AccountStatus:
 
 
 def _current(world: AccountWorld) -> AccountStatus:
-    """Drops disabled regions, and open ones that are no longer wanted."""
     status = with_news(world.account.status, world.known.opt_in_news, {})
     wanted, disabled = {*wanted_regions(world)}, {*world.config.disabled_regions}
     remaining = {

@@ -43,9 +43,7 @@ class CreateAttempt(Model):
 
 
 class Census(Model):
-    """`taken_at` is AWS's time (from the Date header). `attempts` are requests since the given time, and all pending
-    ones.
-    """
+    """`taken_at` is AWS's time (from the Date header). `attempts` are recent requests, and all pending ones."""
 
     taken_at: datetime
     accounts: tuple[MemberAccount, ...]

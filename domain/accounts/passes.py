@@ -49,7 +49,7 @@ class ObserveClaim(Look):
 class PoolMemory(Model):
     """Attributes:
     unborn: members without an AWS account in the last pass.
-    died: members reported as failed since the last pass.
+    died: members reported as failed since then.
     bonds_seen: a pass has completed unfinished bindings, which requires reading all claims.
     """
 
@@ -64,7 +64,6 @@ class PoolWorld(PassedWorld):
     heard: tuple[str, ...] = ()  # failed members that the pass has handled
 
     def recall(self, before: World) -> PoolWorld:
-        """Keep members that failed during the pass."""
         notified = before.known.died if isinstance(before.known, PoolMemory) else ()
         died = tuple(name for name in notified if name not in self.heard)
         known = self.known.model_copy(update={"died": died})
@@ -91,7 +90,7 @@ class OrganizationWorld(PassedWorld):
     known: OrganizationMemory = OrganizationMemory()
 
     def recall(self, before: World) -> OrganizationWorld:
-        """Keeps the current units, which updates may have changed during the pass."""
+        """Updates may have changed the units during the pass."""
         units = before.known.units if isinstance(before.known, OrganizationMemory) else {}
         known = self.known.model_copy(update={"units": units})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
@@ -125,7 +124,6 @@ class TellPools(Action):
 
 
 def decide(world: OrganizationWorld, now: datetime) -> Decision:
-    """Also informs the pools of changed room."""
     actions = (TellPools(room=world.known.room),) if world.known.news else ()
     return passed(world, now).model_copy(update={"actions": actions})
 

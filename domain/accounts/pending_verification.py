@@ -63,8 +63,8 @@ def support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase:
 
 
 def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
-    """For an Account that ends before AWS Support has answered. After a few refusals the case is left to `perdure
-    audit`.
+    """For an Account that ends before AWS Support has answered. After a few refusals `perdure audit` reports the
+    case.
     """
     account, known = world.account, world.known
     case_id = account.status.support_case_id or known.case_id

@@ -148,7 +148,6 @@ def offered(account: Account, pool: AccountPool, config: OperatorConfig, protect
 
 
 def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> AccountPoolStatus:
-    """Counts by state, as the replaced operator defines them."""
     accounts = list(members)
     fresh = [a for a in accounts if not a.status.claimed and not a.spec.legal_entity.id]
     previous = pool.status or AccountPoolStatus()
@@ -181,7 +180,6 @@ def _with_created(counts: AccountPoolStatus, number: int) -> AccountPoolStatus:
 
 
 def supply(counts: AccountPoolStatus, members: Iterable[Account]) -> int:
-    """The accounts that count towards poolSize when filling."""
     opting_in = sum(a.status.state in OPT_IN_STATES for a in members)
     return counts.available_accounts + counts.accounts_progressing + counts.accounts_pending + opting_in
 
@@ -194,7 +192,6 @@ def _pending(account: Account) -> bool:
 def _fill(
     view: PoolView, members: Sequence[Account], wanted: int, now: datetime
 ) -> tuple[tuple[NewAccount, ...], str, tuple[str, ...], datetime | None]:
-    """The Accounts to create now, the reason for no more, what that waits for, and until when."""
     if wanted <= 0:
         # Pools that fill at once use the same room, so surplus Accounts may wait for room.
         stuck = sum(_at_limit(a) for a in members)
@@ -332,7 +329,7 @@ def count_failures(
     """Cleared when an Account got an AWS account.
 
     `unborn` are the members without one in the previous pass, `died` those reported as failed since. A missing Account
-    is no failure, because people delete Accounts, too.
+    is no failure: people delete Accounts, too.
     """
     if any(account.spec.aws_account_id for account in accounts if account.metadata.name in unborn):
         deaths = FailedAccounts()

@@ -55,7 +55,6 @@ _DISTINGUISHED = OPT_IN_STATES | {AccountState.NEW, AccountState.READY}
 
 
 def _pool_of(account: Account) -> Iterable[Hashable]:
-    """Accounts without a pool name belong to the default pool, and customers' Accounts to none."""
     return [] if account.spec.byoc else _pool_named(account.spec.account_pool)
 
 

@@ -160,7 +160,6 @@ class Account(CustomResource):
 
     @property
     def marks(self) -> dict[str, str]:
-        """The tags of everything that we create in the AWS account."""
         return {
             "clusterAccountName": self.metadata.name,
             "clusterNamespace": self.metadata.namespace,
@@ -194,7 +193,7 @@ class Account(CustomResource):
 
     @property
     def iam_user_id(self) -> str:
-        """Six characters in the names of the account's IAM user and support role; empty if not set yet."""
+        """Six characters in the names of IAM user and support role; empty if not set yet."""
         return self.metadata.labels.get(IAM_USER_ID_LABEL, "")
 
     @property
@@ -348,7 +347,6 @@ class AccountClaim(CustomResource):
 
     @property
     def always_written(self) -> dict[str, object]:
-        """The replaced operator always leaves these in the spec, even if empty."""
         return self.spec.model_dump(mode="json", include={"byoc_secret_ref", "fleet_manager_config"})
 
     def holds(self, account: Account) -> bool:
@@ -376,7 +374,6 @@ class AccountClaim(CustomResource):
 
     @property
     def secret_name(self) -> str:
-        """Optional for a fleet manager's claim."""
         default = f"{self.metadata.name}-sts-secret" if self.of_fleet_manager else ""
         return self.spec.aws_credential_secret.name or default
 

@@ -86,7 +86,7 @@ def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], c
 
 
 def denied_again(status: AccountStatus) -> AccountStatus:
-    """For an account that starts again."""
+    """Sets denied quotas to TODO, for an account that starts again."""
     quotas = quotas_of(status)
     if not _named(quotas, {DENIED}):
         return status
@@ -139,7 +139,6 @@ def batches(world: AccountWorld, current: Quotas) -> tuple[RaiseQuotas, ...]:
 
 
 def _vcpus_beside(world: AccountWorld, current: Quotas) -> tuple[str, ...]:
-    """Their vCPU request is not for one of the account's own quotas."""
     return tuple(
         region
         for region in world.known.vcpus_asked

@@ -223,7 +223,7 @@ def _bound(world: Claim) -> PutStatus:
 
 
 def _bound_at(claim: JsonObject, handle: JsonObject, now: datetime) -> datetime:
-    """The handle's end shows an earlier, interrupted attempt."""
+    """When the claim got the handle; the handle's end shows an earlier, interrupted attempt."""
     end, default = end_of_handle(handle), text_at(handle, "spec", "lifespan", "default")
     if end is None or not default or value_at(claim, "spec", "lifespan", "end"):
         return now

@@ -3,8 +3,8 @@
     shape of the spec ─► provider(s) ─► approval ─► initialisation ─► validation ─► requirements for a handle
          └ fault            └ fault       └ waits                        └ invalid      (only while it has none)
 
-Each step continues with the changed claim, so templates see it as it will be written. A claim that stops at a step
-keeps its handle, which is reconciled without the claim's changes.
+Templates see the claim as it will be written. A claim that stops at a step keeps its handle, which is reconciled
+without the claim's changes.
 
 - Provider mode (`spec.provider`): the provider is immutable; its labels and annotations stay on the claim.
 - List mode (`spec.resources`): each entry has a provider.

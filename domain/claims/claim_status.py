@@ -63,7 +63,7 @@ def mirrored_lifespan(
 ) -> JsonObject:
     """The handle's end, and its maxima normalized for the claim's schema.
 
-    `first_ready` is recorded if the handle has become ready; recorded start and readiness never change.
+    Recorded start and readiness (`first_ready`) never change.
     """
     before = object_at(claim, "status", "lifespan")
     recorded = value_at(before, "firstReady")

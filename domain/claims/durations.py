@@ -88,7 +88,7 @@ def parse_moment(text: str, what: str = "moment") -> datetime:
 
 
 def after(moment: datetime, duration: timedelta) -> datetime:
-    """The sum, limited to the calendar: a maximum of 9999999d means unlimited."""
+    """Limited to the calendar: a maximum of 9999999d means unlimited."""
     try:
         return min(moment + duration, FOREVER)
     except OverflowError:

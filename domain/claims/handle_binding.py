@@ -124,7 +124,6 @@ def _pool_spec(question: PoolQuestion) -> JsonObject:
 
 
 def _scene_of_new(question: PoolQuestion, spec: JsonObject, **made: JsonValue) -> Scene:
-    """`made` is metadata that exists only after the creation."""
     metadata: JsonObject = {"namespace": text_at(question.pool, "metadata", "namespace"), **made}
     if question.handle_name:
         metadata |= {"name": question.handle_name, "generateName": HANDLE_NAME_PREFIX}

@@ -59,8 +59,6 @@ def plan_handle(question: HandleQuestion) -> HandlePlan:
 
 
 class _Pass:
-    """The scene holds handle and claim after the steps so far."""
-
     def __init__(self, question: HandleQuestion) -> None:
         self.question = question
         self.faults: list[Fault] = []

@@ -3,7 +3,7 @@
 The end is settled if the claim was accepted in this pass and requests one, and at first readiness, when the default
 starts again, unless the end has passed: a late pass must not extend it. A claim without a recorded start starts now; a
 handle that was ready at binding counts as ready from the start. An end in the past that a person writes into the handle
-counts, unless the claim has requested another one since. Unreadable settings change nothing.
+counts, unless the claim has requested another one since.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish
 def _set_by_hand(
     claim: JsonObject, handle: JsonObject, terms: Terms | None, wish: datetime | None, honoured: Wish | None
 ) -> bool:
-    """Whether a person has set the handle's end: the claim does not show it, and its wish was already settled.
+    """A person has set the handle's end: the claim does not show it, and its wish was already settled.
 
     A rolling end only moves forward, so an earlier end than the claim shows is a person's.
     """

@@ -30,7 +30,7 @@ class Handle(HandleWorld):
     """Attributes:
     holder: the key of the claim that it names, if that exists.
     claim_left_alone: the claim is ignored, so the handle reconciles itself.
-    duplicate: whether its claim also has another handle that names it; None if unknown.
+    duplicate: its claim also has another handle that names it; None if unknown.
     """
 
     holder: Key | None = None

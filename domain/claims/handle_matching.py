@@ -1,9 +1,9 @@
 """Matching: the provider for a template, and the free handle for a claim.
 
-A claim gets the free handle with the fewest differences, all of them tolerated by the providers (`matchIgnore`). Order:
-fewest missing resources, different names, tolerated differences; healthy before unknown, ready first, higher preference
-score, older, name. Additional content of a handle is no difference, nor are namespaces, labels, parameters or its
-top-level provider.
+A claim gets the free handle with the fewest differences, all of them tolerated by the providers (`matchIgnore`);
+additional content, namespaces, labels, parameters and the top-level provider do not count. Order: fewest missing
+resources, different names, tolerated differences; healthy before unknown, ready first, higher preference score, older,
+name.
 
 For speed with thousands of free handles, those with equal providers, names, templates and pool form a shelf, which is
 compared once. Only shelves whose providers are a prefix of the claim's list count.

@@ -377,20 +377,22 @@ def _updates(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
 
 
 def _last(world: HandleWorld) -> Iterator[Action]:
-    """Unless a later write of the handle has shown that it exists."""
+    """Checks that the handle still exists, unless a later write of it has shown that."""
     version = ("metadata", "resourceVersion")
     if world.begun and text_at(world.handle, *version) == text_at(world.begun_upon, *version):
         yield TakeBack(handle=world.handle, definitions=world.begun)
 
 
 def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
-    """Limited, because the API server may drop fields."""
+    """Whether the patch is new in this pass and the limit of patches is not reached, because the API server may
+    drop fields.
+    """
     tried = world.sent.get(operations.index, ())
     return operations.patch not in tried and len(tried) < MOST_PATCHES
 
 
 def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
-    """The handle's before the claim's; the claim's spec if its end moves."""
+    """The handle's status is written before the claim's; the claim's spec if its end moves."""
     handle, claim, now = world.handle, world.claim, world.question.now
     if _HANDLES_STATUS not in world.wrote:
         status = with_stalled(plan.handle_status, summed(world.faults), now)

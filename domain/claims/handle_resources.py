@@ -1,9 +1,9 @@
 """The handle's resource list: changes by its provider and its claim, entry by entry.
 
-An entry stands for an object in the cluster. It is identified by provider and name (by index, as in Poolboy, one
-provider's template got into another's resource), and never moved, removed or given to another provider. New resources
-are appended, no longer yielded ones stay. In list mode entries are paired by index, and one with another provider is
-refused. Claim edits are merged over the handle's templates without filters, and remove nothing.
+An entry stands for an object in the cluster. It is identified by provider and name (Poolboy's index mixed providers
+up), and never moved, removed or given to another provider. New resources are appended, no longer yielded ones stay. In
+list mode entries are paired by index, and one with another provider is refused. Claim edits are merged over the
+handle's templates without filters, and remove nothing.
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: st
 
 
 def _in_order(yielded: Sequence[JsonObject], found: Sequence[int | None]) -> list[int | None]:
-    """A provider linked twice under one name yields indistinguishable resources: another order would swap their
-    templates.
-    """
+    """A provider linked twice under one name yields indistinguishable resources: their order must stay."""
     groups: dict[tuple[str, str], list[int]] = {}
     for resource, index in zip(yielded, found, strict=True):
         if index is not None:

@@ -5,10 +5,10 @@
 
 Providers, pools and handles give terms: a default, a maximum counted from first readiness (before that from the start),
 and a relative maximum, the farthest distance of the end from now. Handles store them as templates, claims show the
-result. One step uses one `now` in whole seconds, because clients compare differences exactly. Only a requested end is
-cut to the maxima; one in the past means now. With a relative maximum below the wish the end moves forward: when less
-than half of it is left, or when wish or term differ from the last honoured `Wish`. So a short outage ends nothing;
-after one of more than half of it, settle the end before checking whether it has passed.
+result. One step uses one `now` in whole seconds: clients compare differences. Only a requested end is cut to the
+maxima; one in the past means now. With a relative maximum below the wish the end moves forward: when less than half of
+it is left, or when wish or term differ from the last honoured `Wish`. So a short outage ends nothing; after one of more
+than half of it, settle the end before checking whether it has passed.
 """
 
 from __future__ import annotations

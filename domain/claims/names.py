@@ -1,9 +1,8 @@
 """Derived names of handles, managed resources, and ResourceWatches; deriving one again finds the existing object.
 
-A handle's guid is the suffix of its name, and part of its resources' names. Poolboy lets the API server choose it
-(`generateName: guid-`), so a repeated create makes a second handle. Here it derives from the uid of the claim or pool,
-so a repeated create is a conflict. There are 14 million: after a collision with another owner's handle the next salt is
-tried.
+A handle's guid is the suffix of its name, and part of its resources' names. It derives from the uid of the claim or
+pool, so a repeated create is a conflict, not a second handle. There are 14 million: after a collision with another
+owner's handle the next salt is tried.
 """
 
 from __future__ import annotations

@@ -36,9 +36,7 @@ def settle_parameters(scene: Scene, provider: JsonObject) -> Accepted | Rejected
 
 
 def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObject:
-    """Accepted values stay beside the errors of an edit. It replaces `status.provider`: a merge would keep removed
-    members.
-    """
+    """Replaces `status.provider` (a merge would keep removed members). Accepted values stay beside an edit's errors."""
     status: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
     if isinstance(outcome, Accepted):
         return {**status, "parameterValues": outcome.values}
@@ -53,8 +51,6 @@ def _accepted(claim: JsonObject | None) -> JsonObject | None:
 
 
 class _Settling:
-    """`values` start with the user's values and are completed."""
-
     def __init__(self, scene: Scene, provider: JsonObject) -> None:
         self.scene = scene
         self.provider_name = text_at(provider, "metadata", "name")

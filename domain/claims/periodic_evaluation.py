@@ -18,7 +18,6 @@ from domain.claims.templates.renderer import condition_template
 
 
 def by_clock(handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
-    """Including the templates for its claim's status."""
     return depends_on_time(_texts(handle, claim, providers, newer))
 
 
@@ -35,9 +34,7 @@ def lifespan_by_own_writes(handle: JsonObject) -> bool:
 
 
 def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:
-    """For a claim without a handle. Parameters count only while the values are `invalid`: accepted ones are never
-    validated again.
-    """
+    """Parameters count only while the values are `invalid`: accepted ones are never validated again."""
     judged = _reached(named_providers(claim), providers) if invalid else ()
     checks = (text for provider in judged for text in _parameter_texts(provider))
     return by_clock({}, claim, providers, newer=newer) or depends_on_time(checks)
@@ -92,7 +89,6 @@ def _provider_texts(provider: JsonObject, newer: bool) -> Iterator[str]:
 
 
 def _parameter_texts(provider: JsonObject) -> Iterator[str]:
-    """Templates rendered until the values are accepted."""
     for parameter in objects_at(provider, "spec", "parameters"):
         checks = objects_at(parameter, "validation", "checks")
         yield text_at(parameter, "default", "template")

@@ -1,8 +1,7 @@
 """The numbers of handles that a pool creates and deletes.
 
 A pool keeps `minAvailable` unclaimed handles; `maxUnready` limits unready ones, which every new handle is at first.
-Pools never scale down. Unhealthy replacements are deleted at the pace of Poolboy's polls: a failing provider would
-otherwise cause endless creations.
+Pools never scale down. Unhealthy replacements are deleted at the pace of Poolboy's polls, which bounds creations.
 
 A ResourcePoolScaling adds `count` handles once, at its time, after the minimum is met:
 
@@ -247,7 +246,6 @@ def _still_lacking(scaling: Scaling) -> Iterable[NewHandle]:
 
 
 def _advanced(scaling: Scaling, made: Collection[str]) -> Scaling:
-    """Counts new handles up to the first gap in the serial numbers."""
     new = next(each for each in count() if _numbered(scaling, scaling.serials + each).slot(0) not in made)
     return scaling.model_copy(update={"made": scaling.made + new, "serials": scaling.serials + new}) if new else scaling
 

@@ -132,8 +132,6 @@ class DeleteHandle(OfPool):
 
 
 class WriteScalings(OfPool):
-    """Runs after the handles that they count are created."""
-
     activity: ClassVar[str] = "claims.write_scalings"
     last: ClassVar[bool] = True
 
@@ -149,8 +147,6 @@ class WriteScalings(OfPool):
 
 
 class OpenHandles(OfPool):
-    """Runs last, because nothing depends on it."""
-
     activity: ClassVar[str] = "claims.open_pool_handles"
     title: ClassVar[str] = "open the lifecycles of the new handles"
     last: ClassVar[bool] = True

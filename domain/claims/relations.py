@@ -81,7 +81,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
         return [(namespace, name)] if name and here else []
 
     def managed_version(managed: AnyObject) -> Hashable:
-        """Any change counts: templates may read any part, and the claim's status shows all of it."""
+        """Templates may read any part, and the claim's status shows all of it."""
         return text_at(managed.document, "metadata", "resourceVersion") if manager(managed) else ""
 
     handle_left = News(left_alone, on=frozenset({On.CHANGES, On.GOES}), linked=Linked.NEVER, counts=matters_to_claim)
@@ -163,9 +163,6 @@ def _waiting(end: Kind, unbound: Callable[[KubeObject], bool], news: News[Any]) 
 
 
 def _managed(handle: KubeObject) -> Names:
-    """apiVersion, kind, namespace and name of each resource; without a recorded reference only the kind of its
-    template.
-    """
     found: dict[tuple[str, ...], None] = {}
     for index, entry in enumerate(objects_at(handle.document, "spec", "resources")):
         recorded = recorded_reference(handle.document, index)
@@ -201,7 +198,6 @@ def _health(handle: KubeObject) -> tuple[bool | None, ...]:
 
 
 def _condition(handle: KubeObject) -> Hashable:
-    """What a pool's counts depend on."""
     return _health(handle), paused(handle.document)
 
 

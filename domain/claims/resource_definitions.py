@@ -2,7 +2,7 @@
 
 A provider may require a claim; links may wait for other resources of the handle (`waitFor`) and provide values of their
 live state (`templateVars`). The provider's `override` is merged over the handle's template. Parameter values reach a
-resource only through `template.definition`. A waiting resource is not written.
+resource only through `template.definition`.
 
 A resource is pinned to its recorded reference: edits of name and namespace are ignored, so that they never create a
 second object; a change of apiVersion or kind is an error, unless the recorded one is not served. Of two entries with

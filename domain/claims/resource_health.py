@@ -43,7 +43,7 @@ def resource_health(scene: Scene, provider: JsonObject, state: JsonObject | None
 
 
 def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
-    """The previous health if the resource is unreadable or its provider is missing."""
+    """As before if the resource is unreadable or its provider is missing."""
     state = resources.state(index)
     provider = resources.scene.providers.get(provider_name(resources.entries[index]))
     if index in resources.unreadable or (provider is None and state is not None):
@@ -66,7 +66,7 @@ def _checked(scene: Scene, provider: JsonObject, state: JsonObject, check: str) 
 
 
 def overall(each: Iterable[bool | None]) -> bool | None:
-    """False if any is false, unknown if any is unknown or there is none, else true."""
+    """False if any is, unknown if any is or there is none, else true."""
     found = list(each)
     if any(one is False for one in found):
         return False
@@ -102,7 +102,6 @@ def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleSt
 
 
 def _summary(resources: Resources) -> tuple[JsonValue, list[str]]:
-    """The old summary after an error. `resource_claim` is None in the template, as always."""
     handle = resources.handle
     entries = resources.entries
     name = text_at(handle, "spec", "provider", "name") or next((provider_name(entry) for entry in entries[-1:]), "")

@@ -34,7 +34,7 @@ class SchemaError(Exception):
 def violation(schema: JsonValue, value: JsonValue, what: str = "") -> str | None:
     """A multi-line text; None if valid; SchemaError if the schema itself is at fault.
 
-    A `pattern` may run endlessly: `what` is announced first, so that the process that ends it can name it.
+    A `pattern` may run endlessly: `what` names it to the process that ends it.
     """
     if not isinstance(schema, dict):
         raise SchemaError(f"openAPIV3Schema is not an object but {json.dumps(schema)[:100]}")

@@ -154,8 +154,6 @@ class EndHook(_HookAction):
 
 
 class _MachineAction(_InstanceAction):
-    """Bound to one Machine by its uid."""
-
     observed_after: ClassVar[bool] = True
 
     namespace: str

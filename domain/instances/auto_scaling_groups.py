@@ -146,7 +146,7 @@ def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory
 
 
 def group_differs(pool: AWSMachinePool, instances: Mapping[str, str]) -> bool:
-    """The failures that label and annotation report are taken as true."""
+    """Whether label or annotation do not match the group's instances; the failures they report are taken as true."""
     told = GroupRecord(results=_told(pool).failed)
     return bool(pool_patch(pool, group_state(instances.values(), told), group_story(instances, told)))
 

@@ -45,8 +45,6 @@ class Turn(Model):
 
 
 class Limit(Model):
-    """How many machines of a node group may be disrupted at once, and the InterruptionPolicy that says so, if any."""
-
     most: int
     policy: str = ""
 
@@ -120,8 +118,8 @@ def waits_for(
 ) -> str:
     """Names the group, the machines waited for, and the limit; empty if the machine may be disrupted.
 
-    `members` are the machines of its node group, with or without itself; `under_way` the group's entries in the ledger;
-    `taken`: AWS takes the instance right now.
+    `members` are the machines of its node group; `under_way` the group's entries in the ledger; `taken`: AWS takes the
+    instance right now.
     """
     group, uid = node_group(machine), machine.metadata.uid
     others = [each for each in members if each.metadata.uid != uid]
@@ -144,7 +142,7 @@ def waits_for(
 
 
 def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:
-    """How many healthy machines end the machine's disruption: as many as there are now, of a control plane all."""
+    """As many healthy machines as there are now, of a control plane all, end the machine's disruption."""
     return sum(machine.control_plane or _well(each) for each in members)
 
 

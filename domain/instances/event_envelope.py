@@ -24,12 +24,10 @@ _LONGEST_TEXT = 256
 
 
 class InvalidError(ValueError):
-    """What matters in an envelope is missing or wrong; the text says what."""
+    """Says what is missing or wrong."""
 
 
 class Header:
-    """An envelope's own fields, completed by the transport's."""
-
     def __init__(self, fields: Fields, part: Part, message: Message, *, bare: bool = False) -> None:
         self._message = message
         self._part = part
@@ -42,7 +40,7 @@ class Header:
 
     @property
     def latest(self) -> datetime:
-        """A later time is in the future, so it is wrong."""
+        """A later time is wrong."""
         return max(self._message.taken_at, self._message.received_at) + CLOCKS_DIFFER
 
     def event(self, kind: EventKind, **facts: object) -> InstanceEvent:
@@ -120,7 +118,6 @@ def name_of(fields: Fields, name: str, longest: int = _LONGEST_TEXT) -> str:
 
 
 def plain(text: str) -> bool:
-    """Whether keys can be made of it."""
     return bool(text) and text.isascii() and text.isprintable() and not set(text) & set(" /")
 
 

@@ -4,8 +4,6 @@ Events of non-final states compare by (time, rank): times are whole seconds, and
 later, except for a start and a stop, which cannot be ordered. `shutting-down` and `terminated` are final (instance ids
 are never reused), so they count whatever their time; a later event that says otherwise contradicts them. EC2 is asked
 for what cannot be ordered; its answer counts from the moment it was asked.
-
-A set of events gives the same state in whatever order it is folded.
 """
 
 from __future__ import annotations

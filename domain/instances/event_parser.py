@@ -63,8 +63,6 @@ class Ignored(Model):
 
 
 class Invalid(Model):
-    """A message for the dead letters."""
-
     reason: str
 
 
@@ -194,7 +192,6 @@ def _hook(detail: Fields, header: Header) -> tuple[InstanceEvent, ...]:
 
 
 def _direct_hook(fields: Fields, part: Part, message: Message) -> Read:
-    """Auto Scaling sends hooks to a queue directly, in its own envelope."""
     request, token = fields.get("RequestId"), fields.get("LifecycleActionToken")
     id_ = f"{request}.{token}" if isinstance(request, str) and request and isinstance(token, str) else token
     # The group's region is missing: it is the queue's, since Auto Scaling sends only to queues of its region.

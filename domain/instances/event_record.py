@@ -86,7 +86,7 @@ class Drain(Model):
 
 
 class LastEvent(Model):
-    """The latest event, for the annotation."""
+    """For the annotation."""
 
     key: str
     kind: EventKind
@@ -138,17 +138,16 @@ class InstanceRecord(Model):
         return self.standing.state if self.standing else None
 
     def restarted_after(self, moment: datetime) -> bool:
-        """Stopped after a moment and started again: earlier notices are past."""
+        """Whether the instance was stopped after a moment and started again, so that earlier notices are past."""
         started = self.started_at
         return started is not None and any(moment <= stopped < started for stopped in self.stopped_at)
 
     @property
     def absent(self) -> bool:
-        """True once EC2 is believed not to know the instance."""
         return self.misses >= _MOST_MISSES
 
     def processed(self, key: str) -> bool:
-        """Knows only the latest events."""
+        """Whether the event was folded, so that its message may be deleted. Knows only the latest events."""
         return key in self.seen
 
     @property
@@ -319,7 +318,7 @@ def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> In
 
 
 def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:
-    """Further copies of the claim cause no reaction."""
+    """EC2 does not confirm a claim: further copies of it cause no reaction."""
     if cause in record.refuted_causes:
         return record
     causes = _with_last(record.refuted_causes, cause, _MOST_NOTICES * 2)
@@ -331,7 +330,7 @@ def impossible(record: InstanceRecord, cause: str) -> InstanceRecord:
 
 
 def terminated(record: InstanceRecord, cause: str, node: str, at: datetime) -> InstanceRecord:
-    """EC2's state of the instance is queried then."""
+    """EC2 was asked to terminate the instance because of `cause`: its state is queried."""
     done = cordoned(record, cause, node, at, Reaction.TERMINATE_INSTANCE)
     return done.model_copy(update={"ask_at": at, "only_to_check": False})
 

@@ -72,8 +72,7 @@ class Topology(Model):
 def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = "") -> Topology:
     """`name` is the queue's name and the prefix of the others, `group_prefix` that of the Auto Scaling groups' names.
 
-    Raises:
-        ValueError: the names would be longer than AWS allows.
+    Raises ValueError if names would be longer than AWS allows.
     """
     queue_arn, dead_arn = queue_arn_of(account, region, name), queue_arn_of(account, region, f"{name}-dead")
     target = Target(id=name[:64], arn=queue_arn, dead_letters=dead_arn, oldest_s=_DELIVERY_AGE_S)
@@ -116,7 +115,6 @@ def tags(cluster_names: Sequence[str] = ()) -> dict[str, str]:
 
 
 def ec2_pattern() -> Document:
-    """Changes to any state, and every kind of notice."""
     return {
         "source": [c.EC2_SOURCE],
         "detail-type": [c.STATE_CHANGE, c.SPOT_WARNING, c.REBALANCE, c.CAPACITY_WARNING],
@@ -159,9 +157,9 @@ def queue_policy(queue_arn: str, rules: Sequence[Rule]) -> Document:
 
 
 def same_document(wanted: object, found_text: str | None) -> bool:
-    """Whether a policy or pattern from AWS means the same; spelling, order and one-element lists do not count.
+    """Whether a policy or pattern from AWS means the same, whatever its spelling and order.
 
-    Additional statements do: they could let others send to the queue in AWS's name.
+    Additional statements count: they could let others send to the queue in AWS's name.
     """
     try:
         found = json.loads(found_text or "null")
@@ -188,9 +186,7 @@ def rule_arn_of(account: str, region: str, name: str) -> str:
 
 
 def rule_name(name: str) -> str:
-    """Raises:
-    ValueError: it is too long; AWS's own refusal would not say which object it is for.
-    """
+    """Raises ValueError: AWS's own refusal would not say which object's name is too long."""
     if len(name) > _LONGEST_RULE_NAME:
         raise ValueError(f"the rule's name {name!r} has {len(name)} characters, EventBridge takes {_LONGEST_RULE_NAME}")
     return name

@@ -52,7 +52,7 @@ class Question(StrEnum):
 
 
 class ScheduledEvent(Model):
-    """An event of DescribeInstanceStatus; `id` is EC2's."""
+    """`id` is EC2's."""
 
     id: str = ""
     code: str
@@ -88,13 +88,10 @@ class Facts(Model):
 
     @property
     def gone(self) -> bool:
-        """Terminated, terminating, or unknown to EC2."""
         return not self.found or (self.state is not None and self.state.final)
 
 
 class HookTiming(Model):
-    """A hook's times in DescribeLifecycleHooks."""
-
     heartbeat_timeout: timedelta = DEFAULT_HEARTBEAT_TIMEOUT
     global_timeout: timedelta | None = None
 
@@ -105,7 +102,6 @@ class HookTiming(Model):
 
     @property
     def heartbeat(self) -> timedelta:
-        """The interval of heartbeats."""
         return min(self.heartbeat_timeout / 2, LONGEST_HEARTBEAT)
 
 
@@ -159,7 +155,6 @@ def verify_scheduled(effect: Effect, facts: Facts | None, claimed_at: datetime, 
 
 
 def verify_hook(transition: str, group: str, facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
-    """Whether the instance waits in that group for the hook to be completed."""
     known = _answer(facts, claimed_at, now, Question.GROUP)
     if known is None:
         return Verdict.UNASKED

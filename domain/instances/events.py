@@ -1,9 +1,8 @@
 """The canonical event: the part of an AWS event that workflows see, at most two kilobytes.
 
 An SQS message may hold none, one or many. `key` is the update id by which an event is handed over, so a second delivery
-has no effect. It includes the instance, because one Health event names many. Pages and backup copies of a Health event
-share a communication id, which replaces the event's id in the key, together with dates and withdrawal, so that a moved
-date is a new event.
+has no effect. It includes the instance. Pages and backup copies of a Health event share a communication id, which
+replaces the event's id in the key, together with dates and withdrawal, so that a moved date is a new event.
 
 Times are AWS's, in whole seconds. `degraded` names fields that were missing or wrong in the message: they were filled
 in from the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`, `updated`).
@@ -47,7 +46,6 @@ class InstanceState(StrEnum):
 
     @property
     def up(self) -> bool:
-        """Starting or running."""
         return self in (InstanceState.PENDING, InstanceState.RUNNING)
 
 
@@ -87,7 +85,6 @@ class HookAction(Model):
 
     @property
     def warms(self) -> bool:
-        """Whether the instance returns to the warm pool instead of being terminated."""
         return self.destination == "WarmPool"
 
 

@@ -161,7 +161,6 @@ def _asks_of_group(world: InstanceWorld, hook: HookWork) -> bool:
 def _questions(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Question, ...]:
-    """The instance's state, what a due reaction depends on, and its hooks' times."""
     record, facts = world.record, world.facts
     wanted = set[Question]()
     if world.ask_at is not None and world.ask_at <= now:
@@ -183,7 +182,7 @@ def _questions(
 
 
 def _ran_on(record: InstanceRecord, now: datetime) -> bool:
-    """The instance has probably outlived a notice: EC2 decides."""
+    """Whether the instance has probably outlived a notice, so that AWS does not take it: EC2 decides."""
     up = record.state is not None and record.state.up
     notices = open_interruptions(record)
     return up and any(kind is not EventKind.REBALANCE and notice.outlived_at <= now for kind, notice in notices)

@@ -5,8 +5,8 @@
                         once the instance has been stopped and started since
     ended, stopped      at once; past once EC2 reports the instance running
 
-Rebalance recommendations and capacity reservation notices only set labels: EC2 has no call that confirms them, so
-anyone who may send to the queue could make them up. A cause's name is the same for every copy of its event.
+Rebalance recommendations and capacity reservation notices only set labels: EC2 has no call that confirms them, so they
+could be forged. A cause's name is the same for every copy of its event.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Cause(Model):
 def causes(
     record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime, *, absence_counts: bool
 ) -> tuple[Cause, ...]:
-    """The earliest first."""
+    """The earliest first; `absence_counts`: an instance that EC2 does not know has ended."""
     found = [*_spot(record, policy, facts, now), *_scheduled(record, policy, facts, now)]
     if record.standing is not None and record.standing.state.final:
         verdict = verify_end(facts, record.standing.time, now, absence_counts=absence_counts)

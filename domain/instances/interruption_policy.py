@@ -202,7 +202,7 @@ class ReactionPolicy(Model):
         return Reaction.LABEL if effect is None else reactions[_named(effect)]
 
     def replaces_for(self, effect: Effect) -> timedelta | None:
-        """None for not at all."""
+        """How long a scheduled event waits for the Machine's replacement; None for not at all."""
         return self.replace_first.get(_named(effect))
 
 

@@ -98,7 +98,7 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
 
 
 def _kept_standing(story: Story, meta: ObjectMeta) -> LastState | None:
-    """As of the latest earlier event: every new record asks EC2 anyway."""
+    """The label's state, as of the latest earlier event: every new record asks EC2 anyway."""
     value = meta.labels.get(STATE_LABEL, "")
     if story.last is None or value not in set(InstanceState):
         return None

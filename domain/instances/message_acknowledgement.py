@@ -1,13 +1,9 @@
-"""Whether a message is deleted, kept for later, or sent to the dead letters.
+"""Whether a message is deleted, kept for later, or sent to the dead letters (docs/instances.md has the table).
 
 A message is done once each of its events is recorded in its workflow and the resulting label is written; long reactions
-run in the workflow, not within SQS's visibility timeout. The worst outcome of its events decides:
-
-    unavailable          keep, 2^receives seconds, at most 900
-    unknown instance     keep for 15 to 30 s while its AWSMachine or Node may still appear, ten minutes at most
-    the same, launching  keep with growing delays after that, while the lifecycle hook may still wait
-    part unreadable      dead letter with the reason, then delete
-    all the rest         delete
+run in the workflow, not within SQS's visibility timeout. The worst outcome of its events decides. A message of an
+unknown instance is kept while its AWSMachine or Node may still appear; of a launching one with growing delays, while
+the lifecycle hook may still wait.
 
 A dead letter is sent before the message is deleted; if sending fails, the message stays.
 """
@@ -71,7 +67,7 @@ def back_off(receives: int) -> timedelta:
 
 
 def dead_letter_attributes(reason: str, message_id: str, queue: str) -> dict[str, dict[str, str]]:
-    """For SendMessage."""
+    """Message attributes for SendMessage that say why a message is dead and where it came from."""
     texts = {"PERDURE_REASON": reason[:256], "PERDURE_MESSAGE_ID": message_id[:128], "PERDURE_QUEUE": queue}
     return {name: {"DataType": "String", "StringValue": text} for name, text in texts.items() if text}
 

@@ -94,8 +94,6 @@ class Notice(Model):
 
 
 class Fault(Model):
-    """An unreadable part: `reason` says why, without the content."""
-
     reason: str
 
 

@@ -104,7 +104,7 @@ class Arn(Model):
 
     @property
     def resource_type(self) -> str:
-        """Such as `instance`, `dedicated-host`, `autoScalingGroup`."""
+        """The part before the resource's first slash or colon: `instance`, `dedicated-host`, `autoScalingGroup`."""
         return re.split(r"[/:]", self.resource, maxsplit=1)[0]
 
     @property
@@ -151,7 +151,7 @@ _PARTITIONS = {
 
 
 def dns_suffix_of(region: str) -> str:
-    """As in `sqs.eu-central-1.amazonaws.com`."""
+    """What the names of AWS's hosts for the region end with, as in `sqs.eu-central-1.amazonaws.com`."""
     return _DNS_SUFFIXES.get(partition_of(region), "amazonaws.com")
 
 

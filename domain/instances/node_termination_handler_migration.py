@@ -155,7 +155,7 @@ _CONFIDENTIAL = re.compile(r"auth|cookie|credential|key|password|secret|signatur
 
 
 class Migrated(Model):
-    """Remarks are on what has no counterpart."""
+    """A policy as a document, and remarks on the rest."""
 
     policy: Document
     notes: tuple[str, ...]
@@ -258,7 +258,6 @@ def _header_key(name: str) -> str:
 
 
 def _template(chart: _Values) -> str:
-    """The handler's Go template with our fields; empty if it does more than name fields."""
     named = _with_our_fields(chart.text("webhookTemplate"))
     if len(named) > LONGEST_TEMPLATE:
         raise ValueError(f"webhookTemplate: it has {len(named)} characters; allowed are {LONGEST_TEMPLATE}")

@@ -186,7 +186,7 @@ class InstanceWorld(World):
 
     @property
     def blocker(self) -> str:
-        """Empty if a reaction may run."""
+        """Why no reaction may run, empty if one may."""
         if paused_object := self.paused:
             return paused_object
         labelled = self.labelled
@@ -196,7 +196,7 @@ class InstanceWorld(World):
 
     @property
     def managed(self) -> bool:
-        """Or its Node was deleted while Auto Scaling waits for its hooks."""
+        """Whether an object has the instance, or its Node was deleted while Auto Scaling waits for its hooks."""
         return self.labelled is not None or self.pool is not None or self._left
 
     @property
@@ -221,7 +221,7 @@ class InstanceWorld(World):
 
     @property
     def workload(self) -> dict[str, str]:
-        """Both empty for a Node of Perdure's own cluster."""
+        """The namespace and name of the Cluster whose Node it is; both empty for a Node of Perdure's own cluster."""
         owner = self.machine or self.pool
         return {"namespace": owner.metadata.namespace if owner else "", "cluster": owner.cluster if owner else ""}
 

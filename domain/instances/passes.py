@@ -22,7 +22,7 @@ class GroupWorld(PassedWorld):
     known: GroupRecord = GroupRecord()
 
     def recall(self, before: Self) -> Self:
-        """Keep what events have added during the pass."""
+        """Events may have added something during the pass."""
         return super().recall(before).model_copy(update={"known": before.known})
 
     def told(self, record: GroupRecord) -> Self:
@@ -30,7 +30,7 @@ class GroupWorld(PassedWorld):
 
 
 class LookAtGroup(Action):
-    """Ask Auto Scaling for a group's state, and label its AWSMachinePool; `memory` comes from events."""
+    """`memory` comes from events."""
 
     activity: ClassVar[str] = "instances.look_at_group"
     queue: ClassVar[str] = Queue.INSTANCES
@@ -47,8 +47,6 @@ class LookAtGroup(Action):
 
 
 class SweepInstances(Sweep):
-    """Look at all instances and groups of all places, and inform those whose workflow knows less."""
-
     activity: ClassVar[str] = "instances.sweep"
     compares: ClassVar[str] = "instances"
     queue: ClassVar[str] = Queue.INSTANCES

@@ -1,9 +1,9 @@
 """Events that were lost, derived from EC2's state: no event about Spot, Auto Scaling or state is guaranteed to arrive.
 
-States need no event: an answer of EC2 is folded directly (`event_record.answered`). EC2's scheduled events become the
-events that Health would have sent, so that a workflow without memory knows of them. A scheduled event that EC2 no
-longer lists, or lists as completed or cancelled, is withdrawn, whether Health reported that or not. One that Health
-reported and EC2 never lists is refuted (`reactions.py`), because anyone who may send to the queue can forge a notice.
+EC2's states are folded directly (`event_record.answered`); its scheduled events become the events that Health would
+have sent, so that a workflow without memory knows of them. A scheduled event that EC2 no longer lists, or lists as
+completed or cancelled, is withdrawn, whether Health reported that or not. One that Health reported and EC2 never lists
+is refuted (`reactions.py`), because anyone who may send to the queue can forge a notice.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _plan_differs(told: str, deadline: datetime | None, facts: Facts) -> bool:
 
 
 def missed_events(record: InstanceRecord, facts: Facts) -> tuple[InstanceEvent, ...]:
-    """The scheduled events that EC2 lists and the record does not, and the other way round."""
+    """Scheduled events that EC2 lists and the record does not, and the other way round."""
     if Question.STATUS not in facts.asked or not facts.found:
         return ()
     listed = {event.id: event for event in facts.scheduled if event.id and event.open and event.code in _TYPES}

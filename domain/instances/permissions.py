@@ -73,7 +73,7 @@ def running_document(places: Sequence[Topology], roles: Sequence[str] = (), shar
     Args:
         places: those that are entered with these credentials.
         roles: the ARNs of the roles by which these credentials enter the other places.
-        sharing: places that are entered with these credentials, and whose events come by another's queue.
+        sharing: entered places whose events come by another's queue.
     """
     return _document(*_running(places, sharing), _statement("AssumeRoles", ASSUME, roles))
 

@@ -41,7 +41,6 @@ def cluster_of_queue(queue: str) -> str:
 
 
 def rules_of_policy(queue: str, policy: str) -> tuple[str, ...]:
-    """The provider's rules that a queue's policy allows."""
     try:
         statements = json.loads(policy)["Statement"]
         named = [str(each.get("Sid", "")) for each in statements]
@@ -56,9 +55,7 @@ def _sid(rule: str, queue: str) -> str:
 
 
 def cluster_topology(account: str, region: str, cluster: str) -> ClusterTopology:
-    """Raises:
-    ValueError: the Cluster's name is longer than 55 characters, which makes names longer than AWS allows.
-    """
+    """Raises ValueError if the Cluster's name is longer than 55 characters."""
     queue_name, name = cluster_queue_name(cluster), rule_name(cluster_rule_name(cluster))
     if len(queue_name) > _LONGEST_QUEUE_NAME:
         raise ValueError(f"the queue's name {queue_name!r} is longer than the {_LONGEST_QUEUE_NAME} that SQS takes")
@@ -97,7 +94,7 @@ def cluster_queue_policy(queue_name: str, queue_arn: str, name: str, rule_arn: s
 
 
 def shared_queues(clusters: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The queues of several Clusters, with their names: messages of one reach the others' too."""
+    """Messages of one Cluster reach the others too."""
     by_queue: dict[str, list[str]] = {}
     for cluster in sorted(set(clusters)):
         by_queue.setdefault(cluster_queue_name(cluster), []).append(cluster)

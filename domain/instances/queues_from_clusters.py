@@ -1,4 +1,5 @@
-"""The places that clusters of the AWS provider show, where PERDURE_INSTANCES_QUEUES has an entry `clusters`.
+"""The places that clusters of the AWS provider show, where PERDURE_INSTANCES_QUEUES has an entry `clusters`. Clusters
+with static keys show no account, and are left out.
 
     clusters[/QUEUE][@ROLE]
 
@@ -8,8 +9,6 @@
 | account | that of the role in its AWSClusterRoleIdentity; else that of the process's own credentials |
 | `QUEUE` | the queue's name; `*-queue` is the queue that the provider has made for each cluster |
 | `ROLE` | the name of a role, with its path, in each account; without it the role of the cluster's identity |
-
-A cluster with static keys (AWSClusterStaticIdentity) does not show its account, and is left out.
 """
 
 from __future__ import annotations

@@ -110,7 +110,6 @@ def _stays(world: InstanceWorld) -> Machine | None:
 
 
 def _plans_known(world: InstanceWorld) -> bool:
-    """Whether this lifecycle knows from AWS what is scheduled for the instance."""
     facts = world.facts
     return facts is not None and Question.STATUS in facts.asked and facts.at >= world.record.opened_at
 
@@ -157,7 +156,7 @@ def _forged(world: InstanceWorld, cause: Cause) -> bool:
 
 
 def hook_unproven(world: InstanceWorld, hook: HookWork) -> bool:
-    """Whether a confirmation of the lifecycle action by AWS would cause a step."""
+    """As `unproven`, for a lifecycle action."""
     return hook.unproven and hook.verdict in _OPEN_VERDICTS and not _begun(world, hook.held.key)
 
 
@@ -251,7 +250,7 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
 
 
 def _replaces(world: InstanceWorld, owner: Machine, cause: Cause, now: datetime) -> bool:
-    """Whether to ask the MachineDeployment for a replacement now: not yet asked, and in time."""
+    """Not yet asked, and in time."""
     tried = world.known.unreplaced is not None and world.known.unreplaced.uid == owner.metadata.uid
     late = cause.deadline is not None and cause.deadline <= now
     begun = world.asked is not None or is_replaced(owner)
@@ -260,7 +259,6 @@ def _replaces(world: InstanceWorld, owner: Machine, cause: Cause, now: datetime)
 
 
 def _down(world: InstanceWorld) -> bool:
-    """Whether nothing runs on the instance that a replacement could take over."""
     state = world.record.state
     return state is not None and not state.up
 
@@ -286,7 +284,6 @@ def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:
 
 
 def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImpossible | None:
-    """Once for each cause; none if its Machine is already gone."""
     record, held, reaction, policy = world.record, world.labelled or world.pool, cause.reaction, world.policy.name
     gone = (world.machine is not None and world.machine.machine) or (world.turn is not None and not world.turn.why)
     gone = gone and reaction is Reaction.DELETE_MACHINE
@@ -306,7 +303,6 @@ def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImposs
 
 
 def _about_all(world: InstanceWorld) -> tuple[Key, ...]:
-    """The objects whose Events report a policy's actions, each once: AWSMachine, Machine and Node."""
     if not (world.labelled and world.policy.name):
         return ()
     node = (about_node(world.node_name),) if world.node_name else ()
@@ -342,7 +338,6 @@ def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN
 
 
 def _emptied(world: InstanceWorld) -> bool:
-    """Whether nothing is left to drain before the instance is terminated."""
     record = world.record
     if record.state is not None and record.state.final:
         return True
@@ -353,7 +348,6 @@ def _emptied(world: InstanceWorld) -> bool:
 
 
 def _over(world: InstanceWorld, due: Sequence[Cause]) -> bool:
-    """Whether the Node that Perdure cordoned may be used again."""
     record = world.record
     if record.drain is None or record.standing is None or record.state is not InstanceState.RUNNING:
         return False

@@ -31,7 +31,7 @@ class Effect(StrEnum):
 
     @property
     def codes(self) -> frozenset[str]:
-        """The codes of DescribeInstanceStatus's events that confirm it."""
+        """DescribeInstanceStatus's events that confirm it."""
         return _CODES[self]
 
 
@@ -69,12 +69,11 @@ def schedules(code: str) -> bool:
 
 
 def expedited(code: str) -> bool:
-    """Whether the date is too near to wait for."""
+    """The date is too near to wait for."""
     return code.endswith("_EXPEDITED")
 
 
 def scheduled(category: str, code: str) -> bool:
-    """Whether an event of this category and type is acted upon."""
     return category in SCHEDULES and schedules(code)
 
 

@@ -2,14 +2,13 @@
 
 People write one of these:
 
-| entry | the place's events come by |
-|---|---|
-| `ACCOUNT/REGION[/QUEUE][@ROLE]` | a queue of its own; several queues of one place are several entries |
-| `ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE]` | the queue of another place, which has an entry of its own |
-| `clusters[/QUEUE][@ROLE]` | the queues of the clusters of the AWS provider (`queues_from_clusters.py`) |
+| entry | the place's events come by | |---|---| | `ACCOUNT/REGION[/QUEUE][@ROLE]` | a queue of its own; several queues
+of one place are several entries | | `ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE]` | the queue of another place, which
+has an entry of its own | | `clusters[/QUEUE][@ROLE]` | the queues of the provider's clusters
+(`queues_from_clusters.py`) |
 
-QUEUE is a name, by which SQS finds its URL (GetQueueUrl). ROLE is an ARN, needed if the process's own credentials are
-of another account; it is for the first account.
+QUEUE is a name. ROLE is an ARN, needed if the process's own credentials are of another account; it is for the first
+account.
 """
 
 from __future__ import annotations

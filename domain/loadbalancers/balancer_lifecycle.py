@@ -174,7 +174,7 @@ def _sets(world: BalancerWorld, rollout: Rollout, *, whole: bool) -> tuple[Actio
 
 
 def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
-    """Problems of the cloud are left out, because they are reported elsewhere."""
+    """Problems of the cloud are reported elsewhere."""
     return (warning("Failed", rollout.problem),) if rollout.problem and not waits else ()
 
 
@@ -191,7 +191,6 @@ def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reach
 
 
 def _reached(world: BalancerWorld) -> JsonPatch:
-    """Removes that annotation before the first cloud object is created."""
     seen = world.cloud is not None and world.seen == world.look
     if not seen or NOTHING_MADE_ANNOTATION not in world.balancer.metadata.annotations:
         return {}
@@ -199,7 +198,6 @@ def _reached(world: BalancerWorld) -> JsonPatch:
 
 
 def _mended(world: BalancerWorld, *, settled: bool) -> JsonPatch:
-    """Removes the sweep's drift annotation after the repair."""
     seen = world.cloud is not None and world.seen == world.look and not world.cloud.groups_only
     if not (settled and seen) or DRIFT_ANNOTATION not in world.balancer.metadata.annotations:
         return {}

@@ -6,9 +6,9 @@ yawol's names: `TCP-80`, `UDP-53`.
     port 80/TCP ──► listener TCP-80: [source ranges] ──► tcp_proxy ──► cluster TCP-80 ──► nodes at the node port
     port 53/UDP ──► listener UDP-53: udp_proxy ─────────────────────► cluster UDP-53 ──► nodes at the node port
 
-An invalid port or endpoint is left out and reported; yawol refuses the whole configuration and thus loses its machines
-to a bad Service. If no given source range is valid, an access rule without policies denies all sources; without the
-rule all would be allowed. Source ranges do not apply to UDP, as in yawol: there only the security group filters.
+An invalid port or endpoint is left out and reported; yawol refuses the whole configuration. If no given source range is
+valid, an access rule without policies denies all sources; without the rule all would be allowed. Source ranges do not
+apply to UDP, as in yawol: there only the security group filters.
 """
 
 from __future__ import annotations
@@ -112,7 +112,6 @@ def _fault(port: Port) -> str:
 
 
 def _endpoints(endpoints: Iterable[Endpoint]) -> tuple[list[tuple[str, ...]], list[Notice]]:
-    """One list per endpoint that has any address."""
     found, notices = [], []
     for endpoint in endpoints:
         addresses = tuple(address for address in endpoint.addresses if ip_version(address))
@@ -129,7 +128,6 @@ def _endpoints(endpoints: Iterable[Endpoint]) -> tuple[list[tuple[str, ...]], li
 
 
 def _ranges(options: LoadBalancerOptions) -> tuple[list[Document] | None, list[Notice]]:
-    """None allows all sources."""
     if not options.load_balancer_source_ranges:
         return None, []
     ranges, notices = [], []

@@ -3,8 +3,7 @@
 If all agents stop reporting at once, the connection to the API server is broken: replacements would be silent, too,
 while the old machines still serve. So while the whole fleet is silent, machines that have ever reported are deleted
 only to reduce replicas. Only one set (that of the machine silent for longest) creates a replacement: if it reports, the
-connection works and the others are dead. So an installation with a single machine recovers, too. Paused sets and
-machines without a set cannot try this.
+connection works and the others are dead. Paused sets and machines without a set cannot try this.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ Report = tuple[datetime, str]
 def fleet_that_reported(
     found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS, paused: Container[str] = ()
 ) -> Fleet:
-    """Given `report_of` each machine; the scout is not one of the paused sets."""
+    """The scout is not one of the paused sets."""
     reports = [each for each in found if each is not None]
     reporting = sum(moment >= now - timings.window for moment, _ in reports)
     able = [each for each in reports if each[1] and each[1] not in paused]

@@ -65,14 +65,14 @@ class HealthState(StrEnum):
 
 class Health(Model):
     """Attributes:
-    ready: whether it counts as ready; a marked machine may, just before the mark is removed.
+    ready: a marked machine may count as ready, just before the mark is removed.
     why: what is missing; empty if healthy.
-    reported: whether its agent ever reported.
-    hopeless: whether its server cannot be created or is gone, so that it will never report.
+    reported: its agent has reported once.
+    hopeless: its server cannot be created or is gone, so it will never report.
     mark: the time of a mark to write; None if it is not to be marked now.
-    unmark: whether its mark must be removed.
-    next_change: when the state may change without any write; None for never. Expiring reports are not included: the
-        watcher tracks them (`expires_at`) and wakes the set.
+    unmark: its mark must be removed.
+    next_change: when the state may change without any write; None for never. The watcher tracks expiring reports
+        (`expires_at`).
     """
 
     state: HealthState
@@ -198,7 +198,6 @@ def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS)
 
 
 def _turning_points(machine: LoadBalancerMachine, timings: Timings) -> list[datetime | None]:
-    """When a fault will have lasted for the window, or the boot timeout passes."""
     if not reports_of(machine):
         return [] if waits_for_server(machine) else [boot_deadline(machine, timings.boot)]
     found = (_condition(machine, type_) for type_ in RELEVANT)

@@ -39,7 +39,6 @@ def _balancer_of(machine_set: LoadBalancerSet) -> Iterable[Hashable]:
 
 
 def _set_of(machine: LoadBalancerMachine) -> Iterable[Hashable]:
-    """Its owner; a machine without an owner may be adopted by sets that select its template's label."""
     meta = machine.metadata
     if owner := _owner(meta, LOAD_BALANCER_SET.name):
         return [(meta.namespace, owner)]

@@ -2,9 +2,9 @@
 
     new template --> new set beside the old --all machines ready--> keepalived gate --> others to 0, oldest deleted
 
-The current set's revision equals the LoadBalancer's, which gives its machines priority in the election. So a rollback
-to a former template gives that set a *new* revision. The gate opens when a machine of the current set has held the
-virtual address for two minutes, or none has for ten minutes with all ready, or the holder is unknown for fifteen.
+The current set's revision equals the LoadBalancer's, which gives its machines priority in the election. A rollback
+gives the former set a *new* revision. The gate opens when a machine of the current set has held the virtual address for
+two minutes, or none has for ten minutes with all ready, or the holder is unknown for fifteen.
 
 There is one rollout at a time: on a third template, the unfinished set is emptied at once, and the serving one stays
 until the newest takes over. A set's template never changes, except for the id of a recreated server group: the hash
@@ -58,7 +58,7 @@ class Rollout(Model):
         revise: the merge patch of the LoadBalancer's revision, applied first.
         create: the new set.
         status: the merge patch of the LoadBalancer's machine counts.
-        done: whether only the current set serves.
+        done: only the current set serves.
         problem: needs a person.
         deadline: when the plan may change without any event.
     """
@@ -243,7 +243,6 @@ def _current_patch(balancer: LoadBalancer, current: LoadBalancerSet, revision: i
 
 
 def _emptied(current: LoadBalancerSet, others: Sequence[LoadBalancerSet], gate: Gate) -> list[LoadBalancerSet]:
-    """All others if the gate is open, before that only sets that never took over."""
     filled = [each for each in others if each.spec.replicas and not each.metadata.deleting]
     if gate.open:
         return filled

@@ -240,7 +240,10 @@ def rejection_of(machine: LoadBalancerMachine) -> str:
 
 
 def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineReadiness]:
-    """The holder of the virtual address is last. Kept ones are deleted only if there are more of them than wanted."""
+    """Those with a replacement; the holder of the virtual address is last.
+
+    Kept ones are deleted only if there are more of them than wanted.
+    """
     number = len(ranks.former) - wanted
     if not ranks.retained:
         number = max(number + len(ranks.counted), 1 if quota_refused else 0)

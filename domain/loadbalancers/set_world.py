@@ -62,7 +62,7 @@ class _MachineAction(Action):
 class CreateMachine(_MachineAction):
     """Or find the one created before under its name.
 
-    A person may have removed that machine from the set by its labels: its name is taken, and its place is still free.
+    A person may have removed that machine by its labels: its name is taken, and its place is still free.
     """
 
     activity: ClassVar[str] = "loadbalancers.create_machine"

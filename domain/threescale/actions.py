@@ -54,7 +54,7 @@ class ShowStatus(_OwnWrite, writes.Patch):
     def refuse(self, world: Any, refusal: Refusal) -> Any:
         """A conflict of an `InSync` report is ignored.
 
-        The replaced operator's CRD of Tenants, which may still be installed, requires ids in the status.
+        The replaced operator's CRD of Tenants requires ids in the status.
         """
         if self.in_sync and refusal.type is ErrorType.CONFLICT:
             return world

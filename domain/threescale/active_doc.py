@@ -46,10 +46,9 @@ class Text(Model):
 
 class ObservedDocument(ObservedOne):
     """Attributes:
-    products: those of its namespace.
     siblings: other ActiveDocs with its system name and tenant.
     holders: siblings that have a document in 3scale, with its id.
-    wanted: whether another ActiveDoc now wants the system name of this one's document.
+    wanted: another ActiveDoc now wants the system name of this one's document.
     """
 
     item: ClassVar[type[FoundDocument]] = FoundDocument

@@ -7,7 +7,7 @@
 
 3scale is not called while an object in the cluster is missing. A creation is recorded with the account's applications
 before it: one of the same name and product that was not among them, and that no other Application has, is its result.
-Pending applications wait for a person's approval. Credentials are set once.
+Credentials are set once.
 """
 
 from __future__ import annotations

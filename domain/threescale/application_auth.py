@@ -5,7 +5,7 @@
 
 Random values are stored in the Secret before they are sent, so that a pass after a crash repeats the same write. The
 product's authentication determines which keys are generated; without one, both. A key that the application already has
-is refused by 3scale, which counts as success. In the end the Secret has all three keys, some of them empty.
+is refused by 3scale, which counts as success.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ class SecretContent(Model):
     """Attributes:
     there: the Secret's keys.
     filled: keys with a value.
-    application_id: not secret.
     """
 
     name: str
@@ -68,7 +67,6 @@ class ObservedAuth(ObservedOne):
         return self.without_account(now) or _decided(self, now)
 
     def is_it(self, found: FoundApplication) -> bool:
-        """Always false, because the application is read by id only."""
         return False
 
     def wrote(self, write: Write, body: object) -> Self:

@@ -31,9 +31,7 @@ CREDENTIALS = {
 
 
 def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:
-    """Whether it is the recorded creation's result: neither one that existed before nor one of other objects
-    (`claimed`).
-    """
+    """It is the recorded creation's result: neither one that existed before nor one of other objects (`claimed`)."""
     others = noted.get(OTHERS)
     before = others if isinstance(others, list) else []
     ours = bool(noted) and (found.name, found.service_id) == (noted.get("name"), noted.get("service_id"))

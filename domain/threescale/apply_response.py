@@ -175,7 +175,6 @@ def _changed(kind: type[Item], items: Sequence[Item], write: Write, answer: obje
 
 
 def _moved(rules: Iterable[FoundMappingRule], write: Write, answer: object) -> tuple[FoundMappingRule, ...]:
-    """An insertion moves the following rules down, a deletion moves them up."""
     listed = sorted(rules, key=lambda each: (each.position, each.id))
     index = next((place for place, each in enumerate(listed) if each.id == write.id), len(listed))
     rest = [each for each in listed if each.id != write.id]
@@ -220,7 +219,6 @@ def _without_metric(found: FoundProduct, id_: int) -> FoundProduct:
 
 
 def _without_backend(found: FoundProduct) -> FoundProduct:
-    """Plans that had limits or prices of other metrics than the product's own must be read again."""
     own = {each.id for each in found.metrics or ()}
     foreign = any(each.metric_id not in own for plan in found.plans or () for each in plan.limits or ())
     foreign = foreign or any(

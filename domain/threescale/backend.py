@@ -7,7 +7,7 @@
 A new gateway digest makes the products that use it deploy. They may have deployed a manual change, so they also deploy
 after its correction, whose time is remembered. A metric used by a gateway is deleted after the products have deployed
 without it, which a temporary digest triggers. A deleted Backend waits until no Product uses it; these are Orphans
-meanwhile. Other uses in 3scale make the deletion fail, and it is retried.
+meanwhile. Other uses in 3scale make the deletion fail.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 
 def _mending(observed: ObservedBackend, before: Digests, desired: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """A crash before a correction without a new spec is noticed."""
+    """Mark it as not in sync before a correction without a new spec, so that a crash is noticed."""
     if before.gateway != desired.gateway or not any(shows_in_gateways(each) for each in sync.writes):
         return ()
     forgetting = remembering(observed.resource, before.model_copy(update={"synced": None}))

@@ -7,9 +7,8 @@
     syncing   InSync (of an OpenAPI, whose product is not synced yet)
 
 A long sync adds `InSync` to the previous conditions: 3scale's state stays valid, and referrers continue. `Failed` and
-`Invalid` are also written as False, because clients treat absent as True. A waiting user is not Failed, because clients
-create the admin before its account and wait until it counts as created; a user without its password is. Clients read an
-Application's Ready as the first.
+`Invalid` are also written as False, because clients treat absent as True. A waiting user is not Failed (clients create
+the admin before its account); a user without its password is. Clients read an Application's Ready as the first.
 """
 
 from __future__ import annotations

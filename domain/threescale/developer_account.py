@@ -97,7 +97,7 @@ def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str
 
 
 def _waits_there(user: DeveloperUser, account: DeveloperAccount, url: str) -> bool:
-    """Whether the user does not exist in the account's tenant, or its former account is gone.
+    """The user does not exist in the account's tenant, or its former account is gone.
 
     One that moves to the tenant with its account references the same Secret.
     """
@@ -113,7 +113,7 @@ def _secret_of(resource: DeveloperUser | DeveloperAccount) -> str:
 
 
 def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
-    """Whether an account found by the admin's name has our mark and the current or recorded organisation name."""
+    """It has our mark and the current or recorded organisation name."""
     names = (account.spec.org_name, created(account.metadata).get("org_name"))
     return MANAGED_BY.items() <= found.annotations.items() and found.org_name in names
 

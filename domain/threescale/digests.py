@@ -60,7 +60,7 @@ def remembering(resource: CustomResource, digests: Digests) -> dict[str, object]
 
 
 def annotated(resource: CustomResource, asked: JsonPatch) -> JsonPatch:
-    """If the status does not store the requested digests."""
+    """The patch of the annotation, if the status does not store the requested digests."""
     if "digests" not in asked or _in_status(resource) is not None:
         return {}
     digests = merge({}, asked["digests"])

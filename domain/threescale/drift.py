@@ -4,10 +4,10 @@
                                         └► marked entries ─► without an object
     objects in rotation ─► all their parts
 
-Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists show own
-fields, but no metrics, rules or plans, so each sweep compares some products and backends completely, in turn. Users and
-document bodies are compared only by `retry`, or when their object is read anyway. Applications, documents and policies
-have no mark, so they are never orphans.
+Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists show no
+metrics, rules or plans, so each sweep compares some products and backends completely, in turn. Users and document
+bodies are compared only by `retry`, or when their object is read anyway. Applications, documents and policies have no
+mark, so they are never orphans.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def listed(lists: Lists, read: Read) -> dict[str, object] | None:
 
 
 def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str, ...]:
-    """By id or by the name that an object may adopt."""
+    """Marked entries that no object has, by id or by the name that it may adopt."""
     known = {(type(each), id_) for each in objects if (id_ := _id(each))}
     names = {(type(each), name) for each in objects if (name := _name(each))}
     marked: list[tuple[type[CustomResource], str, int, str, Mapping[str, str]]] = [

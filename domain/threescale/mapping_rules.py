@@ -68,7 +68,6 @@ def _placed(
 
 
 def _pair(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> dict[int, int]:
-    """Identical rules first, then rules for the same requests, then any."""
     pairs: dict[int, int] = {}
     for comparable in (_itself, _requests, _anything):
         free: defaultdict[Hashable, deque[int]] = defaultdict(deque)
@@ -95,7 +94,6 @@ def _anything(_: Rule) -> Hashable:
 
 
 def _in_order(pairs: Sequence[tuple[int, int]]) -> set[int]:
-    """The longest run of rules that keep their place."""
     ends: list[int] = []  # the smallest last index of a run of each length
     runs: list[int] = []  # how long the longest run is that ends with each pair
     for _, index in pairs:

@@ -173,7 +173,6 @@ def _where(owner: Owner, *, method: bool, hits: int) -> tuple[Resource, str]:
 
 
 def _place(rule: FoundMappingRule) -> tuple[int, int]:
-    """Backends list rules by id, products by position."""
     return rule.position, rule.id
 
 

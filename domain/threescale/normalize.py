@@ -73,7 +73,6 @@ def chain_of(policies: Sequence[Policy]) -> list[dict[str, Json]]:
 
 
 def same_chain(wanted: Sequence[Policy], found: Sequence[dict[str, Json]]) -> bool:
-    """The order of policies counts."""
     names = ("name", "version", "configuration", "enabled")
     return same_json(chain_of(wanted), [{name: entry.get(name) for name in names} for entry in found])
 

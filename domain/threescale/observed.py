@@ -242,7 +242,7 @@ class Observed(World):
         return next_look(since, now, resource.metadata.uid)
 
     def reported(self, situation: Situation, now: datetime, fields: Mapping[str, object]) -> JsonPatch:
-        """By the model's field names; empty if nothing changes."""
+        """The patch of the status, given the model's field names; empty if nothing changes."""
         resource: Any = self.resource
         before = resource.status
         known = {} if _stays_behind(resource, fields) else fields
@@ -279,7 +279,7 @@ class Observed(World):
         fields: Mapping[str, object] | None = None,
         phase: Phase | None = None,
     ) -> Decision:
-        """Until the first may be retried."""
+        """The refusals determine the object's state until the first may be retried."""
         situation = situation_of(refusals.values())
         return acts(
             phase or _PHASES[situation.state],

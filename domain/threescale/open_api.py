@@ -6,10 +6,9 @@
         any ─► Orphan: tenant or Secret is missing   any ─► Invalid: the document   any ─► Failed: the generated objects
         any ─deletion─► Product gone ─► Backend gone ─► deleted
 
-It makes no call to 3scale: the two objects have their own lifecycles. Changes of their specs are reverted. A document
-at an address is fetched every five minutes. Names never change, even with a new title: another Product would be another
-service without the applications. The finalizer deletes both objects even without a garbage collector;
-`--cascade=orphan` keeps them. `retain` is copied.
+It makes no call to 3scale. Changes of the two objects' specs are reverted. A document at an address is fetched every
+five minutes. Names never change, even with a new title: another Product would have no applications. The finalizer
+deletes both objects even without a garbage collector; `--cascade=orphan` keeps them. `retain` is copied.
 """
 
 from __future__ import annotations

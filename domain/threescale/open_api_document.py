@@ -68,8 +68,6 @@ class Server(_Strict):
 
 
 class Scheme(_Strict):
-    """`name` and `in` of a key, `flows` of OAuth 2."""
-
     type: str
     name: str = ""
     in_: str = Field("", alias="in")
@@ -270,7 +268,7 @@ def _followed(document: JsonObject, item: JsonObject) -> JsonObject:
 
 
 def _refuse_circles(document: JsonObject) -> None:
-    """Refuse components that are only references in a cycle. A schema may contain itself, such as a tree."""
+    """A schema may contain itself, such as a tree; components may not."""
     components = document.get("components")
     for section, named in components.items() if isinstance(components, dict) else ():
         for name, item in named.items() if isinstance(named, dict) else ():

@@ -82,11 +82,7 @@ class _OperationExtension(KubeModel):
 
 
 def generate(spec: OpenApiSpec, api: Api, uid: str, system_name: str = "") -> Generated:
-    """`uid` makes names unique; `system_name` is the existing objects', empty if there are none.
-
-    Raises:
-        Unreadable: the document cannot be converted.
-    """
+    """`uid` makes names unique; `system_name` is the existing objects', empty if there are none. Raises Unreadable."""
     title = api.info.title
     wanted = spec.product_system_name or system_name or _NOT_WORD.sub("_", title)
     authentication, warnings = _authentication(spec, api)
@@ -198,7 +194,6 @@ def _deployment(spec: OpenApiSpec, authentication: Authentication) -> Deployment
 
 
 def _authentication(spec: OpenApiSpec, api: Api) -> tuple[Authentication, tuple[str, ...]]:
-    """Warnings are about ignored parts of the spec."""
     if len(api.security) > 1:
         raise Unreadable("Invalid OAS: multiple security requirements")
     if spec.oidc and not spec.oidc.issuer_endpoint and not spec.oidc.issuer_endpoint_ref:

@@ -47,8 +47,6 @@ class PassObject(Pass):
 
 
 class SweepTenants(Action):
-    """Read every tenant's lists and the parts of some objects, and wake those that differ."""
-
     activity: ClassVar[str] = "threescale.sweep_tenants"
     queue: ClassVar[str] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = ThreescaleWorld

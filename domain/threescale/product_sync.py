@@ -137,7 +137,9 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
 def _cleared(
     spec: ProductSpec, owner: Owner, found: FoundProduct, obstacles: tuple[Write, ...], refused: set[str]
 ) -> list[Write]:
-    """Nothing while 3scale refuses because production uses the obstacles."""
+    """Removes obstacles from the gateway, then deletes them; nothing while 3scale refuses because production uses
+    them.
+    """
     allowed = unless_refused(obstacles, refused)
     if not allowed:
         return []

@@ -34,8 +34,6 @@ class SecretView(Model):
 
 
 class Installation(Model):
-    """An APIManager, which runs 3scale in the namespace."""
-
     name: str
     tenant_name: str = "3scale"
     wildcard_domain: str = ""
@@ -62,7 +60,7 @@ class NoAccount(Model):
 def provider_account(
     namespace: str, named: str, secrets: Mapping[str, SecretView], installation: Installation | None = None
 ) -> ProviderAccount | NoAccount:
-    """`named` is the referenced Secret, empty if none; `installation` the first APIManager of the namespace."""
+    """`named` is the referenced Secret, empty if none."""
     chosen = named or DEFAULT_SECRET
     secret = secrets.get(chosen)
     if secret is not None:
@@ -105,9 +103,7 @@ def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccoun
 
 @lru_cache(maxsize=4096)
 def plain(address: str) -> tuple[str, str, str]:
-    """Addresses of one tenant may differ in port, case of the host, or a trailing slash. A text that is no address is
-    itself.
-    """
+    """Addresses of one tenant may differ in port, case of the host, or a trailing slash."""
     try:
         parts = urlsplit(with_port(address.strip()))
     except ValueError:

@@ -83,7 +83,6 @@ def _is_asked_for(refusal: Refusal) -> bool:
 
 
 def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[Action, ...]:
-    """The report, if the pass lasts long."""
     if world.seated_for is None or world.reported_in_sync:
         return ()
     if not lasts(world.seated_for + max(timedelta(0), (decision.deadline or now) - now)):

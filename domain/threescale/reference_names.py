@@ -66,10 +66,8 @@ def called(resource: CustomResource) -> str:
 
 
 def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
-    """A comparable value: spec, ids, state, digests.
-
-    Also whether a deleted object has released 3scale, because dependents may wait for that. Nothing depends on times
-    and long syncs.
+    """Spec, ids, state, digests, and whether a deleted object has released 3scale. Nothing depends on times and long
+    syncs.
     """
     meta, status = resource.metadata, getattr(resource, "status", None)
     levers = tuple(meta.annotations.get(each) for each in _READ_BY_OTHERS)
@@ -88,7 +86,6 @@ def users_of_account(namespace: str, account: str) -> str:
 
 
 def refers_to(resource: CustomResource) -> tuple[str, ...]:
-    """Including Secrets, as far as the object shows them."""
     meta = resource.metadata
     named = [name for name in _named(resource, meta.namespace) if not name.endswith("/")]
     return tuple(dict.fromkeys(named))

@@ -40,7 +40,7 @@ def usable(conditions: Conditions) -> bool:
 
 
 def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
-    """By system name; the oldest of duplicates, those of an unknown tenant last."""
+    """Those of the namespace and tenant by system name; the oldest of duplicates, those of an unknown tenant last."""
     there: dict[str, Backend] = {}
     for backend in sorted(backends, key=lambda each: (not _is_at(each, url), seniority(each.metadata))):
         host = backend.status.provider_account_host
@@ -93,7 +93,7 @@ def shared_path(spec: ProductSpec) -> Blocker | None:
 
 
 def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
-    """It has precedence; None if it is this one."""
+    """The oldest object of the same name, which has precedence; None if it is this one."""
     others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
     oldest = min([meta, *others], key=seniority)
     return None if oldest.uid == meta.uid else oldest

@@ -169,7 +169,6 @@ def _may_be_younger(new: tuple[str, str, bool], other: tuple[str, str, bool]) ->
 
 
 def _may_yield(moved: tuple[str, str, bool], other: tuple[str, str, bool]) -> bool:
-    """Whether the other object was blocked by the moved one, or is from now on."""
     return other[2] or same_tenant(other[1], moved[1])
 
 

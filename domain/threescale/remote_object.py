@@ -20,7 +20,7 @@ T = TypeVar("T", bound=Identified)
 
 class One(Model, Generic[T]):
     """Attributes:
-    looked: whether it was searched for.
+    looked: it was searched for.
     lost: it does not exist under the remembered id, or was deleted; then the list is searched.
     former: the id of an object with the former name, to be deleted after its replacement is created; 0 if none.
     """

@@ -17,12 +17,12 @@ MANAGED_BY = {"managed_by": "operator"}
 
 
 def missing_mark(annotations: Mapping[str, Json]) -> dict[str, Json]:
-    """The field that adds our mark to these annotations; empty if they have it."""
+    """Adds our mark to these annotations; empty if they have it."""
     return {} if MANAGED_BY.items() <= annotations.items() else {"annotations": {**annotations, **MANAGED_BY}}
 
 
 class Found(Model):
-    """A null field of 3scale's answer means empty."""
+    """A null field means empty."""
 
     @model_validator(mode="before")
     @classmethod
@@ -105,10 +105,10 @@ class FoundPlan(Identified):
 
 class FoundProduct(Found):
     """Attributes:
-    lost: whether the remembered id does not exist.
+    lost: the remembered id does not exist.
     used: metrics of backends, by backend id.
     deployed: the digest of the configuration in staging; empty if unknown.
-    configs: the newest configuration version by environment, 0 without one; read only for automatic promotion.
+    configs: the newest version by environment, 0 without one; read only for automatic promotion.
     """
 
     looked: bool = False
@@ -199,10 +199,9 @@ def answers_of(wrapper: str, answer: object) -> tuple[JsonObject, ...]:
 
 
 def entries_of(answer: object) -> tuple[object, ...]:
-    """3scale returns a bare list, or one under its plural.
+    """A bare list, or one under its plural.
 
-    Raises:
-        UnexpectedAnswerError: there is no list. Treating it as empty would recreate everything.
+    UnexpectedAnswerError without a list: treating it as empty would recreate everything.
     """
     if answer is None:
         return ()

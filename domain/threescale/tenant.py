@@ -5,10 +5,10 @@
         any ─deletion─► scheduled for deletion, which 3scale carries out after fifteen days
 
 Only the response to the creation contains the token, so the pass first writes the Secret until that succeeds. After a
-crash in between, the tenant is found by its organisation's name and our mark, and the status asks a person for a token.
-Another tenant's address in the Secret counts as a lost token. An id belongs to one master: after a change of master, a
-tenant with this id but another organisation and address is neither changed nor deleted. Clients treat a Tenant with
-both ids as ready, so these are written together.
+crash in between the tenant is found by its organisation's name and our mark, and a person has to give a token. Another
+tenant's address in the Secret counts as a lost token. An id belongs to one master: after a change of master, a tenant
+with this id but another organisation and address is neither changed nor deleted. Clients treat a Tenant with both ids
+as ready, so these are written together.
 """
 
 from __future__ import annotations

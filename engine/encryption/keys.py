@@ -1,11 +1,7 @@
 """The keys by which payloads are encrypted: files in a directory, such as a mounted Secret.
 
-A file's name is the key's id, its content 32 random bytes in base64 (`openssl rand -base64 32`).
-
-    keys/
-      2026-05     read, for what was written with it
-      2026-11     reads and writes
-      current     "2026-11": the key that writes; without this file the last by name does; if it is empty, none
+A file's name is the key's id, its content 32 random bytes in base64. The file `current` names the key that writes;
+without it the last by name does; if it is empty, none. The others are read for what was written with them.
 
 The directory is read again every few seconds, and at once for an unknown key; if that fails the keys stay. One key
 serves 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3).

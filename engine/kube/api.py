@@ -180,7 +180,7 @@ class KubeApi:
         self._watches.pop(watch, None)
 
     def stalled_watches(self) -> list[str]:
-        """Watches that only a restart of the process revives."""
+        """Only a restart of the process revives these."""
         return [reason for stalled, _ in self._watches.values() for reason in stalled()]
 
     def starved_watches(self) -> list[str]:

@@ -89,7 +89,7 @@ class Mirror:
 
     @property
     def newest(self) -> str:
-        """Own writes included."""
+        """The version of the newest change that it shows, own writes included."""
         return newest_version(self.reflector.newest, self._learned)
 
     async def settled(self) -> None:
@@ -147,7 +147,7 @@ class Mirror:
             self._notify(before, seen)
 
     def listen(self, listener: Listener) -> None:
-        """Own writes included."""
+        """Call `listener` at each change from now on, our own writes included."""
         self._listeners.append(listener)
 
     async def run(self) -> None:

@@ -3,9 +3,8 @@
 The holder renews its Lease every third of the Lease's duration. The others take it when it has not been renewed for
 that duration by their own monotonic clock. A late holder loses it only to another process.
 
-A Lease lasts a minute while no other process waits for it: three requests a minute. One that waits for such a Lease
-says so in an annotation: the holder then renews a Lease of 11 s for the next ten minutes, and is replaced within 12 s
-if it is killed.
+A Lease lasts a minute while no other process waits for it: three requests a minute. One that waits says so in an
+annotation: the holder then renews a Lease of 11 s for ten minutes, and is replaced within 12 s if it is killed.
 
 The replaced operators hold a Lease, the annotation `control-plane.alpha.kubernetes.io/leader` on a ConfigMap, or
 operator-sdk's leader-for-life, a ConfigMap owned by the leader's Pod. Since this compares clocks of machines, a lock
@@ -164,7 +163,7 @@ class LeaderElection:
         return True
 
     async def _freed(self) -> None:
-        """Released, not renewed, or this process has to announce itself."""
+        """Wait until the Lease was released or not renewed, or until this process is to announce itself."""
         try:
             async with asyncio.timeout(max(self._expires_in(), self._retry.total_seconds())) as limit:
                 async with aclosing(self._changes()) as changes:
@@ -230,7 +229,6 @@ class LeaderElection:
         return self._holder in ("", self._identity) or self._expires_in() <= 0
 
     def _expires_in(self) -> float:
-        """Seconds until another's Lease has been unchanged for its duration."""
         return self._seen_at + lease_duration(self._seen).total_seconds() - time.monotonic()
 
     async def _announced(self) -> JsonObject:

@@ -1,5 +1,3 @@
-"""The data of Secrets, encoded and decoded."""
-
 from __future__ import annotations
 
 import base64

@@ -39,7 +39,7 @@ async def workload(kube: KubeApi, namespace: str, cluster: str) -> AsyncIterator
 
 
 def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
-    """Raises Invalid for no kubeconfig, or one that names programs or files."""
+    """Raises Invalid for no kubeconfig, or one that names programs or files of the machine that uses it."""
     try:
         content = yaml.safe_load(base64.b64decode(text(secret, "data", "value"), validate=True))
     except (binascii.Error, yaml.YAMLError, UnicodeDecodeError) as error:

@@ -1,13 +1,9 @@
 """Auto Scaling with lifecycle hooks that hold instances, and with events; moto never waits for hooks.
 
-    launch ─► Pending:Wait ─ CONTINUE ─► InService            terminate ─► Terminating:Wait ─ either result ─► gone
-                           └ ABANDON ──► Terminating:Wait ...
-
 Each hook of a transition has its own token and deadline, and the instance proceeds when all are completed; ABANDON of a
-termination ends the other waits. A heartbeat extends the deadline by the hook's timeout, up to 48 hours or 100
-timeouts; at the deadline the default result applies
-(https://docs.aws.amazon.com/autoscaling/ec2/userguide/lifecycle-hooks.html). Instances terminated through EC2 or by
-Spot are replaced. Scaling in terminates the oldest first.
+termination ends the other waits, of a launch terminates the instance. A heartbeat extends the deadline by the hook's
+timeout, up to 48 hours or 100 timeouts; at the deadline the default result applies
+(https://docs.aws.amazon.com/autoscaling/ec2/userguide/lifecycle-hooks.html). Scaling in terminates the oldest first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The default event bus of each account and region: rules route services' events to queues.
-
-    event ─► fault? ─► every enabled rule that matches ─► each target queue whose policy allows the rule,
-                                                          else the target's dead-letter queue, else dropped
+"""The default event bus of each account and region: rules route services' events to queues whose policy allows that.
 
 A reordered event waits for the next one of its account and region, or for its delay. Targets other than queues are
 moto's.
@@ -106,7 +103,6 @@ def _deliver(account: str, region: str, envelope: Detail, fault: str) -> None:
 
 
 def _send_to_queue(rule: Rule, target: dict[str, Any], envelope: Detail) -> bool:
-    """What a queue does not accept goes to the dead-letter queue, if any."""
     body = _body(target, envelope)
     if _send(rule, target["Arn"], body):
         return True

@@ -27,8 +27,6 @@ from localcloud.control import DisturbableCloud
 
 
 class Emulator(DisturbableCloud):
-    """Calls block and are not counted in the ledger."""
-
     @property
     def endpoint(self) -> str:
         return self.url

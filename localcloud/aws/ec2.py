@@ -1,15 +1,9 @@
-"""EC2 for new accounts: not yet activated, under verification, with opt-in regions.
+"""EC2 for new accounts: not yet activated, under verification, with opt-in regions (docs/emulator.md).
 
-- Until `activation_seconds` every call is answered with OptInRequired; until `verification_seconds` RunInstances with
-  PendingVerification (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html).
-- RunInstances is idempotent by ClientToken; a different request with the same token is IdempotentParameterMismatch
-  (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html). Image and type must exist in the region.
-- DescribeRegions omits regions that the account has not enabled, unless AllRegions is set.
-- DescribeSnapshots supports OwnerIds and the filter owner-alias.
-- Images are four of Red Hat's in every region, some of which clients must skip.
-- Terminated instances disappear after an hour.
-- DescribeInstanceStatus takes at most a hundred ids
-  (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html).
+A different RunInstances with the same ClientToken is IdempotentParameterMismatch
+(https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html). Terminated instances disappear after an
+hour. Some of Red Hat's images clients must skip. DescribeInstanceStatus takes at most a hundred ids
+(https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Faults of calls, matched by service, action, account, region and text; `localcloud.faults` selects among matches."""
+"""`localcloud.faults` selects among matching faults."""
 
 from __future__ import annotations
 

@@ -4,9 +4,8 @@
   disabled regions with the service's own error. A session ends with its role.
 - AssumeRole needs a role of an open account whose trust policy names the caller, else AccessDenied
   (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
-- DeleteUser is refused while the user has access keys
-  (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteUser.html), DeletePolicy while the policy is attached
-  or has several versions (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeletePolicy.html).
+- DeleteUser is refused while the user has access keys, DeletePolicy while the policy is attached or has several
+  versions (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeletePolicy.html).
 - Only the managed policies that provisioning attaches exist; loading all costs seconds per account.
 
 The payer's key belongs to an IAM user: AWS lets no root user assume roles.

@@ -1,7 +1,5 @@
 """EC2 instances with AWS's intermediate states, which moto skips; each change is an event on the bus.
 
-    run, start ─► pending ─► running      stop ─► stopping ─► stopped      terminate ─► shutting-down ─► terminated
-
 An instance that is going down ignores further calls, and a terminated one cannot start (IncorrectInstanceState). Spot
 requests have the statuses of https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-request-status.html.
 DescribeInstanceStatus lists scheduled events until they are over, marked [Completed] or [Canceled].

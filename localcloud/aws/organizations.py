@@ -1,13 +1,8 @@
-"""AWS Organizations: creation takes time and can fail, e-mail addresses are unique, closing is slow.
+"""AWS Organizations: creation takes time and can fail, e-mail addresses are unique, closing is slow (docs/emulator.md).
 
 A FAILED request has a FailureReason
-(https://docs.aws.amazon.com/organizations/latest/APIReference/API_CreateAccountStatus.html):
-
-    CreateAccount ─► IN_PROGRESS ──create_account_seconds──► SUCCEEDED (account, role OrganizationAccountAccessRole)
-                                                        └──► FAILED (e-mail taken, organization full, a fault's reason)
-    CloseAccount  ─► PENDING_CLOSURE ──close_account_seconds──► SUSPENDED
-
-Pages hold at most 20 entries. Only the management account may call, except for DescribeOrganization.
+(https://docs.aws.amazon.com/organizations/latest/APIReference/API_CreateAccountStatus.html). Only the management
+account may call, except for DescribeOrganization.
 https://docs.aws.amazon.com/organizations/latest/APIReference/API_Operations.html
 """
 

@@ -1,8 +1,4 @@
-"""Quotas that accounts get raised, of which moto knows two, and the requests to raise them.
-
-    RequestServiceQuotaIncrease ─► PENDING ──quota_pending_seconds──► CASE_OPENED ──quota_case_seconds──► the outcome
-
-    outcome: APPROVED, CASE_CLOSED, DENIED, NOT_APPROVED or INVALID_REQUEST
+"""Quotas that accounts get raised, of which moto knows two, and the requests to raise them (docs/emulator.md).
 
 A second open request for a quota is refused with ResourceAlreadyExistsException
 (https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html), too many open

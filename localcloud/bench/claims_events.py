@@ -103,7 +103,6 @@ def _cost(cost: Cost, ends: int) -> tuple[Figure, ...]:
 
 
 async def _late(on: Scene, prefix: str, count: int, seconds: int) -> tuple[list[float], Cost]:
-    """Returns lateness in seconds, and the cost."""
     first = int(time.time()) + _LEAD_SECONDS
     due = {f"{prefix}-{number}": first + number * seconds // count for number in range(count)}
     await _make_ending(on, due)

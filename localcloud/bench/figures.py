@@ -1,5 +1,3 @@
-"""Figures with their goals, and the machine's load during the measurement."""
-
 from __future__ import annotations
 
 import os

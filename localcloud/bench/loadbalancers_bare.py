@@ -2,10 +2,9 @@
 
 It runs in OpenStack's environment, which has openstacksdk. Names are yawol's. Requests:
 
-    whole       load balancers with a machine each: a security group, its rules in one call, a port with a floating IP,
-                a machine's port and a server, in parallel per the APIs' threads. Answers when all servers run
-    networks    Neutron's objects for hundreds, created in bulk
-    servers     machines for hundreds, ports in bulk. One server is built, the others are copies in Nova's database,
+whole load balancers with a machine each, in parallel per the APIs' threads; answers when all servers run
+    networks Neutron's objects for hundreds, created in bulk
+    servers machines for hundreds, ports in bulk. One server is built, the others are copies in Nova's database,
                 since building them would take half an hour
 """
 

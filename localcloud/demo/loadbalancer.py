@@ -124,7 +124,6 @@ async def _cut_the_power(stage: Stage, machines: MachineHost, address: str) -> M
 
 
 async def _replace(stage: Stage, machines: MachineHost, dead: MachineView) -> None:
-    """Deletes the machine, whose replacement would otherwise take five minutes."""
     began = time.monotonic()
     await stage.delete(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE, dead.name)
     stage.say(f"Deleted LoadBalancerMachine {dead.name} (left alone it is replaced after five minutes of silence)")

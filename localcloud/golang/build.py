@@ -164,7 +164,6 @@ def _leave_out(left_out: LeftOut, toolchain: Toolchain, work: Path) -> None:
 
 
 def _count_packages(recipe: Recipe, toolchain: Toolchain, work: Path, narrator: Narrator) -> int:
-    """Listing the packages downloads missing sources."""
     tags = (flag for flag in recipe.flags if flag.startswith("-tags="))
     command = [str(toolchain.go), "list", "-mod=readonly", *tags, "-deps", *recipe.programs.values()]
     listed = 0
@@ -180,7 +179,6 @@ def _count_packages(recipe: Recipe, toolchain: Toolchain, work: Path, narrator: 
 
 
 def _run(toolchain: Toolchain, command: list[str], work: Path) -> Iterator[str]:
-    """A killed command leaves its temporary files in `work`, which is deleted."""
     return lines_of(command, cwd=work, variables={**toolchain.environment(), "GOTMPDIR": str(work)})
 
 

@@ -1,8 +1,4 @@
-"""All machines and addresses, reconciled at every call and change:
-
-    Nova or Neutron calls,    ┐
-    a machine has changed,    ├─► settle: machines start and stop, masters are elected, addresses are served
-    faults have changed       ┘
+"""All machines and addresses, reconciled at every call of Nova or Neutron and at every change of machines or faults.
 
 Settling is idempotent, and also repeated every few seconds.
 """

@@ -1,7 +1,5 @@
 """One machine: its files, its programs, its boot and faults.
 
-    OFF ◄──► BOOTING ──boot_delay──► UP: Envoy and agent run, keepalived takes part
-
 Its directory is its disk, which outlives reboots and the host. The image's fixed paths are mapped into it, and its
 fixed ports to free ones on 127.0.0.1.
 """

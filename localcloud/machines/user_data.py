@@ -121,7 +121,6 @@ def _started(commands: tuple[tuple[str, ...], ...]) -> frozenset[str]:
 
 
 def _arguments(environment: str) -> dict[str, str]:
-    """A flag's value follows `=` or a space."""
     name, _, quoted = environment.strip().partition("=")
     if name != _ARGUMENTS:
         raise ForeignError(f"{ENVIRONMENT} does not set {_ARGUMENTS}")

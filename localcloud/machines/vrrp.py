@@ -1,7 +1,6 @@
 """keepalived's election among machines that share a virtual address, and its statistics.
 
-A machine's priority is its configured one, plus a weight while its Envoy runs, plus another while its agent is ready. A
-master keeps the address against an equal; among newcomers the higher address wins (RFC 9568, section 6.4.3). A dead
+A master keeps the address against an equal; among newcomers the higher address wins (RFC 9568, section 6.4.3). A dead
 master is noticed at once, for which keepalived needs twelve seconds.
 """
 

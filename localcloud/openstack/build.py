@@ -65,7 +65,7 @@ def is_built(cache: Path | None = None) -> bool:
 
 
 def recipe() -> str:
-    """The digest names the cache directory."""
+    """A digest of the lock, the migrations and the interpreter."""
     digest = hashlib.sha256(LOCK.read_bytes())
     digest.update("\n".join(" ".join(step) for _, step in _migrations()).encode())
     digest.update(_ENTRY_POINTS.encode())
@@ -169,7 +169,6 @@ def _settings_of(command: str, settings: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _server(mariadb: MariaDB, data: Path, listening: Path, log: Path) -> Iterator[Path]:
-    """The server is not durable."""
     command = database.server(mariadb, data, listening, "--innodb-flush-method=nosync")
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -1,10 +1,8 @@
 """The services' configuration files, and the layout of a deployment's OpenStack.
 
-    HOME/settings/      one file per service, rewritten at every `up`, since ports may change
-    HOME/clouds.yaml    for clients: `perdure` is a member of a project, `perdure-admin` the administrator
-    HOME/loopback       the first of the two networks of its addresses
-    HOME/faults/        the active faults, one file per service
-    HOME/keys, images, locks, neutron, nova
+`settings/` has one file per service, rewritten at every `up`, since ports may change. In `clouds.yaml`, for clients,
+`perdure` is a member of a project, `perdure-admin` the administrator. `faults/` has the active faults, one file per
+service.
 
 In Nova 34 the weigher for failed builds would send all servers to the one host without injected failures; without a
 service token Nova may not delete its ports, and servers hang in `deleting`.

@@ -1,5 +1,3 @@
-"""The OpenStack part of a plan: environment, schemas and database server."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -36,7 +36,7 @@ class Database:
 
 
 def chosen(option: str | None) -> str:
-    """Raises UnknownChoice."""
+    """The checked option, or the variable if it is missing; UnknownChoice for other values."""
     text = option or os.environ.get(VARIABLE) or DEVELOPMENT
     name, _, url = text.partition("=")
     if name not in (DEVELOPMENT, POSTGRES) or (url and name == DEVELOPMENT):

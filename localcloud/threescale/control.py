@@ -27,8 +27,6 @@ from localcloud.threescale.contract import (
 
 
 class ThreescaleControl(DisturbableCloud):
-    """Calls block and are not counted in the ledger."""
-
     @classmethod
     def of(cls, deployment: Deployment) -> Self:
         return cls(str(deployment.service("threescale").url))

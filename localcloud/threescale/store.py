@@ -205,6 +205,6 @@ def _record(table: str, row: sqlite3.Row) -> Record:
 
 
 def _parted(body: str) -> tuple[str, str]:
-    """SQLite wants constraints last."""
+    """Separates constraints, which SQLite wants last."""
     columns, found, constraints = body.partition("UNIQUE (")
     return columns.strip().rstrip(","), f"{found}{constraints}".strip()

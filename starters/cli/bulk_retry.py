@@ -32,7 +32,7 @@ class Sought:
     everything: bool = False
 
     def asked(self) -> str:
-        """Raises typer.BadParameter if nothing limits it, and `--all` was not given."""
+        """The selection as a query; raises typer.BadParameter if nothing limits it, and `--all` was not given."""
         if not (self.everything or self.phase or self.query):
             raise typer.BadParameter(
                 "name an object, KIND NAMESPACE/NAME, or select objects by --phase, --query or --all", param_hint="NAME"

@@ -117,7 +117,6 @@ def _look(queue: str) -> list[DeadLetter]:
 
 
 def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter]:
-    """Each name is the prefix of exactly one id."""
     known, chosen = list(found), []
     for name in names:
         fitting = [each for each in known if each.message_id.startswith(name)]

@@ -152,7 +152,6 @@ def _openstack() -> str:
 
 
 def _policy(permissions: Iterable[Permission]) -> Document:
-    """One statement per service and resource."""
     grouped = groupby(_in_order(permissions), key=lambda item: (_service(item), item.resource))
     return {
         "Version": "2012-10-17",

@@ -146,7 +146,7 @@ async def _with_pause(session: Session, key: Key, said: Why) -> Why:
 
 
 async def _with_attempts(client: Client, key: Key, said: Why) -> Why:
-    """Only the server knows running actions that are being retried."""
+    """Adds running actions that are being retried, which only the server knows."""
     return said.model_copy(update={"hindrances": (*said.hindrances, *await _attempts_of(client, key))})
 
 
@@ -209,7 +209,6 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
 
 
 def _why_failed(error: WorkflowUpdateFailedError) -> tuple[str, str]:
-    """Cause and advice; an activity's refusal is the cause of its failure."""
     cause: BaseException = error.cause
     while not isinstance(cause, ApplicationError) and cause.__cause__ is not None:
         cause = cause.__cause__
@@ -263,7 +262,6 @@ async def _why_unanswered(client: Client, key: Key, asked: str, symptom: str) ->
 
 
 async def _last_lifecycle(session: Session, target: Target) -> tuple[Key | None, WorkflowExecution | None]:
-    """An open one if possible; (None, None) if there is none."""
     kind, namespace, name = target.kind.name, target.namespace, target.name
     query = f"OpKind = '{kind}' AND OpNamespace = '{namespace}' AND OpName = '{name}'"
     ours: list[tuple[Key, WorkflowExecution]] = []

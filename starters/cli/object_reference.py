@@ -84,7 +84,6 @@ def target(kind: str, name: str) -> Target:
 
 
 def _without_object(kind: Kind, name: str) -> Target:
-    """A name or path (`ACCOUNT/REGION/INSTANCE`), or nothing for the only one of its kind."""
     only = objectless(kind.name, "", settings().claims_domain)
     if not name and len(only) == 1:
         return Target(kind, only[0].namespace, only[0].name)
@@ -102,7 +101,6 @@ def usable_outside(name: str) -> bool:
 
 
 def _of_others(word: str) -> Kind | None:
-    """Node or a kind of Cluster API, for which an instance's lifecycle reports."""
     names = {name: kind for kind in EXTERNAL_KINDS for name in _with_group(kind, _names(kind))}
     return names.get(_CLUSTER_API.get(word.lower(), word.lower()))
 

@@ -153,7 +153,6 @@ async def _watching(settings: Settings) -> None:
 
 
 def _reject_contradictions(found: Settings) -> None:
-    """Checks areas and settings of instances before connecting to any server."""
     from domain.instances.interruption_policy import ReactionPolicy
     from domain.instances.queues_from_clusters import check_entries
 
@@ -178,7 +177,6 @@ async def _awaited(process: Awaitable[None]) -> None:
 
 
 async def _together(settings: Settings, areas: Sequence[str]) -> None:
-    """One stop event and one health endpoint; when one process ends, so do the others."""
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
@@ -212,7 +210,6 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
 
 
 def _areas(only: str) -> Sequence[str]:
-    """All if none is named."""
     from workers.registry import areas as executable
 
     known = executable()

@@ -122,7 +122,6 @@ async def cluster_session() -> AsyncIterator[ClusterSession]:
 
 
 def _for_people() -> Settings:
-    """Without metrics ports and traces."""
     return settings().model_copy(update={"metrics_port": 0, "otel_endpoint": ""})
 
 

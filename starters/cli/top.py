@@ -151,7 +151,7 @@ async def count_area(session: Session, area: str, now: datetime) -> AreaAtAGlanc
 
 
 def queried(cluster: str, *areas: str) -> str:
-    """Several clusters may share a namespace."""
+    """Limited to this cluster, since several may share a namespace."""
     kinds = [kind.name for kind in all_kinds().values() if kind.area in areas and kind.lifecycle]
     ids = " OR ".join(f"WorkflowId STARTS_WITH '{id_prefix(kind, cluster)}'" for kind in kinds)
     return f"ExecutionStatus = 'Running' AND ({ids})"

@@ -116,7 +116,7 @@ async def keys_of(session: Session, kind: Kind) -> list[Key]:
 
 
 def concerns(kind: Kind, obj: JsonObject) -> bool:
-    """Most Services have no lifecycle."""
+    """Excludes most Services, which have no lifecycle."""
     if not kind.served:
         return True
     held = kind.finalizer in sequence(obj, "metadata", "finalizers")

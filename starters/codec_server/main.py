@@ -1,8 +1,5 @@
 """The codec server: decrypts payloads for Temporal's web UI and command line.
 
-    browser ──(the page)── Temporal's web UI             temporal workflow show --codec-endpoint URL
-       └──── POST /decode, /encode ──► codec server ◄──────────┘ --codec-auth "Bearer ..."
-
 Requests need a token of `PERDURE_CODEC_TOKEN_FILE`, or without that file must be local. The web UI sends no such token:
 put an authenticating proxy in front and set `PERDURE_CODEC_GUARDED`.
 """

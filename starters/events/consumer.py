@@ -208,7 +208,6 @@ class Consumer:
         self._in_work.remove(message)
 
     def _tell(self, received: EventBridgeEvent, acknowledgement: Acknowledgement) -> None:
-        """Omits the message's body; logs at INFO if the message changed something, or could not."""
         verdict, reason = acknowledgement.verdict, acknowledgement.reason
         for word in acknowledgement.counts:
             metrics.EVENTS.labels(word).inc()

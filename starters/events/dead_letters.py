@@ -68,7 +68,7 @@ async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -
 
 
 async def redrive(dead: SqsQueue, home: Home, chosen: Collection[str], *, most: int) -> list[DeadLetter]:
-    """Those with these ids, or all with a home; returns those sent."""
+    """With these ids, or all with a home if no id is given; returns those sent."""
     found = [message async for message in _received(dead, most)]
     sent = []
     try:
@@ -103,7 +103,6 @@ async def _given_back(dead: SqsQueue, messages: list[Message]) -> None:
 
 
 def _attributes(message: Message) -> TextAttributes:
-    """The attributes that the message had before it became a dead letter."""
     own = {name: text for name, text in message.attributes.items() if text and not name.startswith("PERDURE_")}
     return {name: {"DataType": "String", "StringValue": text} for name, text in own.items()}
 

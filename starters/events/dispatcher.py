@@ -76,8 +76,6 @@ class Ownership(Protocol):
 
 @dataclass
 class _Waiting:
-    """`answers` are the callers that wait for each event."""
-
     events: dict[str, InstanceEvent] = field(default_factory=dict)
     answers: dict[str, list[asyncio.Future[Handled]]] = field(default_factory=dict)
     receives: int = 1
@@ -252,7 +250,6 @@ class Dispatcher:
         _answer(batch, outcomes, Outcome.UNAVAILABLE, may_appear=may_appear)
 
     def _settled(self, key: InstanceKey, outcome: Outcome) -> Outcome:
-        """Stale instead of unknown if the instance's object is gone for good."""
         gone = outcome is Outcome.UNKNOWN and self._index.remembers(key.instance_id)
         return Outcome.STALE if gone else outcome
 
@@ -296,7 +293,6 @@ class Dispatcher:
 
 
 def _answer(batch: _Waiting, outcomes: dict[str, Outcome], otherwise: Outcome, *, may_appear: bool = False) -> None:
-    """All but one of a duplicate's callers get DUPLICATE."""
     for name, waiting in batch.answers.items():
         outcome = outcomes.get(name, otherwise)
         for number, answer in enumerate(waiting):

@@ -1,5 +1,3 @@
-"""The consumer's metrics, by queue (`account/region/name`) where useful."""
-
 from __future__ import annotations
 
 from prometheus_client import Counter, Gauge

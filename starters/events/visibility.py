@@ -62,7 +62,7 @@ class VisibilityExtender:
         return max(0.0, (now - min(taken)).total_seconds()) if taken else 0.0
 
     def due(self) -> list[Message]:
-        """Less than half of their visibility timeout is left."""
+        """Messages with less than half of their visibility timeout left."""
         limit = self._clock() + self._visibility.total_seconds() / 2
         return [held.message for held in self._held.values() if held.visible_at <= limit]
 

@@ -28,7 +28,7 @@ def duties_of_areas(settings: Settings) -> tuple[Duty, ...]:
 
 
 async def attend(duty: Duty, api: KubeApi, index: Index) -> None:
-    """Forever, again after failures."""
+    """Restarts the task after failures, forever."""
     while True:
         try:
             await duty(api, index)

@@ -42,6 +42,6 @@ def _let_go(before: Projection | None, after: Projection) -> bool:
 
 
 def _over(known: Projection) -> bool:
-    """The lifecycle has a timer for the lifespan's end."""
+    """Whether the lifespan has expired, for which the lifecycle has a timer."""
     end = parse_timestamp(known.fact("end"))
     return end is not None and end <= datetime.now(UTC) + ABOUT_TO_END

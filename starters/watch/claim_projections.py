@@ -159,7 +159,7 @@ def _facts(**facts: str) -> dict[str, str]:
 
 
 def _earliest(*moments: str) -> str:
-    """Nothing expires without a valid timestamp."""
+    """Returns nothing without a valid timestamp, so that nothing expires."""
     read = filter(None, map(parse_timestamp, filter(None, moments)))
     return min((timestamp(moment) for moment in read), default="")
 
@@ -193,7 +193,7 @@ def _number(obj: Mapping[str, object], *path: str) -> str:
 
 
 def _truth(status: Mapping[str, object], field: str) -> str:
-    """Empty while unknown."""
+    """Returns `true`, `false`, or nothing while unknown."""
     value = status.get(field)
     return str(value).lower() if isinstance(value, bool) else ""
 

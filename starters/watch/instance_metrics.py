@@ -1,5 +1,3 @@
-"""The numbers of AWSMachines, Nodes and AWSMachinePools by state, from the watcher's index."""
-
 from __future__ import annotations
 
 from collections import Counter

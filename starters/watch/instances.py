@@ -52,7 +52,6 @@ def read_node(obj: JsonObject) -> View:
 
 
 def read_pool(obj: JsonObject) -> View:
-    """The object is settled once its status shows a state."""
     labels = mapping(obj, "metadata", "labels")
     group = group_of_arn(text(obj, "spec", "providerID"))
     return View(

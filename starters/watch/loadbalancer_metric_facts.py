@@ -6,7 +6,7 @@
 - `owner` of a set: its owning LoadBalancer's name;
 - `boot failures` of a set: failed boots in a row;
 - `conditions` of a machine: type, reason and status of each, a JSON list;
-- `measured` of a machine: its agent's measurements, a JSON object of numbers by type;
+- `measured` of a machine: its agent's measurements, a JSON object by type;
 - `reported` of a machine: its agent's last report, in seconds since 1970;
 - `deleted`: the deletion timestamp, in seconds since 1970.
 """

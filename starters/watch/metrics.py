@@ -1,4 +1,4 @@
-"""The watcher's metrics, by kind; those of the streams are in `engine.kube.reflector`."""
+"""Streams have their metrics in `engine.kube.reflector`."""
 
 from __future__ import annotations
 

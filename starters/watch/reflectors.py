@@ -243,7 +243,6 @@ class Mirrors:
             self._leave(whole.followed)
 
     async def _share(self, parts: _Parts) -> None:
-        """Watches the parts separately or together, depending on their number and our rights."""
         allowed, ask_at = False, 0.0
         while True:
             parts.news.clear()
@@ -278,7 +277,6 @@ class Mirrors:
             return otherwise
 
     async def _whole_is_listed(self, entry: WatchedWhileNamed) -> bool:
-        """Waits up to `LISTED_WITHIN` seconds."""
         if entry.followed not in self._declared:
             self._join(entry)
         with suppress(TimeoutError):

@@ -187,7 +187,7 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """The linked object will refer back as the next step."""
+    """Perdure has just linked an object to another that will refer back as the next step."""
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
         return False
@@ -234,7 +234,7 @@ def _others(
 
 
 def _all_linked(place: Place, first: list[Projection], at: Place, index: Index) -> list[Projection]:
-    """Each once, since relations may form a cycle."""
+    """Follows relations transitively and lists each object once, since they may form a cycle."""
     reached: dict[Name, Projection] = {}
     ahead = list(first)
     while ahead:

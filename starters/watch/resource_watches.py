@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 async def keep_views(namespace: str, api: KubeApi, index: Index) -> None:
-    """Forever, in the operator's namespace."""
+    """Creates missing ones in the operator's namespace, forever."""
     there: set[str] = set()
     listed = float("-inf")
     while True:
@@ -76,7 +76,6 @@ def wanted_views(index: Index) -> dict[str, JsonObject]:
 
 
 def _recorded(handle: Projection) -> Iterator[tuple[str, str, str]]:
-    """apiVersion, kind and namespace."""
     for (relation, _), shown in handle.shown.items():
         if relation.watched and relation.watched.scope is Scope.KIND:
             for api_version, kind, namespace, name in cast(tuple[tuple[str, str, str, str], ...], shown.names):

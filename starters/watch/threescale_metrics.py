@@ -1,5 +1,3 @@
-"""The 3scale area's gauges from the watcher's index: the number of objects by phase, and the longest wait."""
-
 from __future__ import annotations
 
 from collections import Counter, defaultdict

@@ -89,7 +89,7 @@ class WakeQueue:
         self.held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
 
     def leave(self, key: Key, seconds: float) -> None:
-        """Then, or with an earlier wake."""
+        """Wakes the key when the time is over, or with an earlier wake."""
         if key not in self._waiting and key not in self._delayed and not self._resting.get(key):
             self.hold(key, seconds)
 
@@ -108,7 +108,7 @@ class WakeQueue:
         return self._clock() - min(since) if since else 0.0
 
     def stalled(self) -> Iterable[str]:
-        """No wake was attempted for long. A failed wake is an attempt."""
+        """Keys wait, but no wake was attempted for long. A failed wake is an attempt."""
         ago = self._clock() - max(self._last_turn, min(self._waiting.values(), default=self._last_turn))
         if self._waiting and ago > LONGEST_TURN:
             yield f"{len(self._waiting)} wakes wait, and none has been tried for {ago:.0f} s"

@@ -149,7 +149,6 @@ class Watched:
         return tuple(_watched_while_named(self.relations, *each) for each in dict.fromkeys(self._named(known)))
 
     def _named(self, known: Projection) -> Iterator[tuple[Relation, tuple[str, ...]]]:
-        """The relation, and what all names begin with."""
         length = {Scope.KIND: 2, Scope.NAME: 2, Scope.NAMESPACE: 1, Scope.CLUSTER: 0}
         for (relation, side), _ in places_of(self.relations, self.end):
             if side is Side.REFERRER and relation.watched and (relation, side) in known.shown:

@@ -108,7 +108,7 @@ class Watcher:
             group.create_task(self._listen_for_silence())
 
     def seen(self, area: str) -> dict[str, str]:
-        """A cache with these versions contains every change that has caused a wake."""
+        """The versions that a cache must reach to contain every change that has caused a wake."""
         return self.mirrors.newest(area)
 
     def checkpoint(self) -> str:
@@ -175,7 +175,7 @@ class Watcher:
         self.mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
-        """Slowly; at once after that phase, as a kind installed later has few objects."""
+        """Wake slowly; at once if that phase is over, as a kind installed later has few objects."""
         if self._adopted:
             self._put_all(keys)
         else:
@@ -281,7 +281,6 @@ class Watcher:
             self._listed.set()
 
     def _take_first_lists(self) -> None:
-        """Called once all lists are complete or waited for too long."""
         waiting, self._until_listed = self._until_listed, None
         for wake in waiting or ():
             wake()
@@ -304,7 +303,6 @@ class Watcher:
         self.doubtful.clear()
 
     def _ending_within(self, time: timedelta) -> set[Key]:
-        """The delegates of objects whose lifespan has ended, or ends within that time."""
         until = datetime.now(UTC) + time
         with_workflow = (entry for entry in self._watched.values() if entry.has_workflow)
         known = (each for entry in with_workflow for each in self.index.all(entry.name))

@@ -18,7 +18,7 @@ class SecretAction(Action):
 
 
 class HoldInputSecret(SecretAction):
-    """Add our finalizer to the Secret with the customer's key, so that it exists as long as it is needed."""
+    """Add our finalizer, so that the customer's key exists as long as it is needed."""
 
     activity: ClassVar[str] = "accounts.hold_input_secret"
     title: ClassVar[str] = "protect Secret {secret} from deletion while the claim exists"
@@ -28,8 +28,7 @@ class HoldInputSecret(SecretAction):
 class DeliverCredentials(SecretAction):
     """Copy the account's key into the claim's Secret, then write the support role into the claim's spec.
 
-    If both Secrets are the same, it keeps the customer's key. Denied if the Account does not name this claim as its
-    holder.
+    If both Secrets are the same, it keeps the customer's key. Denied if the Account does not name this claim.
     """
 
     activity: ClassVar[str] = "accounts.deliver_credentials"

@@ -27,7 +27,7 @@ class EnsureSupportRole(MemberAction):
 
 
 class AdminSecret(Facts):
-    """The Secret's identity; the key itself never leaves the activity."""
+    """The key itself never leaves the activity."""
 
     admin_secret: str
 
@@ -35,7 +35,7 @@ class AdminSecret(Facts):
 class EnsureAdminUser(MemberAction):
     """The user has AdministratorAccess, and one access key in the Secret `<account>-secret`.
 
-    An existing Secret stays; without one all keys of the user are deleted first, so that no unknown key stays valid.
+    Without an existing Secret all keys of the user are deleted first, so that no unknown key stays valid.
     """
 
     activity: ClassVar[str] = "aws.ensure_admin_user"

@@ -127,7 +127,6 @@ def _begun(world: FederatedAccessWorld) -> bool:
 
 
 def _steps(world: FederatedAccessWorld, role: AWSFederatedRole, digest: str) -> tuple[Action, ...]:
-    """The steps not known to be done for the current digest, in order."""
     access, known, spec = world.access, world.known, role.spec
     custom, uid, name = spec.aws_custom_policy, uid_of(access), role_name(world, role)
     common = {
@@ -156,7 +155,6 @@ def _steps(world: FederatedAccessWorld, role: AWSFederatedRole, digest: str) -> 
 
 
 def _moving(world: FederatedAccessWorld, before: str, now: datetime) -> Decision:
-    """Delete the role of the former AWSFederatedRole, then remove it from the status."""
     if world.known.moved_from != before:
         return _step(world, _revoke(world, before, moving=True), now)
     status = world.access.status.model_copy(update={"state": AccessState.NEW, "console_url": "", "granted": ""})
@@ -169,7 +167,6 @@ def _moved_from(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
 
 
 def _step(world: FederatedAccessWorld, action: Action, now: datetime) -> Decision:
-    """A refused step is shown in the status and retried with backoff."""
     refusal = world.refused(action.slot)
     if refusal is None or refusal.type is ErrorType.BUG:
         return world.working(action.summary, action)
@@ -232,6 +229,5 @@ def _revoke(world: FederatedAccessWorld, role: str, *, moving: bool = False) -> 
 
 
 def _secret(world: FederatedAccessWorld) -> SecretReference:
-    """Always in the access's own namespace."""
     name = world.access.spec.aws_customer_credential_secret.name
     return SecretReference(name=name, namespace=world.access.metadata.namespace)

@@ -24,8 +24,7 @@ ALL_ACCESSES = timedelta(minutes=10)
 class ValidatePolicies(Action):
     """Create and delete the custom policy in the payer's account; check that AWS's managed policies exist.
 
-    IAM's own result is decisive; Access Analyzer's ValidatePolicy differs. Remains of an interrupted attempt are
-    deleted first.
+    IAM's own result is decisive. Remains of an interrupted attempt are deleted first.
     """
 
     activity: ClassVar[str] = "aws.validate_policies"
@@ -54,7 +53,7 @@ class ClearValidation(Action):
 
 
 class StampAccesses(Action):
-    """Annotates the accesses, which wakes their lifecycles."""
+    """Wakes the accesses' lifecycles."""
 
     activity: ClassVar[str] = "accounts.stamp_accesses"
     start_to_close: ClassVar[timedelta] = ALL_ACCESSES

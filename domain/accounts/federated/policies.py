@@ -72,12 +72,12 @@ def console_url(partition: str, account_id: str, role: str) -> str:
 
 
 def role_name_fault(name: str) -> str:
-    """Why IAM refuses the name plus uid; empty if valid."""
+    """IAM checks the name plus uid; empty if valid."""
     return _name_fault(name, _LONGEST_ROLE)
 
 
 def policy_name_fault(name: str) -> str:
-    """Why IAM refuses the name plus uid; empty if valid."""
+    """As `role_name_fault`."""
     return _name_fault(name, _LONGEST_POLICY)
 
 

@@ -163,7 +163,6 @@ class ResourceClaim(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """The handle with the claim's resources."""
         handle = self.status.resource_handle
         if handle is None or handle.detached:
             return ()
@@ -172,6 +171,5 @@ class ResourceClaim(CustomResource):
 
 
 def described(reference: ResourceReference) -> str:
-    """A managed resource, for people."""
     name = f"{reference.namespace}/{reference.name}" if reference.namespace else reference.name
     return f"{reference.kind} {name} ({reference.api_version})"

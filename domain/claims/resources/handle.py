@@ -105,7 +105,6 @@ class ResourceHandle(CustomResource):
 
     @property
     def guid(self) -> str:
-        """The unique part of its resources' names."""
         return guid_of(self.metadata.name, self.metadata.generate_name)
 
     def reference(self, index: int) -> ResourceReference | None:
@@ -117,7 +116,6 @@ class ResourceHandle(CustomResource):
 
     @property
     def references(self) -> tuple[ResourceReference, ...]:
-        """The existing references, in order of creation."""
         count = max(len(self.status.resources), len(self.spec.resources))
         return tuple(found for index in range(count) if (found := self.reference(index)))
 

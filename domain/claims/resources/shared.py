@@ -1,5 +1,3 @@
-"""Common parts: references, choices of a provider, durations, states, rules of names."""
-
 from __future__ import annotations
 
 from typing import Annotated

@@ -69,8 +69,6 @@ class Timedelta(timedelta):
 
 
 class Timestamp:
-    """A UTC time, printed in whole seconds."""
-
     __slots__ = ("_clock", "_moment")
 
     def __init__(self, clock: Clock, moment: datetime | None = None) -> None:
@@ -78,9 +76,8 @@ class Timestamp:
         self._moment = moment or clock.instant()
 
     def __call__(self, moment: str | datetime | Timestamp | None = None) -> Timestamp:
-        """The current time for None; a datetime without a zone is UTC, like the times of claims and handles.
-
-        ValueError if a text is not like `2021-05-01T12:30:00Z`.
+        """The current time for None; a datetime without a zone is UTC. ValueError if a text is not like
+        `2021-05-01T12:30:00Z`.
         """
         if isinstance(moment, Timestamp):
             return Timestamp(self._clock, moment._moment)

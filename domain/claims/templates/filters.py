@@ -46,7 +46,7 @@ def json_query(value: object, expression: str) -> object:
 
 
 def merge_list_of_dicts(value: object) -> object:
-    """Later entries override earlier ones; nulls are skipped."""
+    """Later entries override earlier ones."""
     if not value:
         return {}
     if isinstance(value, Mapping):
@@ -123,7 +123,6 @@ _SIZED = {"batch": "linecount", "center": "width", "indent": "width", "round": "
 
 
 def guarded(name: str, filter_: Filter) -> Filter:
-    """Refuses slow or huge results."""
     first = 1 if hasattr(filter_, "jinja_pass_arg") else 0
     check = _CHECKS.get(name)
     size = _SIZED.get(name)

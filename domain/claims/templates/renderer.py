@@ -1,12 +1,8 @@
-"""Rendering of values whose strings are templates, and of conditions.
+"""Rendering of values whose strings are templates, and of conditions (docs/templates.md).
 
-Keys are not rendered, and results are not rendered again. A string is typed only if it consists of one expression that
-ends with a typing filter:
-
-    "{{ 1 + 1 }}"              "2"
-    "{{ 1 + 1 | int }}"        2         also bool, float, object (JSON)
-    " {{ 1 + 1 | int }}"       " 2"      an outer blank, a second {{ or a second line prevents typing
-    "{{ omit }}"               the entry or item is left out; null for the whole value
+Keys are not rendered, and results are not rendered again. A string is typed only if it consists of one expression on
+one line, without outer blanks, that ends with a typing filter (`bool`, `int`, `float`, `object`). `omit` leaves out the
+entry or item; the whole value becomes null.
 
 With `newer`, the default, the rules are those of Poolboy 1.13 and later: untypable values stay text, `bool` treats
 unknown words as false, `| list }}` gives a list, and vars in `lazy` are rendered when used. In 1.12 untypable values

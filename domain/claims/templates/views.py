@@ -42,8 +42,6 @@ def _moment(text: object) -> datetime | None:
 
 
 class View:
-    """Templates cannot access `_raw`, only its parts."""
-
     __slots__ = ("_domain", "_now", "_raw")
     _kind: ClassVar[str]
 

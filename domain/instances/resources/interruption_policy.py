@@ -218,7 +218,6 @@ class Notification(KubeModel):
     )
 
     def channel(self) -> Channel:
-        """What decisions need of it."""
         usual = (CauseSort.SPOT, CauseSort.SCHEDULED, CauseSort.HOOK)
         return Channel(name=self.name, causes=usual if self.causes is None else self.causes)
 

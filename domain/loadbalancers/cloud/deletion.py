@@ -30,9 +30,8 @@ from domain.model import Model
 
 
 class Removal(Model):
-    """The steps that are possible now.
-
-    `retained` describes objects that stay: those that a person keeps, and those of our name without proof of ownership.
+    """`retained` describes objects that stay: those that a person keeps, and those of our name without proof of
+    ownership.
     """
 
     steps: tuple[Step, ...] = ()
@@ -73,7 +72,7 @@ def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Re
 def _freeing(
     groups: tuple[SecurityGroup, ...], cloud: LoadBalancerCloud, retained: tuple[CloudPort, ...]
 ) -> tuple[Step, ...]:
-    """Ports must leave the group first, because Neutron does not delete one in use."""
+    """Neutron deletes no group in use, so ports leave it first."""
     ids = {group.id for group in groups}
     users = {port.id: port for port in (*cloud.group_users, *retained) if ids & set(port.security_groups)}
     return tuple(

@@ -54,7 +54,7 @@ class CloudPlan(Model):
     steps: empty when done or blocked.
     status: the merge patch of the LoadBalancer's status; empty if up to date.
     problem: needs a person.
-    settled: whether everything exists, so that machines can be created.
+    settled: everything exists, so that machines can be created.
     """
 
     steps: tuple[Step, ...] = ()
@@ -158,9 +158,7 @@ def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[
 
 
 def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
-    """The problem of a port in another network or subnet: it cannot move, and machines elsewhere cannot serve its
-    address.
-    """
+    """A port cannot move, and machines elsewhere cannot serve its address."""
     infrastructure = balancer.spec.infrastructure
     if port.network_id and port.network_id != infrastructure.network:
         was, wanted = f"network {port.network_id}", f"network {infrastructure.network}"

@@ -1,10 +1,10 @@
 """Ownership of cloud objects: by mark, by the id recorded in the custom resource, or by inheritance from yawol.
 
-Names are `namespace/name` and not unique: other clusters in the project may use them. So what Perdure creates has its
-owner's uid: security groups and ports in the description, servers in the metadata. Unmarked objects of yawol are ours
-if their id is recorded, or if the custom resource records the *name* (which yawol writes before creation) and no id
-yet. Any other unmarked object of our name is neither adopted nor deleted, and a warning reports it. Among several owned
-objects the recorded one is selected, otherwise the oldest. Marked duplicates are deleted.
+Names are `namespace/name` and not unique. So what Perdure creates has its owner's uid: security groups and ports in the
+description, servers in the metadata. Unmarked objects of yawol are ours if their id is recorded, or if the custom
+resource records the *name* (which yawol writes before creation) and no id yet. Any other unmarked object of our name is
+neither adopted nor deleted, and a warning reports it. Among several owned objects the recorded one is selected,
+otherwise the oldest. Marked duplicates are deleted.
 """
 
 from __future__ import annotations

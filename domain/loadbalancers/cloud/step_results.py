@@ -87,7 +87,6 @@ def _with_rules(group: SecurityGroup, change: RuleChange) -> SecurityGroup:
 
 
 def _unless_user(cloud: LoadBalancerCloud, port: CloudPort | None) -> CloudPort | None:
-    """None for a port that only uses the group and is not the LoadBalancer's own."""
     own = {each.id for each in cloud.ports}
     users = {each.id for each in cloud.group_users}
     return None if port is not None and port.id in users - own else port

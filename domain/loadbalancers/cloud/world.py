@@ -22,7 +22,7 @@ class CloudMemory(ObjectMemory):
 
     Attributes:
         settled: the fingerprint (`CloudWorld.look`) for which the cloud was complete.
-        blocked_since: since when a problem exists in the cloud that is not a refused call.
+        blocked_since: since when the cloud has a problem that is not a refused call.
     """
 
     settled: str = ""
@@ -37,9 +37,8 @@ class Judged(NamedTuple):
 class CloudWorld(ObjectWorld):
     """Attributes:
     cloud: the candidates in the cloud; None if not observed.
-    seen: the fingerprint for which they were observed; the observation may be incomplete if it differs from `look`.
-    changes: the number of steps that have ended since the workflow began; an observation during a step may be
-        stale.
+    seen: the fingerprint for which they were observed; incomplete if it differs from `look`.
+    changes: the number of steps that have ended; an observation during a step may be stale.
     stale: a step has failed since, and may have taken effect.
     """
 

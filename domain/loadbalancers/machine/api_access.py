@@ -89,7 +89,7 @@ def is_token_of(secret: Document, account: str) -> bool:
 def access_status(machine: LoadBalancerMachine) -> JsonPatch:
     """The names of the machine's objects; empty if up to date.
 
-    yawol never sets `roleBindingName`, and it is never read.
+    yawol never sets `roleBindingName`, nor is it read.
     """
     path = f"{machine.metadata.namespace}/{machine.metadata.name}"
     names = {"service_account_name": path, "service_account_secret_name": path, "role_name": path}

@@ -169,7 +169,9 @@ def _mended(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None) -> 
 def _waiting_patch(
     machine: LoadBalancerMachine, plan: MachinePlan, blocker: Blocker | None, now: datetime
 ) -> JsonPatch:
-    """A machine's boot timeout starts with its server. Limits of this process do not count."""
+    """Record why a machine has no server yet: its boot timeout starts with its server. Limits of this process do not
+    count.
+    """
     annotations = machine.metadata.annotations
     if blocker is not None and blocker.nature is Nature.QUOTA and QUOTA_ANNOTATION not in annotations:
         return _annotated({QUOTA_ANNOTATION: blocker.why})
@@ -327,7 +329,6 @@ def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> 
 
 
 def _about(world: MachineWorld) -> Key | None:
-    """The LoadBalancer, which outlives the machine; None without one, or during deletion."""
     if world.balancer is None or world.machine.metadata.deleting:
         return None
     reference = world.machine.spec.load_balancer_ref.model_dump(include={"namespace", "name"})

@@ -1,5 +1,3 @@
-"""LoadBalancer: an address, the ports it serves, and the machines that serve them."""
-
 from __future__ import annotations
 
 from typing import Annotated, ClassVar

@@ -45,7 +45,6 @@ def _condition(node: Node, type_: str) -> bool:
 
 
 def _addresses(service: Service, node: Node) -> tuple[str, ...]:
-    """Internal ones of the Service's families (of any if it lists none), in the node's order."""
     families = {_FAMILIES[family] for family in service.spec.ip_families if family in _FAMILIES} or {4, 6}
     internal = (each.address for each in node.status.addresses if each.type == _INTERNAL)
     return tuple(address for address in internal if ip_version(address) in families)

@@ -80,7 +80,6 @@ def _balancer_actions(world: ServiceWorld, work: ServiceWork, installation: Inst
 
 
 def _without_success(work: ServiceWork, problem: str) -> ServiceWork:
-    """After a refusal: its problem, without the notices of success."""
     wrong = tuple(notice for notice in work.notices if notice.type is NoticeType.WARNING)
     return work.model_copy(update={"problem": problem, "notices": (*wrong, warning("Failed", problem))})
 

@@ -115,9 +115,9 @@ class Installation(Model):
     Attributes:
         control_namespace: the namespace of LoadBalancers and of the credentials Secret.
         classes: served classes of Services; yawol's own if empty.
-        unclassed: whether Services without a class are served.
-        release_foreign: whether our finalizer is removed from a Service whose class changed to another one. yawol keeps
-            it, because another installation may add it again; the Service can then hang in deletion.
+        unclassed: Services without a class are served.
+        release_foreign: our finalizer is removed from a Service whose class changed to another one. yawol keeps it,
+            because another installation may add it again; the Service can then hang in deletion.
     """
 
     control_namespace: str
@@ -153,8 +153,7 @@ class Installation(Model):
         return self.wants(service) or (service.held and self.lets_go(service))
 
     def lets_go(self, service: Service) -> bool:
-        """Whether our finalizer, which may be another installation's, is removed from a Service without a load
-        balancer.
+        """Our finalizer, which may be another installation's, is removed from a Service without a load balancer.
 
         A Service that changes its type loses the class of its spec: then no class decides.
         """

@@ -98,7 +98,6 @@ class _Reader:
         return value
 
     def items(self, name: str) -> list[str]:
-        """Comma-separated, without empty ones."""
         return [item.strip() for item in self.text(name).split(",") if item.strip()]
 
     def refuse(self, name: str, text: str, form: str) -> None:

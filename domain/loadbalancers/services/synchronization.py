@@ -203,7 +203,7 @@ def _synchronization(
 
 
 def _infrastructure(stored: Infrastructure, asked: Infrastructure) -> tuple[Infrastructure, tuple[Notice, ...]]:
-    """With the original project, and networks in their stored order."""
+    """With the original project; networks stay in their order."""
     notices: tuple[Notice, ...] = ()
     if (asked.project_id or "") != (stored.project_id or ""):
         notices = (warning("Failed", "project id is immutable, cant be changed after initial creation"),)

@@ -1,5 +1,3 @@
-"""Features of a product, which plans advertise."""
-
 from __future__ import annotations
 
 from localcloud.threescale import answers, names, refusals, tables

@@ -130,7 +130,7 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
 
 
 def orphans(found: Snapshot) -> Iterator[Finding]:
-    """Resources with the name of a handle that does not exist, or that does not list them."""
+    """The handle does not exist, or does not list the resource."""
     for thing in filter(found.stays, found.things):
         name = _handle_of(found.names, thing)
         handle = found.handles_by_name.get(name)
@@ -145,7 +145,6 @@ def orphans(found: Snapshot) -> Iterator[Finding]:
 
 
 def doubled(found: Snapshot) -> Iterator[Finding]:
-    """Several resources for one entry of a handle."""
     entries: dict[tuple[str, str], list[JsonObject]] = defaultdict(list)
     for thing in filter(found.stays, found.things):
         entries[
@@ -184,7 +183,6 @@ def without_object(found: Snapshot) -> Iterator[Finding]:
 
 
 def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
-    """Not claims without a handle (the binder's) and bound handles."""
     yield RESOURCE_CLAIM, [each for each in found.claims if _held(each) or _detached(each)]
     yield RESOURCE_HANDLE, [each for each in found.handles if _holder(each) not in found.claims_by_path]
     yield RESOURCE_POOL, list(found.pools)
@@ -259,7 +257,6 @@ def _detached(claim: JsonObject) -> bool:
 
 
 def _holder(handle: JsonObject) -> str:
-    """`namespace/name`, empty for a free handle."""
     name = text(handle, "spec", "resourceClaim", "name")
     return f"{text(handle, 'spec', 'resourceClaim', 'namespace')}/{name}" if name else ""
 

@@ -109,7 +109,6 @@ async def _tenants(session: Session) -> tuple[dict[Account, list[CustomResource]
 
 
 def _place(each: CustomResource, accounts: Mapping[tuple[str, str], DeveloperAccount]) -> tuple[str, str]:
-    """Namespace and name of the Secret that determines the tenant."""
     namespace, spec = each.metadata.namespace, getattr(each, "spec", None)
     account_cr = getattr(spec, "account_cr", None)
     if isinstance(account_cr, LocalReference):

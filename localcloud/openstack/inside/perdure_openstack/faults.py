@@ -1,7 +1,6 @@
 """Faults of one API: refused, lost or late calls; and how servers boot.
 
-A fault applies to the first `count` matches after `skip`, each with its probability, drawn from the fault's own seed so
-that a run is repeatable. The first applicable fault wins. Refusals have the service's own shape.
+Matches are selected as in `localcloud/faults.py`. Refusals have the service's own shape.
 """
 
 from __future__ import annotations

@@ -86,5 +86,5 @@ class Ledger:
 
 
 def route_of(path: str) -> str:
-    """`/v2.1/servers/{id}`."""
+    """`/v2.1/servers/{id}`: UUIDs, their short form and numbers are identifiers."""
     return _IDENTIFIER.sub("{id}", path.rstrip("/") or "/")

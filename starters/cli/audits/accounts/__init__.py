@@ -117,7 +117,6 @@ def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iter
 
 
 def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> Iterable[Finding]:
-    """Accounts with the same name, and accounts that several Accounts record."""
     names = Counter(member.name for member in members if member.active and member.name.startswith(f"{NAME_PREFIX}-"))
     for name in sorted(name for name, count in names.items() if count > 1):
         ids = ", ".join(sorted(member.id for member in members if member.name == name))
@@ -133,7 +132,6 @@ def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> It
 
 
 def without_account(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> Iterable[Finding]:
-    """Accounts whose AWS account does not exist, or is not active."""
     known = {member.id: member for member in members}
     for account in accounts:
         id_ = account.spec.aws_account_id

@@ -26,7 +26,7 @@ def open_cases(payer: Payer) -> dict[str, str]:
 
 
 def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: str) -> Iterable[Finding]:
-    """The account does not wait, or waits for another case."""
+    """Cases for accounts that do not wait, or that wait for another one."""
     by_id = {account.spec.aws_account_id: account for account in accounts if account.spec.aws_account_id}
     of_account: defaultdict[str, list[str]] = defaultdict(list)
     for case_id, account_id in sorted(cases.items()):

@@ -51,7 +51,7 @@ def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool
 
 
 def torn(judging: Iterable[str], roles: Sequence[AWSFederatedRole]) -> list[Finding]:
-    """The role does not exist or has been validated."""
+    """Policies made for a role's validation, if the role does not exist or has been validated."""
     at_work = {role.metadata.uid for role in roles if role.status.observed_generation != role.metadata.generation}
     return [
         Finding(

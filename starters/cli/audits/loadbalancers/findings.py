@@ -52,7 +52,6 @@ class Owners:
         return {_reference(each) for each in self.objects}
 
     def uids(self) -> set[str]:
-        """Includes malformed objects."""
         return {*(each.metadata.uid for each in self.objects), *(each.key.uid for each in self.malformed)}
 
     def names(self) -> set[str]:
@@ -100,7 +99,6 @@ def unreadable(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_project(found: Snapshot) -> Iterator[Finding]:
-    """Projects with wrong credentials, or without an answer."""
     for reference, cloud in (found.clouds or {}).items():
         if isinstance(cloud, ApiError):
             users = sum(_reference(each) == reference for each in found.owners.objects)
@@ -120,7 +118,6 @@ def marked_without_owner(found: Snapshot) -> Iterator[Finding]:
 
 
 def named_without_owner(found: Snapshot) -> Iterator[Finding]:
-    """Objects named after a missing owner in one of our namespaces."""
     taken = found.owners.names() | found.before.names()
     ours = {name.partition("/")[0] for name in taken}
     for reference, cloud in found.read:
@@ -133,7 +130,6 @@ def named_without_owner(found: Snapshot) -> Iterator[Finding]:
 
 
 def _named(cloud: ProjectCloud) -> Iterator[tuple[str, str, str]]:
-    """Kind, id and name of unmarked objects."""
     for kind, marked in (("security group", cloud.security_groups), ("port", cloud.ports)):
         yield from ((kind, each.id, each.name) for each in marked if not marked_for(each.description))
     yield from (
@@ -145,7 +141,6 @@ def _named(cloud: ProjectCloud) -> Iterator[tuple[str, str, str]]:
 
 
 def _servers_named(cloud: ProjectCloud, owners: Owners) -> Iterator[tuple[str, str, str]]:
-    """Their names contain no namespace."""
     for balancer in owners.balancers:
         meta = balancer.metadata
         named = re.compile(rf"{re.escape(meta.name)}-[a-z2-7]{{16}}-[0-9a-f]{{5}}")
