@@ -108,7 +108,9 @@ def test_a_replacement_is_asked_for_before_the_machine_is_deleted() -> None:
 def test_the_machine_is_not_deleted_while_its_replacement_is_waited_for() -> None:
     work = taken(7, world={"replacement": asked(6)})
     assert (work.steps, work.deadline) == ((), at(66))
-    assert work.why == "waits until 10:01:06 UTC for the replacement of Machine m-0, asked of MachineDeployment md-0"
+    assert (
+        work.why == "waits until 10:01:06 UTC for the replacement of Machine m-0, requested from MachineDeployment md-0"
+    )
 
 
 @pytest.mark.parametrize(
