@@ -6,8 +6,10 @@ a pool of accounts takes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import PurePath
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from botocore.loaders import JSONFileLoader
@@ -16,7 +18,7 @@ from activities.aws.permissions import PERMISSIONS
 from domain.instances.permissions import DESCRIBE, TERMINATE
 
 _EC2 = "ec2"
-_MODEL = "service-2"
+_MODEL = "service-2.json.gz"
 # EC2's operations are called as the permissions that they need.
 EC2_OPERATIONS = frozenset(
     name
@@ -31,9 +33,16 @@ class ServiceModels(JSONFileLoader):
     """Loads botocore's files; an operation of EC2 that is not in `EC2_OPERATIONS` is missing in its clients."""
 
     def load_file(self, file_path: str) -> Any:
-        found = super().load_file(file_path)
-        path = PurePath(file_path)
-        return _reduced(found) if found and path.name == _MODEL and path.parts[-3] == _EC2 else found
+        path = Path(f"{file_path}.json.gz")
+        if path.name == _MODEL and path.parent.parent.name == _EC2 and path.exists():
+            with gzip.open(path, "rb") as file:
+                return _reduced(json.load(file, object_pairs_hook=_undocumented))
+        return super().load_file(file_path)
+
+
+def _undocumented(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Drops the documentation while the file is read: what is freed later leaves holes in the heap."""
+    return {name: value for name, value in pairs if name != "documentation"}
 
 
 def _reduced(model: dict[str, Any]) -> dict[str, Any]:
