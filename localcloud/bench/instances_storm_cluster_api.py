@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from domain.instances import AWS_MACHINE, MACHINE
 from domain.instances.constants import DELETE_FIRST_ANNOTATION
 from domain.instances.interruption_policy import Reaction
-from engine.errors import Absent
+from engine.errors import Absent, Unavailable
 from engine.kube import NODE, POD
 from engine.kube.json import mapping, text
 from localcloud.bench.instances_storm_fleet import CONTROL_PLANE, OF_NODES, POOL, RETURNS, Member, Storm
@@ -88,22 +89,18 @@ class ClusterApi:
             self._begun.add(member.instance)
             await self._end(member)
             return
-        with suppress(Absent):
-            await self._on.lab.kube.delete(MACHINE, member.cluster, member.instance)
+        await _insist(partial(self._on.lab.kube.delete, MACHINE, member.cluster, member.instance))
 
     async def _end(self, member: Member) -> None:
         on, kube, name = self._on, self._on.lab.kube, member.instance
         on.emptied[name] = not await on.exists(POD, member.cluster, name)
         await asyncio.sleep(_DRAIN_SECONDS)
-        with suppress(Absent):
-            await kube.delete(POD, member.cluster, name)
+        await _insist(partial(kube.delete, POD, member.cluster, name))
         await asyncio.to_thread(on.client("ec2", member.account).terminate_instances, InstanceIds=[name])
-        with suppress(Absent):
-            await kube.delete(NODE, "", name)
+        await _insist(partial(kube.delete, NODE, "", name))
         for kind in () if member.cluster == OF_NODES else (AWS_MACHINE, MACHINE):
-            with suppress(Absent):
-                await on.lab.patch(kind, member.cluster, name, {"metadata": {"finalizers": None}})
-                await kube.delete(kind, member.cluster, name)
+            await _insist(partial(on.lab.patch, kind, member.cluster, name, {"metadata": {"finalizers": None}}))
+            await _insist(partial(kube.delete, kind, member.cluster, name))
         on.replaced += 1
         if member.group == CONTROL_PLANE or (member.cluster == OF_NODES and member.group != POOL):
             await self._make(member.cluster, member.account, member.group)
@@ -142,5 +139,17 @@ class ClusterApi:
                 annotated[DELETE_FIRST_ANNOTATION in mapping(found, "metadata", "annotations")].append(each)
         # Without an annotation the youngest: a replacement that is not needed any more.
         for each in [*annotated[True], *reversed(annotated[False])][: max(0, surplus)]:
-            with suppress(Absent):
-                await kube.delete(MACHINE, each.cluster, each.instance)
+            await _insist(partial(kube.delete, MACHINE, each.cluster, each.instance))
+
+
+async def _insist(call: Callable[[], Awaitable[object]]) -> None:
+    """Again while an overloaded API server gives no answer; what is gone needs nothing."""
+    while True:
+        try:
+            await call()
+        except Absent:
+            return
+        except Unavailable:
+            await asyncio.sleep(1)
+        else:
+            return
