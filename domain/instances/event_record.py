@@ -43,6 +43,9 @@ class Interruption(Model):
         """AWS says two minutes for Spot and nothing of the others."""
         return self.time + SPOT_LEAD
 
+    def says_as_much_as(self, other: Interruption) -> bool:
+        return (self.time, self.action) == (other.time, other.action)
+
     @property
     def outlived_at(self) -> datetime:
         """From then on a running instance means that AWS does not take it after all."""
@@ -232,6 +235,9 @@ def _with_interruption(record: InstanceRecord, event: InstanceEvent) -> Instance
     notice = Interruption(key=event.key, action=event.action, time=event.time, received_at=event.received_at)
     known = record.interruptions.get(event.kind)
     if known is not None and (known.time, known.key) >= (notice.time, notice.key):
+        return record
+    if known is not None and known.key not in record.refuted_causes and known.says_as_much_as(notice):
+        # The same notice under another event's id, or it would be sent to the channels once more.
         return record
     return record.model_copy(update={"interruptions": {**record.interruptions, event.kind: notice}})
 

@@ -181,6 +181,7 @@ async def test_a_whole_policy_is_stored_as_it_was_written(kube: KubeApi) -> None
             "spec.replaceFirstSeconds.ending",
         ),
         ({"launchTimeoutSeconds": "15m"}, "spec.launchTimeoutSeconds"),
+        ({"launchTimeoutSeconds": 9}, "spec.launchTimeoutSeconds"),
         ({"hookMarginSeconds": 3601}, "spec.hookMarginSeconds"),
         ({"heartbeatSeconds": 9}, "spec.heartbeatSeconds"),
         ({"heartbeatSeconds": 3601}, "spec.heartbeatSeconds"),

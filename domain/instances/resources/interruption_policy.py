@@ -247,7 +247,10 @@ class InterruptionPolicySpec(KubeModel):
     abandon_failed_launch: bool | None = Field(
         None, description="Have an instance terminated whose Node is not ready in time."
     )
-    launch_timeout_seconds: Seconds | None = Field(None, description="How long a Node may take to become ready.")
+    # Zero would abandon every launch.
+    launch_timeout_seconds: Annotated[int, Marker(minimum=10, maximum=LONGEST_SECONDS)] | None = Field(
+        None, description="How long a Node may take to become ready."
+    )
     maintenance_lead_seconds: Seconds | None = Field(
         None, description="How long before its date a scheduled event is acted upon."
     )

@@ -80,6 +80,16 @@ def test_a_cause_is_sent_once_however_often_its_event_comes() -> None:
     assert (sent(world), sent(again)) == ([], [])
 
 
+def test_a_notice_repeated_under_another_events_id_is_sent_once() -> None:
+    first, second = sorted((spot(4), spot(4).model_copy(update={"event_id": "repeated"})), key=lambda event: event.key)
+    world = observed(record(first), policy=policy(CHAT), facts=taken(6))
+    (notice,) = sent(world)
+    again = notice.fold(world, None)
+    assert sent(again.with_record(fold(again.record, second))) == []
+    refuted = again.record.model_copy(update={"refuted_causes": (first.key,)})
+    assert [each.cause for each in sent(again.with_record(fold(refuted, second)))] == [second.key]
+
+
 @pytest.mark.parametrize(("answer", "again"), [("running", True), ("stopped", False)])
 def test_each_stop_is_sent_once_and_a_forged_start_sends_it_no_second_time(answer: str, *, again: bool) -> None:
     wanted = policy(Channel(name="chat", causes=(CauseSort.STOPPED,)), stopped=Reaction.CORDON)
