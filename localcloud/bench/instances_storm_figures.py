@@ -48,8 +48,8 @@ def unsettled(on: Storm, affected: Sequence[Member]) -> list[str]:
         ended = each.reaction is Reaction.TERMINATE_INSTANCE
         missing = [
             *(["deletion"] if left.deleted and name not in seen.gone else []),
-            *(["cordon"] if left.cordoned and name not in seen.cordoned else []),
-            *(["taint"] if left.tainted and name not in seen.tainted else []),
+            *(["cordon"] if left.cordoned and not seen.cordoned.get(name) else []),
+            *(["taint"] if left.tainted and not seen.tainted.get(name) else []),
             *(["label"] if not name or not on.first_label(each) else []),
             *(["end"] if ended and on.labels.first(name, c.STATE_LABEL, "terminated") is None else []),
             *(["release"] if each.cause in RETURNS and seen.marked(name) else []),
