@@ -13,8 +13,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+import boto3
 from botocore.credentials import ReadOnlyCredentials
 from temporalio.testing import ActivityEnvironment
 from waiting import until
@@ -36,6 +37,9 @@ from engine.kube.json import mapping, text
 from engine.settings import Settings
 from localcloud.aws.contract import IMAGE_OWNER, InstanceRecord, KeyRecord
 from localcloud.aws.control import Emulator
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2.client import EC2Client
 
 A = TypeVar("A", bound=Model)
 R = TypeVar("R")
@@ -93,6 +97,18 @@ class Lab:
         action = AwaitAccount(name=name, email=email(name), request_id=request.request_id)
         outcome = self.run(self.activities.await_account, action, attempt=2)  # the first one does not ask
         return outcome.created_account_id, name
+
+    def tenants_ec2(self, account_id: str, region: str = REGION) -> EC2Client:
+        """EC2 as the account's tenant calls it; the product's own client has only the operations that it needs."""
+        member = self.sessions.member(account_id).credential()
+        return boto3.client(
+            "ec2",
+            region,
+            endpoint_url=self.emulator.endpoint,
+            aws_access_key_id=member.access_key,
+            aws_secret_access_key=member.secret_key,
+            aws_session_token=member.token,
+        )
 
     def owner(self, name: str) -> Key:
         """The Account custom resource of that name, made now."""

@@ -29,7 +29,7 @@ def everywhere(account_id: str) -> CleanGlobal:
 
 
 def launch(lab: Lab, account_id: str, **more: object) -> str:
-    ec2 = lab.sessions.member(account_id).ec2(REGION)
+    ec2 = lab.tenants_ec2(account_id)
     return ec2.run_instances(ImageId=image_of(ec2), MinCount=1, MaxCount=1, **more)["Instances"][0]["InstanceId"]  # type: ignore[arg-type]
 
 
@@ -59,7 +59,7 @@ def test_an_empty_account_costs_six_calls(lab: Lab) -> None:
 
 def test_a_tenants_region_is_emptied(lab: Lab) -> None:
     account_id, _ = lab.account()
-    ec2 = lab.sessions.member(account_id).ec2(REGION)
+    ec2 = lab.tenants_ec2(account_id)
     instance = launch(lab, account_id, DisableApiTermination=True)
     launch(lab, account_id)
     volume = ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)["VolumeId"]
@@ -75,7 +75,7 @@ def test_a_tenants_region_is_emptied(lab: Lab) -> None:
 
 def test_of_a_launch_that_was_cut_short_nothing_goes_but_what_carries_our_marks(lab: Lab) -> None:
     account_id, name = lab.account()
-    ec2 = lab.sessions.member(account_id).ec2(REGION)
+    ec2 = lab.tenants_ec2(account_id)
     theirs = launch(lab, account_id)
     ec2.create_snapshot(VolumeId=ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)["VolumeId"])
     before = left(lab, account_id)
@@ -90,7 +90,7 @@ def test_other_accounts_and_other_regions_are_left_alone(lab: Lab) -> None:
     account_id, _ = lab.account()
     other, _ = lab.account()
     for tenant, place in ((account_id, REGION), (account_id, ELSEWHERE), (other, REGION)):
-        lab.sessions.member(tenant).ec2(place).create_volume(AvailabilityZone=f"{place}a", Size=1)
+        lab.tenants_ec2(tenant, place).create_volume(AvailabilityZone=f"{place}a", Size=1)
     lab.run(lab.activities.clean_region, region(account_id))
     places = {(item.account, item.region) for item in lab.emulator.world().volumes}
     assert (account_id, REGION) not in places
@@ -99,7 +99,7 @@ def test_other_accounts_and_other_regions_are_left_alone(lab: Lab) -> None:
 
 def test_an_endpoint_service_is_deleted(lab: Lab) -> None:
     account_id, _ = lab.account()
-    ec2 = lab.sessions.member(account_id).ec2(REGION)
+    ec2 = lab.tenants_ec2(account_id)
     subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]
     elb = lab.sessions.member(account_id).client("elbv2", REGION)
     made = elb.create_load_balancer(Name="theirs", Type="network", Subnets=[subnet])  # type: ignore[attr-defined]
@@ -161,7 +161,7 @@ def test_only_the_zones_own_records_stay_for_its_deletion() -> None:
 
 def test_a_refusal_stops_no_other_deletion_and_is_reported(lab: Lab) -> None:
     account_id, _ = lab.account()
-    ec2 = lab.sessions.member(account_id).ec2(REGION)
+    ec2 = lab.tenants_ec2(account_id)
     remaining = ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)["VolumeId"]
     gone = ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)["VolumeId"]
     lab.emulator.fault("ec2", "DeleteVolume", kind="denied", containing=remaining)
@@ -189,7 +189,7 @@ def test_a_kind_that_cannot_be_listed_stops_no_other(lab: Lab) -> None:
 @pytest.mark.parametrize("operation", ["DeleteVolume", "DeleteSnapshot", "TerminateInstances"])
 def test_a_passing_refusal_is_retried_and_then_succeeds(lab: Lab, operation: str, kind: str) -> None:
     account_id, _ = lab.account()
-    ec2 = lab.sessions.member(account_id).ec2(REGION)
+    ec2 = lab.tenants_ec2(account_id)
     launch(lab, account_id)
     volume = ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)["VolumeId"]
     ec2.create_snapshot(VolumeId=volume)
@@ -236,7 +236,7 @@ def test_a_session_in_another_account_deletes_nothing(lab: Lab, monkeypatch: pyt
     account_id, _ = lab.account()
     other, _ = lab.account()
     member = lab.sessions.member(account_id)
-    lab.sessions.member(other).ec2(REGION).create_volume(AvailabilityZone=f"{REGION}a", Size=1)
+    lab.tenants_ec2(other).create_volume(AvailabilityZone=f"{REGION}a", Size=1)
     monkeypatch.setattr(member, "assume", lab.sessions.member(other).credential)
     member.refused(member.credential(), Denied("", code="ExpiredToken"))
     with pytest.raises(Denied) as refused:
