@@ -1,9 +1,9 @@
 """The reaction to an instance that AWS takes: one at a time, and only for causes that AWS confirms.
 
 Of several causes the one with the strongest reaction comes first, then the most urgent. A drain that has begun goes on
-without asking AWS again, unless only the machine's annotation mentions it. A refuted cause is reported once. When the
-cause is over and the instance runs, a Node that Perdure cordoned is uncordoned, and a requested replacement is
-withdrawn; the latter also once its Machine is deleted.
+without asking AWS again, unless only an annotation reports it: then AWS is asked, and the Node is cordoned and drained
+again. A refuted cause is reported once. When the cause is over and the instance runs, a Node that Perdure cordoned is
+uncordoned, and a requested replacement is withdrawn; the latter also once its Machine is deleted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from domain.instances.actions import (
     TerminateInstance,
 )
 from domain.instances.constants import OUT_OF_SERVICE
-from domain.instances.event_record import STOPPED
+from domain.instances.event_record import STOPPED, Drain
 from domain.instances.event_verification import Question, Verdict, may_be_late
 from domain.instances.events import InstanceState
 from domain.instances.interruption_causes import OF_STATES, Cause, unlisted_plans
@@ -220,13 +220,12 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
         deployment = world.asked.deployment if world.asked else ""
         known = {"about": _about_all(world), "cluster": world.workload["cluster"], "deployment": deployment}
         return DeleteOwner.model_validate({**told, **named, **room, **known})
-    drain, node = record.drain, world.node_name
+    drain, node = _own_drain(world), world.node_name
     done = drain is not None and drain.covers(cause.reaction)
     if done or not node or record.state is InstanceState.TERMINATED:
         return None
     which = {**told, "node": node, "about": _about_all(world), **world.workload}
-    # Perhaps only an annotation says that the Node is drained, so it is checked.
-    if terminates and world.own_node and drain and drain.covers(Reaction.DRAIN) and not drain.recalled:
+    if terminates and world.own_node and drain and drain.covers(Reaction.DRAIN):
         ends = record.state is not None and record.state.final
         return None if ends else TerminateInstance.model_validate({**which, "uid": world.own_node.metadata.uid})
     reaction = Reaction.DRAIN if terminates else cause.reaction
@@ -331,20 +330,26 @@ def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN
     """Whether the Node is being drained for this cause, so AWS has confirmed it; a termination needs a new
     confirmation.
     """
-    drain = world.record.drain
-    if drain is None or drain.recalled or drain.cause != cause:
+    drain = _own_drain(world)
+    if drain is None or drain.cause != cause:
         return False
     return reaction is not Reaction.TERMINATE_INSTANCE or drain.done_at is None
 
 
+def _own_drain(world: InstanceWorld) -> Drain | None:
+    """None if only an annotation reports it, which people can edit: the Node is cordoned and drained again."""
+    drain = world.record.drain
+    return None if drain is None or drain.recalled else drain
+
+
 def _emptied(world: InstanceWorld) -> bool:
-    record = world.record
+    record, drain = world.record, _own_drain(world)
     if record.state is not None and record.state.final:
         return True
     if world.policy.terminating_hook is Reaction.DELETE_MACHINE:
         return world.owner is None
     nowhere = not world.node_name and not world.node_sought
-    return nowhere or (record.drain is not None and record.drain.covers(world.policy.for_hook))
+    return nowhere or (drain is not None and drain.covers(world.policy.for_hook))
 
 
 def _over(world: InstanceWorld, due: Sequence[Cause]) -> bool:

@@ -364,7 +364,7 @@ def test_a_drain_that_has_begun_goes_on_without_asking_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reaction", "done_then"), [(Reaction.DRAIN, "drain"), (Reaction.DELETE_MACHINE, "delete_machine")]
+    ("reaction", "done_then"), [(Reaction.DRAIN, "cordon"), (Reaction.DELETE_MACHINE, "delete_machine")]
 )
 def test_a_drain_that_only_the_annotation_tells_of_proves_nothing(reaction: Reaction, done_then: str) -> None:
     """Anybody who may edit the AWSMachine can write the annotation; EC2 is asked again."""

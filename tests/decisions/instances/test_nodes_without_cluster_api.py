@@ -263,6 +263,21 @@ def test_a_hook_drains_and_is_completed_where_termination_is_asked_for() -> None
     assert [type(each) for each in work_for_instance(drained, at(10)).steps] == [EndHook]
 
 
+@pytest.mark.parametrize("cause", [hook(4).key, "another"])
+def test_a_drain_that_only_the_annotation_reports_completes_no_hook(cause: str) -> None:
+    """People can edit the annotation, so the Node is cordoned and looked at before the hook is completed."""
+    told = cordoned(record(hook(4)), cause, "node-0", at(3))
+    edited = told.model_copy(update={"drain": told.drain and told.drain.model_copy(update={"recalled": True})})
+    world = alone(edited, policy=DRAINS, facts=waiting(5))
+    (first,) = work_for_instance(world, at(6)).steps
+    assert isinstance(first, CordonNode)
+    world = first.fold(world, Taking(turn=Turn(at=at(6))))
+    (second,) = work_for_instance(world, at(7)).steps
+    assert isinstance(second, EmptyNode)
+    world = second.fold(world, Emptied(at=at(8)))
+    assert [type(each) for each in work_for_instance(world, at(9)).steps] == [EndHook]
+
+
 NODE_TO_END: dict[str, Any] = {
     "metadata": {"name": "node-0"},
     "spec": {"providerID": f"aws:///{REGION}a/{ID}", "unschedulable": True},
