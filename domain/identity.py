@@ -142,7 +142,7 @@ def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: s
 
 
 def _of_cluster(kind: str) -> bool:
-    """Also correct for kinds that this version does not know."""
+    """True for kinds that this version does not know."""
     known = all_kinds().get(kind)
     return known is None or known.of_cluster
 

@@ -513,7 +513,7 @@ def range_of(field: str) -> str:
 
 
 def present_variables(names: Iterable[str]) -> tuple[str, ...]:
-    """Those that are set, although they have no effect."""
+    """Variables without effect that are set nevertheless."""
     return tuple(name for name in names if name in os.environ)
 
 

@@ -111,7 +111,7 @@ async def wake(client: Client, key: Key, seen: Mapping[str, str] | None = None) 
 
 
 async def wake_open(client: Client, key: Key, seen: Mapping[str, str] | None = None) -> None:
-    """As `wake`, but starts none."""
+    """Like `wake`, but starts no lifecycle."""
     await _signal_open(client, key.workflow_id, WAKE, *([dict(seen)] if seen else []))
 
 
@@ -126,7 +126,7 @@ async def wake_listed(client: Client, workflow_id: str) -> bool:
 
 
 async def _signal_open(client: Client, workflow_id: str, signal: str, *about: BaseModel | dict[str, str]) -> bool:
-    """False if there is none."""
+    """False if no such workflow is open."""
     try:
         await client.get_workflow_handle(workflow_id).signal(signal, args=about)
     except RPCError as error:
@@ -198,7 +198,7 @@ async def ask(client: Client, key: Key, update: str, about: BaseModel, *, id_: s
 
 
 def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
-    """To be sent with an update; starts nothing if it is open; KeyError as for `wake`."""
+    """A start to be sent together with an update. An open lifecycle only gets the update. KeyError as for `wake`."""
     return WithStartWorkflowOperation(
         key.kind, Carry(key=key), id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING, **_known_by(key)
     )

@@ -84,7 +84,7 @@ class Connection(ServiceClient):
                 log.warning("the changed credentials cannot be used, the connection stays unchanged: %s", refused)
 
     async def renew(self, settings: Settings) -> bool:
-        """True if something had changed; TemporalRefused if it cannot be used."""
+        """True if credentials had changed; TemporalRefused if they cannot be used."""
         read = read_config(settings)
         config = dataclasses.replace(self.config, **{"api_key": None, "tls": None, **_proofs(read)})
         if (config.tls, config.api_key) == (self.config.tls, self.config.api_key):
@@ -181,7 +181,7 @@ def _by_tls(config: ConnectConfig) -> bool:
 
 
 def _described(config: ConnectConfig) -> str:
-    """Without anything secret."""
+    """The connection's settings for the log, without secrets."""
     tls = config.tls
     parts = ["TLS" if _by_tls(config) else "no TLS"]
     if isinstance(tls, TLSConfig):

@@ -101,7 +101,7 @@ def answered(span: Span, status: int) -> None:
 
 
 def ids() -> Mapping[str, str]:
-    """Empty outside of traces."""
+    """The current trace's ids; empty outside of traces."""
     if not _tracers:
         return {}
     found = trace.get_current_span().get_span_context()

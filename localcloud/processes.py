@@ -47,7 +47,7 @@ class ProcessIdentity(Model):
 
 
 def identify(pid: int, program: str) -> ProcessIdentity | None:
-    """None if it has ended."""
+    """None if the process has ended."""
     ticks = _start_ticks(pid)
     if ticks is None:
         return None

@@ -133,7 +133,7 @@ def workflow_tasks(most: int, *, waiting: bool = False) -> WorkerTuner:
 
 
 def activities(most: int) -> WorkerTuner:
-    """For a worker of activities with `most` at once."""
+    """A tuner for at most `most` activities at once."""
     return _tuner(activities=PacedSlots(_waiting(most)))
 
 

@@ -61,7 +61,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
         self.world = self.world.begun(workflow.now())
 
     async def life(self) -> None:
-        """Until it is gone and no event of it is under way."""
+        """Runs until the instance is gone and no event of it is in progress."""
         await self.live()
         while self.dirty or not workflow.all_handlers_finished():
             await workflow.wait_condition(lambda: self.dirty or workflow.all_handlers_finished())

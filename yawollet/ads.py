@@ -125,7 +125,7 @@ class AdsServer:
             self._on_answer(Answer(request.type_url, version, request.refusal))
 
     def _due(self, stream: _Stream, type_url: str) -> Snapshot | None:
-        """None if there is nothing to send."""
+        """The snapshot to send; None if there is nothing to send."""
         snapshot = self._snapshot
         if snapshot is None or type_url not in stream.wanted or stream.sent.get(type_url) is snapshot:
             return None

@@ -66,7 +66,7 @@ class Reader:
             return None
 
     async def same(self, model: type[R], key: Key) -> R | None:
-        """None if it does not exist, or was recreated."""
+        """None if the object does not exist, or was recreated."""
         found = await self.one(model, key.namespace, key.name)
         return found if found is not None and found.metadata.uid == key.uid else None
 
@@ -169,7 +169,7 @@ async def _as_new_as(mirror: Mirror | None, seen: Mapping[str, str] | None) -> M
 
 
 def _names(account: JsonObject, claim: Key) -> bool:
-    """By its link; one that its release cannot clean has only the claim's uid."""
+    """Whether the Account's link names the claim; without a link, whether its annotation has the claim's uid."""
     spec = mapping(account, "spec")
     if not text(spec, "claimLink"):
         return bool(claim.uid) and text(account, "metadata", "annotations", CLAIM_UID_ANNOTATION) == claim.uid

@@ -105,7 +105,7 @@ async def copy_key(kube: KubeApi, claim: Key, name: str, source: str) -> None:
 
 
 async def _operators_own(kube: KubeApi, namespace: str, name: str) -> str:
-    """Empty if a claim may write and delete it."""
+    """Whose of the operator's Secrets it is; empty for others, which a claim may write."""
     if namespace != OPERATOR_NAMESPACE:
         return ""
     if name == PAYER_SECRET:

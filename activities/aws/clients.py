@@ -118,7 +118,7 @@ class Caller:
         return self._name
 
     def credential(self) -> ReadOnlyCredentials:
-        """Raises an ApiError without any."""
+        """Raises an ApiError if there are no credentials."""
         raise NotImplementedError
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:

@@ -245,7 +245,7 @@ def _users(iam: IAMClient) -> list[str]:
 
 
 def _roles(iam: IAMClient) -> list[str]:
-    """Without those of AWS's own services, which cannot be tagged or deleted."""
+    """Omits those of AWS's own services, which cannot be tagged or deleted."""
     pages = iam.get_paginator("list_roles").paginate()
     return [role["RoleName"] for page in pages for role in page["Roles"] if not role["Path"].startswith("/aws-")]
 

@@ -211,7 +211,7 @@ class RegionInitializer:
         return False
 
     def _await_running(self, ec2: EC2Client, action: InitializeRegion, launched: Launched) -> RegionOutcome | None:
-        """None: they were terminated by us, or forgotten since."""
+        """None if the instances were terminated by us, or EC2 no longer knows them."""
         started = time.monotonic()
         looks, ran_after = 0, None
         try:
@@ -292,7 +292,7 @@ def end_marked(ec2: EC2Client, tags: dict[str, str]) -> None:
 
 
 def _describe(ec2: EC2Client, ids: list[str]) -> list[InstanceTypeDef]:
-    """Without those that EC2 does not know yet."""
+    """Omits instances that EC2 does not know yet."""
     try:
         answer = ec2.describe_instances(InstanceIds=ids)
     except Absent:

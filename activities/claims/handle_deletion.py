@@ -25,7 +25,7 @@ from engine.errors import ApiError, Conflict
 
 @dataclass(frozen=True)
 class Ended:
-    """`claim` ends with the handle, as marked."""
+    """`claim` is the claim after it was marked to end with the handle."""
 
     refused: tuple[ApiError, ...] = ()
     claim: JsonObject | None = None

@@ -155,7 +155,7 @@ class Managed:
         return refused
 
     async def take_back(self, handle: JsonObject, definitions: Sequence[JsonObject]) -> bool:
-        """If the handle has ended meanwhile: no other pass sees the objects."""
+        """Delete the created objects if the handle has ended meanwhile: no other pass sees them."""
         if not definitions:
             return False
         there = await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, text_at(handle, "metadata", "name"))
@@ -227,7 +227,7 @@ class Managed:
             raise refused
 
     async def _other_owner(self, handle: JsonObject, state: JsonObject) -> str:
-        """Empty if there is none."""
+        """The existing handle, other than this one, that the object names as owner; empty if none."""
         owner = text_at(state, *self._owner)
         if not owner or owner == text_at(handle, "metadata", "name"):
             return ""
@@ -253,7 +253,7 @@ def _refused(error: Denied | Invalid, obj: JsonObject) -> Fault:
 
 
 def _said(error: ApiError, obj: JsonObject) -> str:
-    """Of a Secret the reason only, as the message may quote its data."""
+    """The error's text; for a Secret only its code, as the message may quote data."""
     if text_at(obj, "kind") != "Secret":
         return error.message
     namespace, name = text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")

@@ -53,7 +53,7 @@ _PROCESS_TIME = Histogram(
 
 
 def claim_bound(claim: JsonObject, now: datetime, *, pool: str = "", made: bool = False) -> None:
-    """`made` if no free handle fitted."""
+    """`made`: the handle was created because no free one fitted."""
     since = _could_be_served(claim)
     if since is not None:
         _BOUND.labels(pool, "true" if made else "false").observe(_seconds(since, now))
@@ -74,7 +74,7 @@ def bind_missed() -> None:
 
 
 def validation_failed(provider: str) -> None:
-    """Once, not again while the claim stays refused."""
+    """To be called once per refusal, not in each pass of a refused claim."""
     _INVALID.labels(provider).inc()
 
 

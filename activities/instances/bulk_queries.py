@@ -29,7 +29,7 @@ _ASKED = (Question.INSTANCE, Question.STATUS)
 
 
 class Bulk(Model):
-    """Nothing follows for the instances of places in `troubles`."""
+    """`troubles`: places without an answer; nothing follows for their instances."""
 
     facts: dict[str, tuple[InstanceKey, Facts]] = {}
     troubles: tuple[str, ...] = ()

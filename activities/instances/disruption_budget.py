@@ -132,7 +132,7 @@ class Disruptions:
             return lease, Ledger()
 
     async def _written(self, lease: JsonObject | None, ledger: Ledger) -> bool:
-        """False after a conflict."""
+        """False if another process has written the Lease meanwhile."""
         annotations = {DISRUPTIONS_ANNOTATION: ledger.model_dump_json()}
         try:
             if lease is None:

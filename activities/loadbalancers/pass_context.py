@@ -58,7 +58,7 @@ class PassContext:
     # --- Kubernetes ---
 
     async def everywhere(self, model: type[R]) -> tuple[R, ...]:
-        """For rare passes: all of the installation."""
+        """All objects of the kind in the installation; for rare passes."""
         return tuple(model.model_validate(each) for each in await self._documents(model.kind_of))
 
     async def fleet(self, now: datetime) -> Fleet:
@@ -118,7 +118,7 @@ class PassContext:
         return made
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """None if it is gone."""
+        """The object that is being deleted; None if it is gone."""
         try:
             left = await self.kube.delete(kind, namespace, name)
         except Absent:

@@ -39,7 +39,7 @@ class Credentials:
 
     @property
     def project(self) -> str:
-        """As in messages to people."""
+        """The project as messages name it."""
         return f"project {self.project_id or self.project_name}"
 
     @property

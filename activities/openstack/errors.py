@@ -82,7 +82,7 @@ def shortened(words: str) -> str:
 
 
 class _Said:
-    """`known` if it has one of the shapes of OpenStack's APIs."""
+    """An error's code and message; `known` if OpenStack's APIs use its shape."""
 
     def __init__(self, api: str, body: object) -> None:
         self.code, self.message, self.known = "", body if isinstance(body, str) else "", False

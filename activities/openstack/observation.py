@@ -236,7 +236,7 @@ def _servers(project: Project, *query: tuple[str, str]) -> tuple[Server, ...]:
 
 
 def _server_groups_for(project: Project, balancer: LoadBalancer, name: str) -> tuple[ServerGroup, ...]:
-    """By name or recorded id; not requested if none can exist."""
+    """Those with this name or the recorded id. Nothing is requested if none can exist."""
     if not _may_have_server_groups(balancer):
         return ()
     recorded = balancer.status.server_group_id
@@ -249,7 +249,7 @@ def _may_have_server_groups(balancer: LoadBalancer) -> bool:
 
 
 def _group_users(project: Project, balancer: LoadBalancer, cloud: LoadBalancerCloud) -> tuple[CloudPort, ...]:
-    """The ports that block the deletion of the groups, once these are next."""
+    """Other ports that still use the security groups, if deleting these is the next step."""
     if not balancer.metadata.deleting:
         return ()
     going = [step.id for step in remove_load_balancer(balancer, cloud).steps if isinstance(step, DeleteSecurityGroup)]

@@ -207,7 +207,7 @@ class Effects(Activities):
         return await self._store(dropped) if dropped else stored
 
     async def delete(self, action: Delete) -> Stored:
-        """Empty if no finalizer delays it."""
+        """The object that a finalizer still retains; empty if it is gone."""
         left = await self._context.deleted(self._resource)
         if left is not None:
             self._resource = type(self._resource).model_validate(left)

@@ -82,7 +82,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return await super().write(write)
 
     async def _label_source(self) -> dict[str, Any]:
-        """If the label is refused, continue without."""
+        """A refused label is no error: the Secret is read without it."""
         place, source = self._place(), await self._source()
         if place is None or source is None:
             return {"source": source}
@@ -93,7 +93,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return {"source": source.model_copy(update={"labelled": True})}
 
     async def _write_child(self, child: WriteChild) -> None:
-        """After a conflict the cache has the newest version."""
+        """A conflict is no error: the cache then has the newest version."""
         kind = all_kinds()[child.kind]
         try:
             if child.delete:

@@ -27,7 +27,7 @@ def access_to(world: AccountWorld) -> Access | None:
 
 
 def customers_key(world: AccountWorld) -> Access:
-    """From the claim's namespace; used to create the support role."""
+    """Access by the claim's Secret with the customer's key; used to create the support role."""
     claim = world.claim
     if claim is None:
         return Access()

@@ -65,7 +65,7 @@ def has_begun(world: ClaimWorld, account: Account) -> bool:
 
 
 def why_freed(world: ClaimWorld) -> str:
-    """Empty if closing is off."""
+    """Why the account is freed instead of closed, for messages; empty if closing is off."""
     config = world.config
     if not config.features.close_on_release or config.fedramp:
         return ""

@@ -18,7 +18,7 @@ from domain.decision import Action, Decision
 
 
 def equip(world: ClaimWorld, account: Account) -> Decision | None:
-    """None if complete or the feature is off."""
+    """The next step; None if all are done or the feature is off."""
     claim, known = world.claim, world.known
     if not claim.of_fleet_manager or not world.config.features.accountclaim_fleet_manager_trusted_arn:
         return None

@@ -1,4 +1,4 @@
-"""From the replaced aws-account-operator."""
+"""The names and values that the replaced aws-account-operator uses, too."""
 
 from __future__ import annotations
 

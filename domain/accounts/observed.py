@@ -195,7 +195,7 @@ class AccountWorld(AreaWorld):
         return self.working(why or message, self.write_status(failed), *more)
 
     def noted(self, type_: str, reason: str, message: str, now: datetime) -> tuple[Action, ...]:
-        """Empty if the condition already exists."""
+        """The write that adds the condition; empty if it exists."""
         status = self.account.status
         if condition_of(status.conditions, type_) is not None:
             return ()

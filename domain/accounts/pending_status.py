@@ -18,7 +18,7 @@ Quotas = dict[str, dict[str, ServiceQuota]]
 
 
 def quotas_of(status: AccountStatus) -> Quotas:
-    """By region and code, account-wide ones last."""
+    """The quotas by region, sorted, account-wide ones last."""
     everywhere = {ACCOUNT_WIDE: status.global_service_quotas} if status.global_service_quotas else {}
     regional = {region: status.regional_service_quotas[region] for region in sorted(status.regional_service_quotas)}
     return {**regional, **everywhere}

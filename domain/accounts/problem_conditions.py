@@ -1,7 +1,8 @@
 """Perdure's own conditions of Accounts and claims, removed once they no longer apply.
 
-`InvalidConfigMap`: it waits for a key of the ConfigMap (for a pool `Stalled` shows it). `SecretUnusable`: the claim's
-Secret belongs to another owner.
+- `InvalidConfigMap`: the Account or claim waits until a key of the ConfigMap is present and valid. Pools show this in
+`Stalled` instead.
+- `SecretUnusable`: the Secret that the claim names belongs to another owner.
 """
 
 from __future__ import annotations

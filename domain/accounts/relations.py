@@ -99,7 +99,7 @@ def _key_awaited(claim: AccountClaim) -> Iterable[Hashable]:
 
 
 def _counted_as(account: Account) -> Hashable:
-    """Without the progress of its initialisation, so that this wakes no pool."""
+    """What pools count of the Account. Progress of initialising regions is omitted: it wakes no pool."""
     spec, status, meta = account.spec, account.status, account.metadata
     at_limit = not spec.aws_account_id and any(each.type == AT_LIMIT_CONDITION for each in status.conditions)
     held = account.paused or pause_and_retry.paused(meta)

@@ -173,7 +173,7 @@ def validate(world: Claim) -> Validate:
 
 
 def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
-    """None after the claim's start, or if it is unreadable, which is a fault."""
+    """None once the claim's start has passed, or if it is unreadable, which is reported elsewhere."""
     try:
         start = start_of(claim)
     except UnreadableMoment:

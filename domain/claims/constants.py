@@ -1,4 +1,4 @@
-"""From the replaced Poolboy; names with its domain are in `domain_names.py`."""
+"""The names and values of the replaced Poolboy; those with its domain are in `domain_names.py`."""
 
 from __future__ import annotations
 

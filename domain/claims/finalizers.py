@@ -8,7 +8,7 @@ from domain.pause_and_retry import RETRIED, RETRY
 
 
 def in_hand(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:
-    """With our finalizer, and with a person's retry recorded as honoured."""
+    """The object with our finalizer and, if a person requested a retry, with that noted as done."""
     taken = with_metadata(obj, finalizers=_with_ours(names, kind, obj))
     token = text_at(obj, "metadata", "annotations", RETRY)
     if not token:

@@ -45,7 +45,7 @@ Outcomes = Sequence[JsonObject | WaitingFor] | None
 
 
 class _Look(NamedTuple):
-    """`saw` has the statuses that the templates were rendered with."""
+    """One evaluation; `saw` has the statuses with which its templates were rendered."""
 
     saw: tuple[JsonObject, JsonObject]
     outcomes: Outcomes

@@ -36,7 +36,7 @@ class Setting(Model):
     rendered: str
 
     def duration(self, what: str) -> timedelta:
-        """Raises UnreadableDuration."""
+        """Raises UnreadableDuration if the text is no duration."""
         return parse_duration(self.rendered, what)
 
 

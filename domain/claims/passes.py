@@ -146,7 +146,7 @@ class PassPool(_Pass):
 
 
 class Asked(Model):
-    """At most `MOST_ASKED`."""
+    """Has at most `MOST_ASKED` claims."""
 
     claims: tuple[Key, ...]
 

@@ -60,7 +60,7 @@ class UpdateFilter(NamedTuple):
 
 
 def differences(old: JsonValue, new: JsonValue) -> Iterator[Operation]:
-    """In the fixed order; raises TooDeep."""
+    """Yields operations in a fixed order; raises TooDeep."""
     return _differences(old, new, "", 0)
 
 

@@ -214,10 +214,10 @@ class AskReplacement(_Disrupting):
 
 
 class EndReplacement(_MachineAction):
-    """Withdraw the replacement of a Machine that stays (`keep`), or that is gone.
+    """Withdraw the request to replace a Machine, since it stays (`keep`) or is gone.
 
     Attributes:
-        deployment: the MachineDeployment that was asked for it, empty if only the Machine is marked.
+        deployment: the MachineDeployment with one replica more for it; empty if only the Machine is marked.
     """
 
     activity: ClassVar[str] = "instances.end_replacement"

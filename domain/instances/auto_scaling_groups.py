@@ -58,7 +58,7 @@ class LastResult(Model):
 
 
 class GroupRecord(Model):
-    """By `launch` and `terminate`."""
+    """The last results, under the keys `launch` and `terminate`."""
 
     results: dict[str, LastResult] = {}
 

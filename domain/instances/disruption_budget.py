@@ -27,9 +27,11 @@ _MOST_NAMED = 3
 
 
 class Turn(Model):
-    """Attributes:
-    why: what the machine has to wait for, empty if it may be disrupted now.
-    taken: whether it was asked for because AWS takes the instance right now.
+    """The answer to a machine's request to be disrupted, given `at`.
+
+    Attributes:
+        why: what the machine has to wait for; empty if it may be disrupted now.
+        taken: whether the request said that AWS is taking the instance.
     """
 
     at: datetime
@@ -69,7 +71,7 @@ class Disruption(Model):
 
 
 class Ledger(Model):
-    """By node group."""
+    """Disruptions under way, by node group."""
 
     groups: dict[str, tuple[Disruption, ...]] = {}
 

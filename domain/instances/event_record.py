@@ -89,7 +89,7 @@ class Drain(Model):
 
 
 class LastEvent(Model):
-    """For the annotation."""
+    """The newest event, as the annotation shows it."""
 
     key: str
     kind: EventKind

@@ -116,7 +116,7 @@ def rule_differs(rule: Rule, found: Mapping[str, object]) -> bool:
 
 
 def missing_targets(rule: Rule, found: Sequence[Mapping[str, object]]) -> tuple[Target, ...]:
-    """Those missing or different; others' targets stay."""
+    """Our targets that the rule lacks or has differently. Foreign targets stay."""
     documents = {str(each.get("Id")): each for each in found}
     return tuple(target for target in rule.targets if not _stands(target.document, documents.get(target.id)))
 

@@ -45,7 +45,7 @@ class Entities(Model):
 
 
 def affected(entities: object, resources: object) -> Entities:
-    """Without entities, those that the envelope names."""
+    """If the event lists no entities, those that its envelope names."""
     found = Entities()
     for entity in entities if isinstance(entities, list) else []:
         fields = entity if isinstance(entity, dict) else {}

@@ -137,7 +137,7 @@ def _hook_steps(hooks: Sequence[HookWork]) -> Iterator[Action]:
 
 
 def _closing(world: InstanceWorld) -> datetime | None:
-    """When nothing is left to do, unless an event comes first."""
+    """When the lifecycle ends, unless an event comes first."""
     record = world.record
     if not world.managed:
         return record.heard_at + UNMATCHED_AFTER

@@ -50,7 +50,7 @@ def served(held: HeldHook, policy: ReactionPolicy) -> bool:
 
 
 def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: datetime) -> HookWork:
-    """For an open action that is served; `emptied` if nothing is left to drain."""
+    """What to do about an open lifecycle action; `emptied`: nothing is left to drain."""
     policy, free = world.policy, not world.blocker
     timing = world.timings.get(held.action.name, DEFAULT_TIMING)
     launching = held.action.transition == "launching"

@@ -175,7 +175,7 @@ class InstanceWorld(World):
 
     @property
     def paused(self) -> str:
-        """Empty for none."""
+        """Which object is paused, for messages; empty if none is."""
         held = (("AWSMachine", self.machine), ("Machine", self.owner), ("AWSMachinePool", self.pool))
         for kind, each in held:
             if each is not None and (each.paused or paused(each.metadata)):
@@ -244,14 +244,14 @@ class InstanceWorld(World):
         return world.model_copy(update={"policy": known.left_with}) if world._left else world
 
     def begun(self, now: datetime) -> Self:
-        """With a record, a new one if the run before has left none."""
+        """Opens a record unless one exists."""
         return self if self.known.record else self.with_record(opened(InstanceKey.of(self.key), now))
 
     def with_record(self, record: InstanceRecord) -> Self:
         return self.learn(record=record)
 
     def told(self, facts: Facts, timings: Mapping[str, HookTiming]) -> Self:
-        """With AWS's answer, and the events that never came."""
+        """The world with AWS's answer, and with events that it implies but that never arrived."""
         record = answered(self.record, facts, absence_counts=self.absence_counts)
         for event in missed_events(record, facts):
             record = fold(record, event)

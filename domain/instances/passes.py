@@ -30,7 +30,7 @@ class GroupWorld(PassedWorld):
 
 
 class LookAtGroup(Action):
-    """`memory` comes from events."""
+    """`memory` has what the group's events reported."""
 
     activity: ClassVar[str] = "instances.look_at_group"
     queue: ClassVar[str] = Queue.INSTANCES

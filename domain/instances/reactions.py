@@ -54,7 +54,7 @@ def hooks_of(world: InstanceWorld, now: datetime) -> tuple[HookWork, ...]:
 def reactions(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Action, ...]:
-    """For the due causes, and for draining before a lifecycle action is completed."""
+    """Actions for the due causes, and for drains that precede the completion of a hook."""
     # Also causes without a reaction: a forged notice would stay in the label until its date.
     unlisted = unlisted_plans(world.record, world.facts, now)
     if world.blocker:
@@ -133,7 +133,7 @@ def awaits_replacement(world: InstanceWorld, cause: Cause, now: datetime) -> dat
 def notifications(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Action, ...]:
-    """For the causes that are due and confirmed, once to each channel."""
+    """One notification per channel for each cause that is due and confirmed."""
     if world.paused:
         return ()
     due = (*(cause for cause in found if cause.from_ <= now), *(_cause_of(hook, world) for hook in hooks if hook.drain))
@@ -249,7 +249,7 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
 
 
 def _replaces(world: InstanceWorld, owner: Machine, cause: Cause, now: datetime) -> bool:
-    """Not yet asked, and in time."""
+    """Whether to request a replacement now: none was requested yet, and there is time."""
     tried = world.known.unreplaced is not None and world.known.unreplaced.uid == owner.metadata.uid
     late = cause.deadline is not None and cause.deadline <= now
     begun = world.asked is not None or is_replaced(owner)

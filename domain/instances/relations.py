@@ -50,7 +50,7 @@ class WatchedNode(Node):
 
 @cache
 def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> tuple[Relation, ...]:
-    """For these served accounts and regions; `nodes`: also Nodes by themselves."""
+    """Relations for these served accounts and regions; `nodes` adds Nodes without Machines."""
     accounts: defaultdict[str, set[str]] = defaultdict(set)
     for account, region in served:
         accounts[region].add(account)

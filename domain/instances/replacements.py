@@ -99,7 +99,7 @@ class Mark(Model):
         return self.model_copy(update={"machines": (*self.machines, one)})
 
     def ended(self, uid: str, replacement: str = "") -> Self:
-        """Without a Machine, which was replaced by the one with this uid, if any."""
+        """Remove the Machine of this uid; `replacement` is the uid of the Machine in its place."""
         used = (*self.used, replacement) if replacement else self.used
         return self.model_copy(
             update={"machines": tuple(each for each in self.machines if each.uid != uid), "used": used}

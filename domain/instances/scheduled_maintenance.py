@@ -16,7 +16,7 @@ SCHEDULES = ("scheduledChange", "plannedChange")
 
 
 class Effect(StrEnum):
-    """By the value of its label."""
+    """The values of the label."""
 
     RETIREMENT = "scheduled-retirement"
     STOP = "scheduled-stop"

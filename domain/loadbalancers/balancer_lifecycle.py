@@ -139,7 +139,7 @@ def _observations(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[Look
 
 
 def _plan(world: BalancerWorld, today: LoadBalancer, now: datetime) -> CloudPlan:
-    """Empty until the cloud has been observed."""
+    """An empty plan until the cloud has been observed."""
     if world.cloud is not None and world.seen == world.look:
         return plan_cloud(today, world.cloud, now)
     return CloudPlan(settled=world.known.settled == world.look)

@@ -73,7 +73,7 @@ class Blocker(Model):
 
     @property
     def problem(self) -> str:
-        """Empty if it resolves without a person."""
+        """What a person has to correct; empty if waiting suffices."""
         return "" if self.nature is Nature.UNDER_WAY else self.why
 
     def until(self, since: datetime, now: datetime) -> datetime:
@@ -87,7 +87,7 @@ def with_pause(refusal: Refusal) -> Refusal:
 
 
 def notices_of(problem: str, blocker: Blocker | None) -> tuple[Notice, ...]:
-    """None for a limit of this process."""
+    """No notice if a limit of this process is the reason."""
     waits_its_turn = blocker is not None and blocker.ours and problem == blocker.problem
     return (warning("Failed", problem),) if problem and not waits_its_turn else ()
 

@@ -118,12 +118,12 @@ def _endpoints(endpoints: Iterable[Endpoint]) -> tuple[list[tuple[str, ...]], li
         for other in endpoint.addresses:
             if other not in addresses:
                 notices.append(
-                    warning(_FAILED, f"Endpoint {endpoint.name}: {other!r} is not an IP address, it is left out")
+                    warning(_FAILED, f"Endpoint {endpoint.name}: {other!r} is not an IP address, so it is left out")
                 )
         if addresses:
             found.append(addresses)
         elif not endpoint.addresses:
-            notices.append(warning(_FAILED, f"Endpoint {endpoint.name} has no addresses, it is left out"))
+            notices.append(warning(_FAILED, f"Endpoint {endpoint.name} has no addresses, so it is left out"))
     return found, notices
 
 
@@ -134,7 +134,7 @@ def _ranges(options: LoadBalancerOptions) -> tuple[list[Document] | None, list[N
     for text in options.load_balancer_source_ranges:
         network = source_range(text)
         if network is None:
-            notices.append(warning(_FAILED, f"Source range {text!r} is not a network, it is left out"))
+            notices.append(warning(_FAILED, f"Source range {text!r} is not a network, so it is left out"))
         else:
             ranges.append({"address_prefix": str(network.network_address), "prefix_len": network.prefixlen})
     return ranges, notices
@@ -147,7 +147,9 @@ def _idle_timeouts(options: LoadBalancerOptions) -> tuple[dict[str, timedelta], 
             continue
         timeout = parse_duration(text)
         if timeout is None or timeout < timedelta(0):
-            notices.append(warning(_FAILED, f"Idle timeout {text!r} of {protocol} is not a duration, it is left out"))
+            notices.append(
+                warning(_FAILED, f"Idle timeout {text!r} of {protocol} is not a duration, so it is left out")
+            )
         else:
             timeouts[protocol] = timeout
     return timeouts, notices

@@ -77,7 +77,7 @@ class ObservedApplication(ObservedOne):
         return _decided(self, now)
 
     def is_it(self, found: FoundApplication) -> bool:
-        """By the recorded creation, unless another object has the application."""
+        """Found by the recorded creation, unless another object has the application."""
         return is_application(found, created(self.resource.metadata), (each.id for each in self.holders))
 
     def read(self, read: Read, body: object) -> Self:

@@ -198,7 +198,7 @@ _SHAPE = "Check that the address is that of 3scale's Account Management API, and
 
 
 def unexpected(call: str, error: ValueError) -> str:
-    """Without values, which may be secret."""
+    """The message omits values, which may be secret."""
     problems = [str(error)]
     if isinstance(error, ValidationError):
         problems = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]

@@ -88,7 +88,7 @@ def count(
 
 
 def without(obstacles: Iterable[Write], rules: Iterable[MappingRule], ids: Mapping[str, int]) -> list[MappingRule]:
-    """Of rules only those that use existing metrics and no obstacles."""
+    """The rules whose metrics exist and are not about to be deleted."""
     names = {each.about for each in obstacles}
     return [each for each in rules if each.metric_method_ref in ids and each.metric_method_ref not in names]
 

@@ -260,7 +260,7 @@ class Observed(World):
         phase: Phase | None = None,
         until: datetime | None = None,
     ) -> Decision:
-        """Without calls; an orphan is observed again with growing pauses."""
+        """A decision without calls; an orphan is observed again with growing pauses."""
         situation = Situation(state=blocker.state, message=blocker.message)
         if blocker.state is SyncState.WAITING:
             until = self.looked_at_again(_waits(self.resource.kind_of), now)

@@ -74,13 +74,13 @@ class ObservedProduct(Observed):
         return self.beside({"found": wrote_product(self.found, write, body)})
 
     def remembered(self) -> object:
-        """With the digests of its backends, because its plans contain their metrics."""
+        """Includes the backends' digests, because plans contain their metrics."""
         # Versions are read again, because others may deploy and promote.
         remembered = self.found.model_copy(update={"configs": {}})
         return (remembered, self._behind()) if remembered.service is not None else None
 
     def recalling(self, remembered: object) -> Self:
-        """Only if its backends are unchanged."""
+        """Uses the memory only if the backends are unchanged."""
         match remembered:
             case (FoundProduct() as found, behind) if behind == self._behind():
                 return self.beside({"found": found})

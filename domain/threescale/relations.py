@@ -164,7 +164,7 @@ def _rank(resource: CustomResource) -> tuple[str, str, bool]:
 
 
 def _may_be_younger(new: tuple[str, str, bool], other: tuple[str, str, bool]) -> bool:
-    """Not older, because times are whole seconds."""
+    """True for equal times, which are whole seconds."""
     return other[0] >= new[0]
 
 

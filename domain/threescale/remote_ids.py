@@ -39,7 +39,7 @@ ID_ANNOTATIONS = {
 
 
 def remembered_id(resource: CustomResource) -> int:
-    """From the status, otherwise the annotation; 0 if none."""
+    """The id from the status, otherwise the annotation; 0 if none."""
     kind = resource.kind_of.name
     in_status = getattr(getattr(resource, "status", None), OWN_IDS.get(kind, ""), None)
     noted = resource.metadata.annotations.get(ID_ANNOTATIONS.get(kind, ""), "")
@@ -47,7 +47,7 @@ def remembered_id(resource: CustomResource) -> int:
 
 
 def identified(resource: CustomResource, id_: object) -> JsonPatch:
-    """Empty if unchanged, or if the kind has no annotation."""
+    """A patch that stores the id; empty if unchanged, or without an annotation for the kind."""
     annotation = ID_ANNOTATIONS.get(resource.kind_of.name)
     if not annotation or not id_ or resource.metadata.annotations.get(annotation) == str(id_):
         return {}
@@ -55,7 +55,7 @@ def identified(resource: CustomResource, id_: object) -> JsonPatch:
 
 
 def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
-    """As controller, unless there is another one; empty if it is set."""
+    """A patch that adds the owner reference, as controller unless the object has another; empty if present."""
     if any(reference.uid == owner.metadata.uid for reference in meta.owner_references):
         return {}
     others = [each for each in meta.owner_references if each.kind != owner.kind_of.name]

@@ -194,7 +194,7 @@ def answer_of(wrapper: str, answer: object) -> JsonObject:
 
 
 def answers_of(wrapper: str, answer: object) -> tuple[JsonObject, ...]:
-    """None means an absent list."""
+    """None as answer means an absent list."""
     return tuple(answer_of(wrapper, each) for each in entries_of(answer))
 
 

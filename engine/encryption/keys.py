@@ -47,7 +47,7 @@ class KeyRing:
         return (self._writing, self._keys[self._writing]) if self._writing else None
 
     def reading(self, key_id: str) -> bytes:
-        """Raises UnknownKey."""
+        """Raises UnknownKey if there is none of this id."""
         if key_id not in self._keys:
             self._read_again()
         try:

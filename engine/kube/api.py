@@ -300,7 +300,7 @@ class KubeApi:
             raise no_answer(attempt, error, silence) from error
 
     async def may(self, verbs: Iterable[str], kind: Kind, namespace: str = "") -> bool:
-        """For all verbs; without a namespace, in the whole cluster."""
+        """Whether we hold all these verbs; without a namespace, in the whole cluster."""
         attempt = _attempt("ask for our rights to", kind, namespace, "")
         group = kind.under(self.operator_domain).group
         for verb in verbs:

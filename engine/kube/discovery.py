@@ -98,7 +98,7 @@ class Discovery:
 
 
 def _kinds(group: str, version: str, answer: JsonObject) -> Iterator[Served]:
-    """Without subresources."""
+    """Omits subresources."""
     for resource in sequence(answer, "resources"):
         plural, name = text(resource, "name"), text(resource, "kind")
         if plural and name and "/" not in plural:

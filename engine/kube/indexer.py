@@ -21,7 +21,7 @@ IndexFunction = Callable[[T], Iterable[Hashable]]
 
 
 class Indexer(MutableMapping[Name, T], Generic[T]):
-    """In insertion order."""
+    """Iterates in insertion order."""
 
     def __init__(self, indexes: Mapping[Hashable, IndexFunction[T]] | None = None) -> None:
         self._objects: dict[Name, T] = {}

@@ -186,12 +186,12 @@ class InformerCache:
             self.mirrors[kind.name].learn(obj)
 
     def newest(self, *kinds: Kind) -> dict[str, str]:
-        """By kind; another process's cache at this version shows at least as much."""
+        """The newest version by kind. Another process's cache at this version shows at least as much."""
         mirrors = [self.mirrors[kind.name] for kind in kinds] if kinds else self.mirrors.values()
         return {mirror.followed.kind.name: mirror.newest for mirror in mirrors if mirror.newest}
 
     async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """From the API server, None if it does not exist."""
+        """The object from the API server; None if it does not exist."""
         try:
             answer = await self._api.get(kind, namespace, name)
         except Absent:

@@ -144,7 +144,7 @@ class LeaderElection:
         return lease_duration(self._seen) > self._lease and not self.annotation(STANDBY)
 
     async def _taken(self) -> bool:
-        """False if it is held, or the API server does not answer."""
+        """False if another holds the Lease, or the API server does not answer."""
         try:
             self._observe(await self._read())
             self.trouble = ""

@@ -327,7 +327,7 @@ class World(Model):
         return tuple(a for a in self.accounts if a.id != PAYER_ACCOUNT_ID)
 
     def account(self, account_id: str) -> AccountRecord:
-        """Raises KeyError."""
+        """Raises KeyError for an unknown account."""
         for record in self.accounts:
             if record.id == account_id:
                 return record

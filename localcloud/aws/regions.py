@@ -39,7 +39,7 @@ def known() -> tuple[str, ...]:
 
 
 def status(account_id: str, region: str) -> OptStatus:
-    """Raises KeyError."""
+    """Raises KeyError for an unknown region."""
     settings = runtime.config()
     if region in settings.regions:
         return OptStatus.ENABLED_BY_DEFAULT

@@ -267,7 +267,7 @@ def _was_corrected(on: Storm, instance: str) -> bool:
 
 
 def _seconds(on: Storm, affected: Sequence[Member]) -> list[Figure]:
-    """Of what comes in time, and need not wait for others."""
+    """Latencies of instances notified in time that wait for no others."""
     timely = [each for each in affected if not each.late]
     label = [
         seen - each.since
@@ -295,7 +295,7 @@ def _seconds(on: Storm, affected: Sequence[Member]) -> list[Figure]:
 
 
 async def _wrong(on: Storm, affected: Sequence[Member], requests: Requests) -> dict[str, list[str]]:
-    """By instance what differs from its policy's reaction."""
+    """By instance, what deviates from its policy's reaction."""
     found: dict[str, list[str]] = {}
     for each in affected:
         left, name, seen = LEFT[each.reaction], each.instance, on.seen
@@ -374,7 +374,7 @@ def _exceeded(on: Storm, affected: Sequence[Member], cluster: str) -> int:
 
 
 def _scheduled(affected: Sequence[Member], cluster: str, group: str) -> list[Member]:
-    """Those that a limit holds up: a taint without NoExecute disrupts nothing."""
+    """Members that a limit delays; a taint without NoExecute disrupts nothing."""
     own = (each for each in affected if (each.cluster, each.group) == (cluster, group))
     return [each for each in own if each.limited and each.reaction is not Reaction.TAINT]
 

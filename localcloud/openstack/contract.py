@@ -35,7 +35,7 @@ class Fault(Model):
     seed: int = 0
     status: int = Field(default=503, ge=400, le=599)
     type: str = Field(default="", description="Neutron's name for the error, such as OverQuota")
-    message: str = "the deployment was asked to fail"
+    message: str = "a configured fault of the local deployment"
     headers: dict[str, str] = Field(default_factory=dict, description="such as Retry-After")
     delay_seconds: float = Field(default=0, ge=0)
     hits: int = Field(default=0, description="how often it struck; counted by the server")

@@ -70,7 +70,9 @@ class Fault(Disturbance):
     path: str = Field(default="", description="regular expression, searched for in the path")
     containing: str = Field(default="", description="text that the query or the body has to contain")
     status: int = Field(default=503, ge=200, le=599)
-    body: str | None = Field(default=None, description="instead of the answer of 3scale or of a proxy before it")
+    body: str | None = Field(
+        default=None, description="the body to answer with; by default what 3scale, or a proxy before it, would answer"
+    )
     headers: dict[str, str] = Field(default_factory=dict, description="such as Retry-After")
     delay_seconds: Seconds = 0
     late_answer: bool = Field(default=True, description="a delay or hang holds back the answer, the effect happened")

@@ -52,7 +52,7 @@ def plan_file(file: Path, namespace: str, form: Format) -> None:
 
 
 def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
-    """Raises CommandError."""
+    """Raises CommandError for unusable files."""
     try:
         found = [each for each in yaml.safe_load_all(file.read_text()) if each]
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -129,7 +129,7 @@ async def _plan(
 
 
 def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:
-    """Before its first pass; no worker runs it."""
+    """The lifecycle before its first pass, in this process only."""
     found = {cast("Any", each).__temporal_workflow_definition.name: each for each in workflows_of(kind.area)}
     return cast("Entity[World]", found[kind.name](Carry(key=key)))
 

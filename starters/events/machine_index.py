@@ -51,7 +51,7 @@ class Holder:
     expectant: bool = False
 
     def lives_in(self, account: str, region: str) -> bool:
-        """Ignores what the object does not say."""
+        """True also if the object does not say where."""
         if self.group is not None:
             return (self.group.account, self.group.region) == (account, region)
         return self.region in ("", region)

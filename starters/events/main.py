@@ -102,7 +102,7 @@ async def _consume(settings: Settings, found: Sequence[Place], health: Health, s
 
 
 def _idle(settings: Settings, found: Sequence[Place]) -> str:
-    """Empty if there is something to do."""
+    """Why no message is received, for the log; empty if some are."""
     if not found:
         return "PERDURE_INSTANCES_QUEUES names no queue here; consumer, worker and watcher each need it"
     return "in observe mode no message is taken from other readers of the queues" if settings.observing else ""
@@ -188,7 +188,7 @@ def _consumers(
 
 
 def receive_wait(drain: timedelta) -> timedelta:
-    """Stays within SQS's limit, and well within the drain."""
+    """At most SQS's limit, and well within the drain."""
     return timedelta(seconds=min(20, max(1, drain // timedelta(seconds=1.5))))
 
 

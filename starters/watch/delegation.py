@@ -49,7 +49,7 @@ class Delegation:
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 
     def carried(self, key: Key) -> bool:
-        """False for an unknown object."""
+        """Whether another object's lifecycle serves it; False for an unknown object."""
         known = self._known(key)
         return known is not None and self.of(known) != key
 
@@ -85,7 +85,7 @@ class Handover:
         task.add_done_callback(self.opening.discard)
 
     def _is_carried(self, known: Projection | None) -> bool:
-        """True if the object did not exist."""
+        """True also if the object did not exist."""
         return known is None or self._delegation.of(known) != known.key
 
     async def _open(self, key: Key, seconds: float) -> None:
@@ -99,7 +99,7 @@ class Handover:
             self._queue.put(key)
 
     async def _opened(self, key: Key) -> bool | None:
-        """None without an answer, so that the caller wakes it."""
+        """None if Temporal did not answer: the caller then wakes it."""
         try:
             return self._is_open is not None and await self._is_open(key)
         except Exception:

@@ -133,7 +133,7 @@ def _machine_phase(obj: JsonObject, states: Mapping[str, str]) -> str:
 
 
 def _counts(obj: JsonObject) -> dict[str, str]:
-    """Without `replicas`, a LoadBalancer or set wants one machine."""
+    """The metric's replica counts as text. Absent `spec.replicas` means one machine."""
     wanted = _number(obj, "spec", "replicas") or "1"
     current, ready = _number(obj, "status", "replicas"), _number(obj, "status", "readyReplicas")
     return {"replicas": wanted, "current": current, "ready": ready}

@@ -194,7 +194,7 @@ def others_finalizers(obj: JsonObject, ours: str) -> tuple[str, ...]:
 
 
 def chosen(values: Mapping[str, object], names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """In a fixed order, for comparison."""
+    """The values in a fixed order, for comparison."""
     return tuple((name, str(values[name])) for name in names if name in values)
 
 

@@ -43,7 +43,7 @@ def _places_of(relations: Relations, kind: str) -> Iterator[tuple[Place, End]]:
 
 
 def _shows(relation: Relation) -> bool:
-    """If referents show nothing, their names suffice."""
+    """Whether the referents' content matters; otherwise their names suffice."""
     return bool(relation.matters or relation.required) or relation.known_as is not by_name
 
 

@@ -48,7 +48,7 @@ def read_object(kind: str, obj: JsonObject) -> View:
 
 
 def _standing(status: Mapping[str, object]) -> tuple[object, ...]:
-    """Ignores times, and messages about a sync in progress."""
+    """The status without times, and without messages about a sync in progress."""
     fields = sorted((name, repr(value)) for name, value in status.items() if name != "conditions")
     conditions = sorted(
         (text(each, "type"), text(each, "status"), text(each, "message"))

@@ -58,7 +58,7 @@ class WakeQueue:
         return len(self.outstanding()) + len(self.held) + bool(self._gathered)
 
     def put(self, key: Key, *, urgent: bool = False) -> None:
-        """Later if the key is held or rests."""
+        """Served later if the key is being woken, or rests."""
         if urgent:
             self._urgent[key] = None
         if (context := origin()) is not None:
@@ -125,7 +125,7 @@ class WakeQueue:
             await done.wait()
 
     async def run(self, wakers: int) -> None:
-        """`wakers` at a time, forever."""
+        """Serves the queue forever, `wakers` keys at a time."""
         async with asyncio.TaskGroup() as group:
             for _ in range(wakers):
                 group.create_task(self._drain())

@@ -12,7 +12,7 @@ from domain.model import Model
 
 
 class AskToOptIn(Action):
-    """From the organization's lifecycle."""
+    """Sent to the organization's lifecycle."""
 
     activity: ClassVar[str] = "accounts.ask_to_opt_in"
     title: ClassVar[str] = "request a turn to opt in to regions"

@@ -47,7 +47,10 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
 
 
 def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Selection[FloatingIp]:
-    """One attached to its port is its own, one attached elsewhere is not."""
+    """The floating IPs with this LoadBalancer's name or recorded id, split into its own and foreign ones.
+
+    One attached to its port is its own, one attached elsewhere is foreign.
+    """
     recorded = balancer.status.floating_id or ""
     named = (each for each in cloud.floating_ips if _described(balancer, each) or each.id == recorded)
 

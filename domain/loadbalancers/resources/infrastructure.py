@@ -91,5 +91,5 @@ class Infrastructure(KubeModel):
 
     @property
     def subnet(self) -> str:
-        """Empty for any."""
+        """The id of the default subnet; empty if any will do."""
         return self.default_network.subnet_id or ""

@@ -203,7 +203,7 @@ def _synchronization(
 
 
 def _infrastructure(stored: Infrastructure, asked: Infrastructure) -> tuple[Infrastructure, tuple[Notice, ...]]:
-    """With the original project; networks stay in their order."""
+    """The requested infrastructure with the stored project and order of networks."""
     notices: tuple[Notice, ...] = ()
     if (asked.project_id or "") != (stored.project_id or ""):
         notices = (warning("Failed", "project id is immutable, cant be changed after initial creation"),)
@@ -275,7 +275,7 @@ def _dumped(endpoints: tuple[Endpoint, ...]) -> list[Document]:
 
 
 def _port(port: Port) -> Document:
-    """As Services write it: in a merge patch's list, nulls would be stored."""
+    """The port in the form of a Service: a merge patch would store nulls inside lists."""
     return {**port.model_dump(mode="json", exclude_defaults=True), "protocol": port.protocol}
 
 

@@ -42,7 +42,7 @@ class ActiveDocSpec(KubeModel):
 
 
 class ActiveDocStatus(SyncedStatus):
-    """What is there."""
+    """The counterpart in 3scale, and how its synchronization went."""
 
     active_doc_id: Int64 | None = Field(None, description="Its id in 3scale.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")

@@ -137,7 +137,7 @@ async def open_lifecycles(session: Session) -> list[tuple[Key, datetime]]:
 
 
 async def _objects(session: Session, kind: Kind) -> list[JsonObject]:
-    """None if the kind is not installed."""
+    """Empty if the kind is not installed."""
     try:
         return (await session.kube.list(kind)).items
     except Absent:

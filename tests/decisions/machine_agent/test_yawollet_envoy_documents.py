@@ -104,7 +104,7 @@ def test_no_timeout_is_nought_for_tcp_and_a_year_for_udp() -> None:
 def test_a_malformed_timeout_is_reported_and_left_out(text: str) -> None:
     found = documents_for(HTTP, tcpIdleTimeout=text)
     assert "idle_timeout" not in at(found.listeners["TCP-80"], "filter_chains", 0, "filters", 0, "typed_config")
-    assert messages(found) == [f"Idle timeout {text!r} of TCP is not a duration, it is left out"]
+    assert messages(found) == [f"Idle timeout {text!r} of TCP is not a duration, so it is left out"]
 
 
 def access(configuration: EnvoyConfiguration) -> Any:
@@ -127,7 +127,7 @@ def test_source_ranges_admit_only_their_networks() -> None:
 def test_a_malformed_source_range_is_reported_and_the_others_apply() -> None:
     found = documents_for(HTTP, loadBalancerSourceRanges=["10.0.0.0/33", "10.0.0.0/8"])
     assert len(at(access(found), "policies", "load-balancer-source-ranges", "principals")) == 1
-    assert messages(found) == ["Source range '10.0.0.0/33' is not a network, it is left out"]
+    assert messages(found) == ["Source range '10.0.0.0/33' is not a network, so it is left out"]
 
 
 def test_with_no_valid_source_range_no_client_is_admitted() -> None:
@@ -142,13 +142,13 @@ def test_without_source_ranges_everybody_is_let_in() -> None:
 def test_an_endpoint_without_addresses_is_reported_and_the_others_serve() -> None:
     found = documents_for(HTTP, endpoints=[{"name": "v6"}, NODE])
     assert addresses(found.clusters["TCP-80"]) == [["10.0.0.1"]]
-    assert messages(found) == ["Endpoint v6 has no addresses, it is left out"]
+    assert messages(found) == ["Endpoint v6 has no addresses, so it is left out"]
 
 
 def test_a_name_among_addresses_is_reported_and_the_others_serve() -> None:
     found = documents_for(HTTP, endpoints=[{"name": "a", "addresses": ["node.example", "10.0.0.1"]}])
     assert addresses(found.clusters["TCP-80"]) == [["10.0.0.1"]]
-    assert messages(found) == ["Endpoint a: 'node.example' is not an IP address, it is left out"]
+    assert messages(found) == ["Endpoint a: 'node.example' is not an IP address, so it is left out"]
 
 
 @pytest.mark.parametrize(

@@ -271,9 +271,9 @@ async def test_a_spec_that_cannot_be_served_is_reported_and_costs_no_machine(age
     }
     assert reported == {
         "Port SCTP-1 is not served: protocol 'SCTP' is neither TCP nor UDP",
-        "Endpoint v6-only has no addresses, it is left out",
-        "Endpoint dns: 'node.example' is not an IP address, it is left out",
-        "Source range '10.0.0.0/40' is not a network, it is left out",
+        "Endpoint v6-only has no addresses, so it is left out",
+        "Endpoint dns: 'node.example' is not an IP address, so it is left out",
+        "Source range '10.0.0.0/40' is not a network, so it is left out",
     }
 
 

@@ -47,9 +47,11 @@ class Driver(fake.FakeDriver):
         asked = _boots.current()
         time.sleep(asked.boot_delay)
         if _struck(asked.boot_abort, instance):
-            raise exception.BuildAbortException(instance_uuid=instance.uuid, reason="the deployment was asked to fail")
+            raise exception.BuildAbortException(
+                instance_uuid=instance.uuid, reason="a configured fault of the local deployment"
+            )
         if _struck(asked.boot_fail, instance):
-            raise exception.InstanceDeployFailure(reason="the deployment was asked to fail")
+            raise exception.InstanceDeployFailure(reason="a configured fault of the local deployment")
         super().spawn(context, instance, *rest, **named)
         # Nova passes everything from `network_info` on by name.
         _run_server(instance, named.get("network_info"), running=named.get("power_on", True))
@@ -58,7 +60,7 @@ class Driver(fake.FakeDriver):
         asked = _boots.current()
         time.sleep(asked.delete_delay)
         if _struck(asked.delete_fail, instance):
-            raise exception.InstanceTerminationFailure(reason="the deployment was asked to fail")
+            raise exception.InstanceTerminationFailure(reason="a configured fault of the local deployment")
         ground.remove(ground.SERVERS, instance.uuid)
         super().destroy(context, instance, *rest, **named)
 

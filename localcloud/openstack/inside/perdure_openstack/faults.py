@@ -48,7 +48,7 @@ class Fault:
     status: int = 503
     type: str = ""
     """Neutron's name for the error, such as OverQuota."""
-    message: str = "the deployment was asked to fail"
+    message: str = "a configured fault of the local deployment"
     headers: dict[str, str] = field(default_factory=dict)
     delay_seconds: float = 0.0
     hits: int = 0
@@ -123,7 +123,7 @@ class FaultBoard:
         return named
 
     def clear(self, fault_id: str = "") -> None:
-        """Raises LookupError."""
+        """Removes one fault, or all; raises LookupError for an unknown one."""
         with self._lock:
             remaining = [armed for armed in self._armed if fault_id and armed.fault.id != fault_id]
             if fault_id and len(remaining) == len(self._armed):
