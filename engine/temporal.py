@@ -111,7 +111,7 @@ async def wake(client: Client, key: Key, seen: Mapping[str, str] | None = None) 
 
 
 async def wake_open(client: Client, key: Key, seen: Mapping[str, str] | None = None) -> None:
-    """Like `wake`, but starts no lifecycle."""
+    """Wake an open lifecycle as `wake` does, but start none."""
     await _signal_open(client, key.workflow_id, WAKE, *([dict(seen)] if seen else []))
 
 

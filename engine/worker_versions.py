@@ -10,10 +10,10 @@ lifecycle may have no task for months, so making a version current also wakes th
                                        new ones: v2       each continues on v2
 
 Workflows from before there were versions belong to none; the current version has to replay them.
-
-Rejected: auto-upgrade, where every open history has to fit every new version; and running the old version until all its
-lifecycles have moved by themselves, which some never do.
 """
+
+# Rejected: auto-upgrade, where every open history has to fit every new version; and running the old version until all
+# its lifecycles have moved by themselves, which some never do.
 
 from __future__ import annotations
 

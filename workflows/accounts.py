@@ -57,7 +57,7 @@ from workflows.passes import Passes
 
 @lifecycle("Account", world=AccountWorld, observe=ObserveAccount, decide=decide_account)
 class AccountWorkflow(Entity[AccountWorld]):
-    r"""An Account, from nothing to Ready, and for years after.
+    r"""An Account: its AWS account is created, initialised and, after Ready, watched.
 
         Pending --permit--> CreateAccount --> Creating --> InitializingRegions --> PendingVerification --> Ready
                                                  \________________\___> Failed (deadlines, refusals)
@@ -68,7 +68,7 @@ class AccountWorkflow(Entity[AccountWorld]):
 
     @workflow.signal(description="The organization's answer to the request for an AWS account.")
     def permit(self, permit: Permit) -> None:
-        """Adopt what the organization already has under this name."""
+        """Receives a permit; adopts an account or request that the organization already has under this name."""
         known = self.world.known
         facts: dict[str, object] = {"permit": permit}
         if permit.account_id and not known.created_account_id:
@@ -127,7 +127,7 @@ class AccountPoolWorkflow(Passes[PoolWorld]):
 
 @lifecycle("Organization", world=OrganizationWorld, observe=PassOrganization, decide=decide_organization)
 class OrganizationWorkflow(Passes[OrganizationWorld]):
-    """The organization: the one lifecycle that hands out what is scarce.
+    """The organization: grants what AWS limits for all Accounts together, such as creations.
 
         woken, or due --> pass (count, permits to Accounts, one request for all support cases) --> inform pools --> wait
 
@@ -146,7 +146,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
 
     @workflow.update(description="The OU ids of legal entities; missing OUs are created.")
     async def units(self, request: UnitsRequest) -> Units:
-        """Fails with the organization's own answer."""
+        """A refusal is the error of AWS Organizations."""
         base, refused = request.base, dict[str, UnitRefused]()
         self._forget(request.gone)
         while missing := [name for name in request.legal_entities if not self._has(base, name) and name not in refused]:
@@ -221,8 +221,8 @@ class FederatedRoleWorkflow(Entity[FederatedRoleWorld]):
 class FederatedAccessWorkflow(Entity[FederatedAccessWorld]):
     r"""An AWSFederatedAccountAccess: an IAM role in a customer's account, for one outside identity.
 
-    New --account asked--> policy --> role --> attached --> Ready        deleted --> role gone --> gone
-                 \__________\________\__________\__> Failed (healed by what it waits for)
+    New --account found--> policy --> role --> policies attached --> Ready       deleted --> role deleted --> gone
+                 \_________________\________\__________\__> Failed (retried, at once when what it waits for changes)
     """
 
     retryable_phases = (AccessState.READY,)

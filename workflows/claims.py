@@ -36,7 +36,7 @@ from workflows.passes import Passes
 class ClaimBinderWorkflow(Passes[BinderWorld]):
     """Gives handles to the claims of one operator namespace, one batch after another.
 
-        wake, a claim asks, an expiry --> batch (claims are served as they come, for seconds) --> wait, or next batch
+        wake, claim's request, expiry --> batch (claims are served as they come, for seconds) --> wait, or next batch
 
     One binder with one batch at a time gives every handle once without a lock. Changes of claims, free handles or
     providers wake it; `serve` names a claim to be served whatever has changed. Its timer is for the nearest expiry of a

@@ -44,7 +44,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
 
         hand_over ──► record ──► observe (objects read, label written) ──► answered: the message may be deleted
                                     │
-                                    ├─ half a minute later ──► ask AWS ──► (label again, if AWS says otherwise)
+                                    ├─ half a minute later ──► query AWS ──► (label again, if AWS says otherwise)
                                     ├─ a reaction, once AWS confirms it: delete the Machine, cordon and drain
                                     ├─ a hook: heartbeats until drained or its end is near, then complete it
                                     ├─ a scheduled event: from 24 h before its date on
@@ -52,7 +52,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
 
     An update answers when an observation that began after its events were recorded has ended, so several that come
     together share one. A later event opens the lifecycle again; nothing is lost in between, since states, tokens and
-    scheduled events can be asked of AWS, and notices are in the AWSMachine's annotation.
+    scheduled events can be queried from AWS, and notices are in the AWSMachine's annotation.
     """
 
     has_object: ClassVar[bool] = False
@@ -92,7 +92,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
 class AutoScalingGroupWorkflow(Passes[GroupWorld]):
     """An Auto Scaling group: woken by events of its instances and changes of its AWSMachinePool.
 
-    woken ──► observe (Auto Scaling is asked, the pool is labelled) ──► wait for the next wake
+    woken ──► observe (Auto Scaling is queried, the pool is labelled) ──► wait for the next wake
                  └──► no AWSMachinePool and no such group: (end)
     """
 
@@ -127,9 +127,9 @@ class InstanceSweepWorkflow(Passes[SweptWorld]):
 class EventTopologyWorkflow(Passes[TopologyWorld]):
     """The queues and rules of a place: validated at Perdure's start, every hour, and at a wake.
 
-    woken --> observe (one activity, a dozen calls) --> kept --an hour--> observe
+    woken --> observe (one activity, a dozen calls) --> in order --an hour--> observe
                  └--> AWS refuses: waiting --two minutes--> observe
-                 └--> the settings name the place no more: (end; its queues and rules stay)
+                 └--> the settings no longer name the place: (end; its queues and rules stay)
     """
 
     has_object: ClassVar[bool] = False

@@ -88,8 +88,8 @@ class Reader:
     async def accounts(
         self, seen: Mapping[str, str] | None, namespace: str = "", having: Iterable[str] = ()
     ) -> tuple[Account, ...]:
-        """All Accounts that can be parsed; from the API server without `seen`, or if the cache lacks one of the names
-        `having`.
+        """All Accounts that can be parsed, from the cache; from the API server if `seen` is None or the cache lacks one
+        of the names in `having`.
         """
         mirror = await _as_new_as(self._accounts, seen)
         if mirror is None or any(mirror.get(namespace, name) is None for name in having):

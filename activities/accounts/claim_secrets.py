@@ -1,7 +1,7 @@
 """A claim's Secret: written and deleted only if it belongs to the claim, by an annotation with its uid.
 
-The replaced operator wrote no mark, and a restored cluster's claims have new uids: such a Secret is recognised by its
-content.
+The replaced operator wrote no annotation, and a restored cluster's claims have new uids: such a Secret is recognised by
+its content.
 """
 
 from __future__ import annotations
@@ -33,10 +33,13 @@ ROLE_FIELD = "role_arn"  # of a fleet manager's claim
 async def put_secret(
     kube: KubeApi, claim: Key, name: str, content: Mapping[str, object], key_ids: Container[str] = ()
 ) -> None:
-    """Write these entries and the claim's mark if the Secret differs; None removes an entry.
+    """Create or update the Secret with these entries (None removes one), annotated with the claim's uid.
 
-    Without a mark it is the claim's if it has exactly these entries or one of these keys. Else, and for the payer's or
-    an Account's own, raises Denied.
+    An existing Secret without the annotation is the claim's if it has exactly these entries or one of the keys
+    `key_ids`.
+
+    Raises:
+        Denied: the Secret belongs to the payer, an Account or another owner.
     """
     if whose := await _operators_own(kube, claim.namespace, name):
         message = f"Secret {claim.namespace}/{name} is {whose}: it is not overwritten. Name another one in the claim."
@@ -66,8 +69,8 @@ async def delete_secret(
 ) -> None:
     """Delete the claim's Secret if it exists.
 
-    Without a living claim's mark it is this claim's if it holds one of these keys, or a role in the account. A Secret
-    with further entries stays.
+    One without an existing claim's annotation is this claim's if it has one of the keys `key_ids`, or a role in the
+    account. A Secret with further entries stays.
 
     Raises:
         Conflict: the Secret was written after it was read.

@@ -310,7 +310,7 @@ def _empty_bucket(s3: S3Client, bucket: str) -> None:
 
 
 def _objects_left(count: int, example: ErrorTypeDef) -> ApiError:
-    """One error per bucket, of its first object's kind: a bucket may hold millions."""
+    """One error for a whole bucket, since millions of objects may be left."""
     code = example.get("Code", "Unsuccessful")
     said = f"{code}: {example.get('Message', 'no message')}"
     return error_class(code, 400)(

@@ -78,9 +78,9 @@ class ClaimCache(InformerCache):
         task.add_done_callback(self._tasks.discard)
 
     def check_later(self, key: Key, edits: int) -> None:
-        """Wake a new lifecycle if its object is gone in a moment, or something was edited that it may render.
+        """Soon wake the lifecycle if its object is gone by then, or something that it may render was edited.
 
-        The watcher, which saw the change too early, wakes for neither. `edits` is the count at the evaluation.
+        The watcher saw that change before the lifecycle existed. `edits` is the count at the evaluation.
         """
         asyncio.get_running_loop().call_later(LONGEST_BEHIND, self._check, key, edits)
 

@@ -190,7 +190,7 @@ class NodeActivities(Activities):
 
 
 def instance_of(node: JsonObject) -> str:
-    """Empty if its providerID names none."""
+    """Empty if the Node's providerID names no instance."""
     return instance_of_node(text(node, "spec", "providerID"))
 
 
@@ -315,14 +315,14 @@ def spared(pod: Mapping[str, object]) -> bool:
 
 
 def _wish(pod: Mapping[str, object]) -> str:
-    """What a Pod asks for by annotation; empty if it may be disrupted."""
+    """Why a Pod must not be disrupted, by its annotation; empty if it may."""
     annotations = mapping(pod, "metadata", "annotations")
     asks = next((name for name in DO_NOT_DISRUPT if annotations.get(name) == "true"), "")
     return f"Pod {_name(pod)} asks not to be disrupted ({asks})" if asks else ""
 
 
 def _overdue(pod: Mapping[str, object]) -> str:
-    """That a Pod has not ended although its grace period is over; empty if that is not so."""
+    """Says that a Pod outlives its grace period; empty if it does not."""
     ends = parse_timestamp(text(pod, "metadata", "deletionTimestamp"))
     if ends is None or now() - ends < _OVERDUE:
         return ""

@@ -149,7 +149,7 @@ class ServiceActivities(Activities):
     # --- Events ---
 
     async def _forward(self, service: ObjectMeta, balancer: LoadBalancer) -> None:
-        """The next pass retries failed ones."""
+        """Forward the LoadBalancer's Events to the Service; the next pass retries failed ones."""
         meta = balancer.metadata
         selector = f"involvedObject.uid={meta.uid},source={LOAD_BALANCER_COMPONENT}"
         try:

@@ -59,7 +59,7 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
 
 
 def has_begun(world: ClaimWorld, account: Account) -> bool:
-    """The account may already be closed, so nothing else may be done in it."""
+    """True once the closing is recorded: nothing else may then be done in the account."""
     uid = world.claim.metadata.uid
     return bool(uid) and account.metadata.annotations.get(CLOSING_FOR) == uid
 

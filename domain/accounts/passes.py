@@ -90,7 +90,7 @@ class OrganizationWorld(PassedWorld):
     known: OrganizationMemory = OrganizationMemory()
 
     def recall(self, before: World) -> OrganizationWorld:
-        """Updates may have changed the units during the pass."""
+        """Takes the units from `before`: updates may have changed them during the pass."""
         units = before.known.units if isinstance(before.known, OrganizationMemory) else {}
         known = self.known.model_copy(update={"units": units})
         return self.model_copy(update={"refusals": before.refusals, "known": known})

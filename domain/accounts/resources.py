@@ -215,7 +215,7 @@ class Account(CustomResource):
 
     @property
     def pool_owned(self) -> bool:
-        """By owner, or without owners by its pool name."""
+        """Whether its owner is a pool or, without owners, whether it names one."""
         owners = self.metadata.owner_references
         return any(owner.kind == "AccountPool" for owner in owners) if owners else bool(self.spec.account_pool)
 

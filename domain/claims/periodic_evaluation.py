@@ -34,7 +34,9 @@ def lifespan_by_own_writes(handle: JsonObject) -> bool:
 
 
 def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:
-    """Parameters count only while the values are `invalid`: accepted ones are never validated again."""
+    """Whether the claim depends on the clock. Parameters count only while the values are `invalid`: accepted ones are
+    never validated again.
+    """
     judged = _reached(named_providers(claim), providers) if invalid else ()
     checks = (text for provider in judged for text in _parameter_texts(provider))
     return by_clock({}, claim, providers, newer=newer) or depends_on_time(checks)

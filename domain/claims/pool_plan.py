@@ -76,8 +76,8 @@ class NewHandle(Model):
 
 class PoolPlan(Model):
     """Attributes:
-    scalings: changed statuses, after the creation of `create`.
-    giving_back: statuses to write before `delete`.
+    scalings: statuses to write after the handles in `create`.
+    giving_back: statuses to write before deleting the handles in `delete`.
     begins_at: when the next scaling begins.
     gives_up_at: when spared unhealthy handles are deleted.
     """

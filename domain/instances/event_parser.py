@@ -131,7 +131,7 @@ def _foreign(header: Header, message: Message) -> tuple[Ignored, ...]:
 
 
 def _unknown(source: str) -> str:
-    """One of two words: the reason becomes a metric's label, and the source is untrusted text."""
+    """The reason, as one of two words: it becomes a metric's label, and the source is untrusted text."""
     return "unknown-type" if source in (c.EC2_SOURCE, c.AUTO_SCALING_SOURCE, c.HEALTH_SOURCE) else "unknown-source"
 
 

@@ -89,7 +89,7 @@ class Drain(Model):
 
 
 class LastEvent(Model):
-    """The newest event, as the annotation shows it."""
+    """The newest event, for the annotation."""
 
     key: str
     kind: EventKind

@@ -389,7 +389,7 @@ def _queue_notes(chart: _Values, *, queued: bool) -> Iterator[str]:
 
 
 class _Values:
-    """An empty value counts as absent."""
+    """The handler's Helm values. An empty value counts as absent."""
 
     def __init__(self, values: Mapping[str, object]) -> None:
         self.given = {str(name): value for name, value in values.items() if value not in (None, "", {}, [])}

@@ -78,7 +78,7 @@ def scheduled(category: str, code: str) -> bool:
 
 
 def begins_at(notice: HealthNotice, lead: timedelta, received_at: datetime) -> datetime:
-    """`lead` before the date, never before the event was received."""
+    """When reactions begin: `lead` before the date, never before the event was received."""
     if expedited(notice.code) or notice.start is None:
         return received_at
     return max(notice.start - lead, received_at)

@@ -32,7 +32,7 @@ def backend_version(deployment: Deployment | None) -> str | None:
 
 
 def deployment_option(deployment: Deployment | None) -> str | None:
-    """3scale's code; None to keep it."""
+    """3scale's code for the gateway's place; None to keep it."""
     if deployment is None:
         return None
     return "self_managed" if deployment.apicast_self_managed else "hosted"

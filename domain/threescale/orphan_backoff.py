@@ -21,7 +21,7 @@ _DOUBLED = FIRST * ((1 << _DOUBLINGS) - 1)
 
 
 def waiting_since(conditions: Conditions, type_: str, now: datetime) -> datetime:
-    """Now if the condition is not True."""
+    """When the condition became True; now if it is not."""
     found = next((each for each in conditions if each.type == type_ and each.status == "True"), None)
     return (parse_timestamp(found.last_transition_time) if found else None) or now
 

@@ -103,7 +103,7 @@ def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccoun
 
 @lru_cache(maxsize=4096)
 def plain(address: str) -> tuple[str, str, str]:
-    """Addresses of one tenant may differ in port, case of the host, or a trailing slash."""
+    """The parts by which tenants' addresses are compared: with port, in lower case, without trailing slash."""
     try:
         parts = urlsplit(with_port(address.strip()))
     except ValueError:

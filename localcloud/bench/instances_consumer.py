@@ -1,15 +1,6 @@
-"""`perdure bench instances`: the event consumer's figures.
+"""`perdure bench instances`: the event consumer's figures (docs/benchmarks.md describes the rows).
 
-    a, d  the consumer alone, on a queue in memory: events per second, its index (`starters.events.consumer_benchmark`)
-    b     end to end: from sending a message to the patched label, all on the same two cores
-    c     duplicate, shuffled and malformed messages while consumer, worker and Temporal are killed twice each
-    e     a storm: Spot notices and state changes of a thousand instances within two minutes
-    f1-3  Kubernetes, Temporal, AWS unavailable
-    g     Spot notices behind thousands of queued state changes
-    h     a lifecycle hook held across restarts, rescheduled maintenance (`instances_hooks`)
-    i     an hour of everything that AWS does, in four clusters and two accounts (`instances_storm`)
-
-The instances exist in the emulator, since EC2 is asked to confirm events.
+The instances exist in the emulator, since EC2 is queried to confirm events.
 """
 
 from __future__ import annotations
@@ -124,7 +115,7 @@ async def _answered(on: Scene) -> None:
 async def _burst(
     on: Scene, instances: Sequence[str], bodies: Sequence[str], last: State, what: str, *, goals: tuple[str, str]
 ) -> list[Figure]:
-    """Events a second until each instance has its last state, and CPU for each event, with their goals."""
+    """Events per second until each instance has its last state, and CPU per event."""
     before = on.lab.cpu()
     sent = await on.send(bodies)
     await on.empty()

@@ -1,10 +1,4 @@
-"""`perdure bench instances`, row h: a lifecycle hook held by heartbeats, rescheduled maintenance, restarts.
-
-a group shrinks ──► its hook holds the instance ──► the Machine is deleted, and kept by its finalizer
-                        ├─ heartbeats, while worker, Temporal and consumer are killed
-                        └─ the Machine goes ──► the action is completed, once ──► the instance ends
-three retirements announced ──► one moved by ten days, then withdrawn; one moved to tomorrow; one unchanged
-"""
+"""`perdure bench instances`, row h: a lifecycle hook held by heartbeats, rescheduled maintenance, restarts."""
 
 from __future__ import annotations
 

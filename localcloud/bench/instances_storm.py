@@ -1,11 +1,6 @@
 """`perdure bench instances`, row i: everything that AWS does to instances, at once, in four clusters and two accounts.
 
-    fleet ─► storm: happenings, late, doubled and swapped, and forged messages ─► all settled ─► figures
-                 └─ meanwhile Cluster API, Auto Scaling and AWS do their part (`instances_storm_cluster_api`)
-
-Retirements come in bunches: four of a node group in one Health event, and a whole control plane, so that the limits are
-reached. Of the other happenings each is announced alone. What is late is late by minutes, except what has a deadline of
-two minutes. Forged messages are about instances that stay untouched (`instances_storm_forged`).
+What Cluster API, Auto Scaling and AWS do meanwhile is in `instances_storm_cluster_api`.
 """
 
 from __future__ import annotations

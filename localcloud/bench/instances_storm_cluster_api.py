@@ -1,12 +1,7 @@
 """Row i of `perdure bench instances`: what others do during the storm.
 
-| who | does |
-|---|---|
-| Cluster API | ends a deleted Machine with its instance; replaces the machines of a control plane |
-| a MachineSet | makes as many Machines as its MachineDeployment wants, or deletes the surplus, annotated ones first |
-| a MachineHealthCheck | deletes the Machine of a stopped or ended instance after a while |
-| Auto Scaling | replaces an ended or stopped instance that has a Node alone |
-| AWS | completes a reboot or a maintenance once the Node is prepared for it |
+Cluster API, MachineSets and a MachineHealthCheck replace and delete Machines, Auto Scaling replaces instances, and AWS
+completes reboots and maintenance.
 """
 
 from __future__ import annotations

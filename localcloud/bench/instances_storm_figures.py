@@ -348,7 +348,6 @@ def _end(on: Storm, name: str) -> float:
 
 
 def _most_at_once(on: Storm, affected: Sequence[Member], cluster: str) -> int:
-    """The most machines of a node group that scheduled events disrupt at once."""
     most = 0
     for group in GROUPS:
         most = max(most, _overlapping(spans(on, _scheduled(affected, cluster, group))))
@@ -360,7 +359,7 @@ def _overlapping(found: Sequence[tuple[float, float]]) -> int:
 
 
 def _exceeded(on: Storm, affected: Sequence[Member], cluster: str) -> int:
-    """How often a scheduled event disrupted a machine while as many as allowed were, those that AWS takes included."""
+    """How often a scheduled event disrupted a machine although the limit was reached."""
     count = 0
     for group in GROUPS:
         scheduled = _scheduled(affected, cluster, group)

@@ -1,10 +1,5 @@
 """Row i of `perdure bench instances`: the clusters, their policies and instances, and what is observed of them.
 
-    storm-a  the payer's account   spot, ending: delete-machine, two of a node group at once; stopped: cordon
-    storm-b  the payer's account   spot: drain; ending, reboot: cordon, any number at once; maintenance: taint
-    storm-c  another account       spot: cordon; ending: delete-machine, replaced first, one of a node group at once
-    storm-d  the payer's account   Nodes without Cluster API; spot: drain; ending: terminate-instance, two at once
-
 Each has two node groups and instances of Auto Scaling groups with hooks; all but storm-b have a control plane of three.
 """
 

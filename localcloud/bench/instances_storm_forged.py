@@ -1,8 +1,7 @@
 """Row i of `perdure bench instances`: messages about things that have not happened.
 
-Each kind is sent twice: true in form, and in the name of an account that the queue does not serve. A recommendation to
-rebalance and the notice of a capacity reservation cannot be told from real ones, as EC2 has no call that confirms
-them; they only ever set a label, so these are sent in the other account's name alone.
+Each kind is sent twice: well-formed, and in the name of an account that the queue does not serve. EC2 cannot confirm
+recommendations to rebalance and notices of capacity reservations; these are sent in the other account's name alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`perdure bench outages`: objects of several areas change while something that Perdure needs is away or wrong.
 
-docs/benchmarks.md describes the rows. Before an outage, two thirds of the objects are settled; meanwhile one third is
-changed, one is ended, one is created. Then everything must become what was requested.
+docs/benchmarks.md describes the rows.
 """
 
 from __future__ import annotations

@@ -152,7 +152,6 @@ def product(name: str, *backends: str, **more: object) -> tuple[Kind, JsonObject
 
 
 def example(name: str, *backends: str) -> tuple[Kind, JsonObject]:
-    """3 metrics, 5 methods, 10 rules, 2 plans with 3 limits and 2 prices each, own gateway."""
     metrics: JsonObject = {f"m{n}": {"friendlyName": f"Metric {n}", "unit": "1"} for n in range(3)}
     methods: JsonObject = {f"t{n}": {"friendlyName": f"Method {n}"} for n in range(5)}
     rules = [rule(f"/path/{n}", f"t{n % 5}") for n in range(10)]

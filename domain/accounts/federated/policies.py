@@ -77,7 +77,6 @@ def role_name_fault(name: str) -> str:
 
 
 def policy_name_fault(name: str) -> str:
-    """As `role_name_fault`."""
     return _name_fault(name, _LONGEST_POLICY)
 
 

@@ -51,7 +51,6 @@ class Node(CustomResource):
 
     @property
     def cluster(self) -> str:
-        """No Cluster of Cluster API."""
         return ""
 
     @property

@@ -46,7 +46,7 @@ class ApplicationStatus(SyncedStatus):
 
 
 class Application(CustomResource):
-    """What an account calls a product with."""
+    """An account's subscription to a product's plan, with its credentials."""
 
     kind_of: ClassVar[Kind] = APPLICATION
 

@@ -71,7 +71,7 @@ class BootFaults:
 
 
 class Boots:
-    """Nova's threads read it."""
+    """The current faults of boots, which Nova's threads read."""
 
     def __init__(self) -> None:
         self._current = BootFaults()
