@@ -147,7 +147,7 @@ class State(Generic[W]):
         )
 
     def stopped(self, slot: str) -> State[W]:
-        return self._ended(slot)
+        return self._ended(slot, world=self.running[slot].cancelled(self.world))
 
     def moment_came(self, decision: Decision) -> State[W]:
         """Observes first if refused actions are to be retried, or if the deadline requires it."""

@@ -165,10 +165,14 @@ class NodeActivities(Activities):
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
         """Uncordon it and remove our taint, unless another user set them."""
-        async with self._workload(node.namespace, node.cluster) as api:
-            if await _changed(api, node, _release):
-                metrics.reacted("uncordon", None)
-        await self._disruptions.end(node.key.name)
+        if node.unused:
+            await self._disruptions.end(node.key.name)
+        if node.node:
+            async with self._workload(node.namespace, node.cluster) as api:
+                if await _changed(api, node, _release):
+                    metrics.reacted("uncordon", None)
+        if not node.unused:
+            await self._disruptions.end(node.key.name)
 
     async def _machine(self, node: CordonNode) -> Machine | None:
         """A group's instance may have none."""

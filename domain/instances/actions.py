@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from domain.decision import Action, Queue
+from domain.decision import Action, Queue, W
 from domain.identity import Key
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_record import (
@@ -165,7 +165,17 @@ class _MachineAction(_InstanceAction):
         return "instances.machine"
 
 
-class _Disrupting(_MachineAction):
+class _TakesTurn(_InstanceAction):
+    """Asks for a turn first, which stays in the ledger if the disruption itself fails or is cancelled."""
+
+    def cancelled(self, world: W) -> W:
+        return world.learn(turn_unused=True)
+
+    def refuse(self, world: W, refusal: Refusal) -> W:
+        return super().refuse(world, refusal).learn(turn_unused=True)
+
+
+class _Disrupting(_MachineAction, _TakesTurn):
     """Disrupts a Machine, once its node group has room for it.
 
     Attributes:
@@ -210,7 +220,8 @@ class AskReplacement(_Disrupting):
         if not isinstance(result, Asked):
             return world
         turn = result.turn.model_copy(update={"taken": self.taken})
-        return world.learn(turn=turn, asked=result.replacement, unreplaced=result.unreplaced)
+        unused = result.replacement is None and bool(turn.why or result.unreplaced)
+        return world.learn(turn=turn, turn_unused=unused, asked=result.replacement, unreplaced=result.unreplaced)
 
 
 class EndReplacement(_MachineAction):
@@ -262,7 +273,8 @@ class DeleteOwner(_Disrupting):
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         if not isinstance(result, Taking):
             return world
-        world = world.learn(turn=result.turn.model_copy(update={"taken": self.taken}))
+        turn = result.turn.model_copy(update={"taken": self.taken})
+        world = world.learn(turn=turn, turn_unused=bool(turn.why))
         return world if result.turn.why else world.learn(asked=None)
 
 
@@ -311,7 +323,7 @@ class FindNode(_NodeAction):
         return world.learn(node=result) if isinstance(result, KnownNode) else world
 
 
-class CordonNode(_NodeAction):
+class CordonNode(_NodeAction, _TakesTurn):
     """Attributes:
     machine: empty if there is none.
     reaction: taint, cordon or drain; the drain itself is another action.
@@ -347,7 +359,7 @@ class CordonNode(_NodeAction):
         if not isinstance(result, Taking):
             return world
         turn = result.turn.model_copy(update={"taken": self.taken})
-        world = world.learn(turn=turn)
+        world = world.learn(turn=turn, turn_unused=bool(turn.why))
         if turn.why:
             return world
         done_at = turn.at if self.reaction is not Reaction.DRAIN else None
@@ -428,14 +440,22 @@ class TerminateInstance(_NodeAction):
 
 
 class ReleaseNode(_NodeAction):
+    """Uncordon the Node and end the disruption.
+
+    Attributes:
+        unused: it was probably never cordoned, so the ledger does not wait for its cluster; `node` may be empty.
+    """
+
     activity: ClassVar[str] = "instances.uncordon"
+
+    unused: bool = False
 
     @property
     def summary(self) -> str:
-        return f"uncordon node {self.node}"
+        return f"uncordon node {self.node}" if self.node else f"release the turn of {self.key.name}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        return world.with_record(uncordoned(world.record))
+        return world.with_record(uncordoned(world.record)).learn(turn_unused=False)
 
 
 class Notify(_InstanceAction):

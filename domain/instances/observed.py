@@ -60,6 +60,7 @@ class InstanceMemory(Model):
     recalled: whether an AWSMachine's or Node's annotation was read.
     tags: its tags in EC2 that policies name; None until EC2 was asked.
     turn: the last answer of the disruption budget.
+    turn_unused: a turn was asked for and may be entered in the ledger, but nothing was disrupted yet.
     node: its Node, if no Machine names it and it was searched for.
     left_with: the policy of its deleted Node in Perdure's own cluster, while lifecycle actions wait.
     asked: the requested replacement of its Machine: the cache may not show the mark yet.
@@ -74,6 +75,7 @@ class InstanceMemory(Model):
     tags: dict[str, str | None] | None = None
     node: KnownNode | None = None
     turn: Turn | None = None
+    turn_unused: bool = False
     left_with: ReactionPolicy | None = None
     asked: Replacement | None = None
     unreplaced: Unreplaced | None = None
@@ -240,8 +242,15 @@ class InstanceWorld(World):
             known = known.model_copy(update={"left_with": before.policy})
         elif self.own_node is not None and known.left_with is not None:
             known = known.model_copy(update={"left_with": None})
+        if known.turn_unused and self._goes(before):
+            known = known.model_copy(update={"turn_unused": False})
         world = super().recall(before).model_copy(update={"known": known})
         return world.model_copy(update={"policy": known.left_with}) if world._left else world
+
+    def _goes(self, before: Self) -> bool:
+        """Whether its Machine or Node is deleted: then the disruption lasts until that is replaced."""
+        left = (before.owner and not self.owner) or (before.own_node and not self.own_node)
+        return bool(left) or any(each.metadata.deleting for each in (self.owner, self.own_node) if each)
 
     def begun(self, now: datetime) -> Self:
         """Opens a record unless one exists."""

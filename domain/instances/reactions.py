@@ -68,8 +68,19 @@ def reactions(
     drain = world.record.drain
     if step is None and drain is not None and _over(world, due):
         step = ReleaseNode(key=world.key, node=drain.node, **world.workload)
+    if step is None and _strongest(world, wanted, now) is None:
+        step = _unused_turn(world)
     ended = end_replacement(world, wanted)
     return (*_refuted(world, (*unlisted, *refuted)), *ended, *([step] if step else []))
+
+
+def _unused_turn(world: InstanceWorld) -> ReleaseNode | None:
+    """Release a turn of which nothing came, for it would hold up its group for an hour."""
+    state = world.record.state
+    ended = state is not None and state.final
+    if not world.known.turn_unused or ended or world.record.drain is not None:
+        return None
+    return ReleaseNode(key=world.key, node=world.node_name, unused=True, **world.workload)
 
 
 def end_replacement(world: InstanceWorld, wanted: Sequence[Cause]) -> tuple[Action, ...]:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from instance_scenes import ACCOUNT, REGION, T0, at, deleting_all, facts, observed, record, scheduled, spot
+from instance_scenes import ACCOUNT, REGION, T0, at, deleting_all, facts, observed, owner, record, scheduled, spot
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
@@ -20,14 +20,19 @@ from activities.instances.observation import LookActivities
 from activities.instances.state_verification import Checks
 from domain.identity import Kind
 from domain.instances import MACHINE
-from domain.instances.actions import CordonNode, DeleteOwner, Taking
+from domain.instances.actions import CordonNode, DeleteOwner, ReleaseNode, Taking
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
 from domain.instances.disruption_budget import Disruption, Limit, Turn, lasts, waits_for
+from domain.instances.event_record import fold
 from domain.instances.event_verification import ScheduledEvent
+from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import work_for_instance
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
 from domain.instances.names import InstanceKey
+from domain.instances.observed import InstanceWorld
 from domain.instances.resources import Machine
+from domain.refusal import ErrorType, Refusal
+from domain.runner import State
 from engine.kube.api import Listing
 
 CONTROL_PLANE = {CONTROL_PLANE_LABEL: ""}
@@ -330,3 +335,53 @@ def test_a_node_counts_as_cordoned_only_once_it_had_its_turn(why: str) -> None:
     assert isinstance(action, CordonNode)
     after = action.fold(world, Taking(turn=Turn(at=T0, why=why)))
     assert (after.record.drain is None) == bool(why)
+
+
+DRAINED_FOR_STOPS = ReactionPolicy(ending=Reaction.DRAIN)
+STOPS = facts(9, scheduled=(ScheduledEvent(code="instance-stop"),))
+
+
+def withdrawn(state: State[InstanceWorld], seconds: float) -> State[InstanceWorld]:
+    """Health closes the scheduled event."""
+    withdrawn_at = scheduled(seconds, at(DAY), status="closed")
+    return state.copy(world=state.world.with_record(fold(state.world.record, withdrawn_at)))
+
+
+@pytest.mark.parametrize("refused", [False, True], ids=["during the cordon", "after its refusal"])
+def test_a_turn_is_released_if_the_cause_is_withdrawn_before_the_cordon(*, refused: bool) -> None:
+    """The workload cluster is out of order meanwhile; the turn would block the node group for an hour."""
+    world = observed(record(scheduled(5, at(DAY))), policy=DRAINED_FOR_STOPS, facts=STOPS)
+    state, step = State(world, dirty=False).step(decide_instance, at(10))
+    (cordon,) = (each for each in step.start if isinstance(each, CordonNode))
+    if refused:
+        state = state.failed(cordon.slot, Refusal(type=ErrorType.UNAVAILABLE, message="no answer", at=at(11)))
+        state, _ = withdrawn(state, 12).step(decide_instance, at(100))
+    else:
+        state, step = withdrawn(state, 12).step(decide_instance, at(13))
+        assert step.cancel == (cordon.slot,)
+        state, _ = state.stopped(cordon.slot).step(decide_instance, at(14))
+    release = state.running[cordon.slot]
+    assert isinstance(release, ReleaseNode)
+    assert release.unused
+    state, _ = state.finished(cordon.slot, None).step(decide_instance, at(101))
+    assert cordon.slot not in state.running
+
+
+def test_a_turn_is_not_released_while_its_cause_lasts() -> None:
+    world = observed(record(scheduled(5, at(DAY))), policy=DRAINED_FOR_STOPS, facts=STOPS)
+    (cordon,) = work_for_instance(world, at(10)).steps
+    after = cordon.cancelled(world)
+    assert [type(each) for each in work_for_instance(after, at(11)).steps] == [CordonNode]
+    used = cordon.fold(after, Taking(turn=Turn(at=at(11))))
+    assert not used.known.turn_unused
+
+
+def test_a_turn_stays_if_its_machine_is_deleted() -> None:
+    """The group lacks the machine until it is replaced."""
+    world = observed(record(scheduled(5, at(DAY))), policy=deleting_all(), facts=STOPS)
+    (deletion,) = work_for_instance(world, at(10)).steps
+    assert isinstance(deletion, DeleteOwner)
+    after = deletion.cancelled(world)
+    assert after.known.turn_unused
+    for goes in (owner(**GOING), None):
+        assert not world.model_copy(update={"owner": goes}).recall(after).known.turn_unused

@@ -89,7 +89,8 @@ class Nodes(NodeActivities):
     def __init__(self) -> None:
         self.kube = MemoryKube()
         kube = cast("KubeApi", self.kube)
-        super().__init__(kube, Disruptions(kube, "perdure", 1))
+        self.disruptions = Disruptions(kube, "perdure", 1)
+        super().__init__(kube, self.disruptions)
 
     @asynccontextmanager
     async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
@@ -154,6 +155,27 @@ async def test_the_node_of_another_instance_is_neither_cordoned_nor_uncordoned()
     await nodes.kube.patch(NODES, "", "node", {"spec": {"unschedulable": True}})
     await ActivityEnvironment().run(nodes.uncordon, ReleaseNode(**WHICH))
     assert await nodes.cordoned()
+
+
+async def test_an_unused_turn_is_released_although_the_workload_cluster_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nodes, ended = Nodes(), list[str]()
+
+    async def end(instance: str) -> None:
+        ended.append(instance)
+
+    async def get(kind: Kind, namespace: str, name: str) -> JsonObject:
+        raise Unavailable("no answer")
+
+    monkeypatch.setattr(nodes.disruptions, "end", end)
+    monkeypatch.setattr(nodes.kube, "get", get)
+    for unused in (False, True):
+        with pytest.raises(Unavailable):
+            await ActivityEnvironment().run(nodes.uncordon, ReleaseNode(**WHICH, unused=unused))
+        assert ended == [KEY.lifecycle.name] * unused, "a cordoned Node counts until it is used again"
+    nowhere = ReleaseNode(**{**WHICH, "node": ""}, unused=True)
+    await ActivityEnvironment().run(nodes.uncordon, nowhere)
 
 
 async def test_a_node_that_is_gone_needs_neither() -> None:
