@@ -15,7 +15,6 @@ from domain.schema import Document
 CONSUME = (
     "sqs:ChangeMessageVisibility",
     "sqs:DeleteMessage",
-    "sqs:GetQueueAttributes",
     "sqs:GetQueueUrl",
     "sqs:ReceiveMessage",
 )

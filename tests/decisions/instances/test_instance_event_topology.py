@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
+from types import ModuleType
 from typing import Any
 
 import pytest
 from instance_scenes import ACCOUNT, GROUP, REGION, health, hook_detail, state_change
 from instance_scenes import envelope as enveloped
 
+from activities.aws import event_topology, instances
 from domain.instances.event_topology import Topology, auto_scaling_pattern, same_document, tags, topology
 from domain.instances.permissions import (
     CONSUME,
@@ -18,8 +21,10 @@ from domain.instances.permissions import (
     compatibility_document,
     running_document,
     setup_document,
+    terminating_document,
 )
 from domain.instances.provider_queue_takeover import cluster_topology, shared_queues
+from starters.events import sqs_queues
 
 
 def matches(pattern: Any, event: Any) -> bool:
@@ -247,3 +252,30 @@ def test_the_compatible_document_reaches_the_providers_queues_and_deletes_nothin
     assert allowed(document, "ec2:DescribeInstances") == ["*"]
     actions = {action for each in document["Statement"] for action in each["Action"]}
     assert {action for action in actions if re.search("Delete|Remove", action)} == {"sqs:DeleteMessage"}
+
+
+# What IAM checks for a call of another name, or in addition for tags.
+IMPLIED = {"sqs:DeleteMessageBatch": "sqs:DeleteMessage"}
+IMPLIED["sqs:ChangeMessageVisibilityBatch"] = "sqs:ChangeMessageVisibility"
+WITH_TAGS = {"sqs:CreateQueue": "sqs:TagQueue", "events:PutRule": "events:TagResource"}
+
+
+def called(module: ModuleType) -> set[str]:
+    """The calls that a module declares as protocols of AWS's clients, as IAM's actions."""
+    services = {"_Api": "sqs", "_Sqs": "sqs", "_Events": "events", "_Ec2": "ec2", "_AutoScaling": "autoscaling"}
+    found = set[str]()
+    for name, body in re.findall(r"class (\w+)\(Protocol\):\n(.*?)\n\n\n", inspect.getsource(module), re.DOTALL):
+        if name in services:
+            calls = re.findall(r"def (\w+)\(", body)
+            found |= {f"{services[name]}:{''.join(part.capitalize() for part in each.split('_'))}" for each in calls}
+    actions = {IMPLIED.get(each, each) for each in found}
+    return actions | {tagging for each, tagging in WITH_TAGS.items() if each in actions}
+
+
+def test_the_documents_allow_exactly_the_calls_that_are_made() -> None:
+    def actions(document: Any) -> set[str]:
+        return {action for each in document["Statement"] for action in each["Action"]}
+
+    running, terminating = running_document([PLACE]), terminating_document([(ACCOUNT, REGION)])
+    assert actions(running) | actions(terminating) == called(sqs_queues) | called(instances)
+    assert actions(setup_document([PLACE])) == called(event_topology)
