@@ -62,7 +62,7 @@ class ExpiryBatch:
 
     @asynccontextmanager
     async def asks(self, claim: Name) -> AsyncIterator[None]:
-        """The context in which a member is ended; `TimeoutError` if it could not be marked in time."""
+        """The context in which a claim of the batch is ended; `TimeoutError` if it could not be marked in time."""
         async with asyncio.timeout(LONGEST_ASKING) as limit:
             token = _asked_here.set(_Asked(self, claim, limit))
             try:

@@ -67,7 +67,7 @@ def _pool_names(pool: AccountPool) -> Iterable[Hashable]:
 
 
 def _claim_of(account: Account) -> Iterable[Hashable]:
-    """By its uid if a release could not clean the account and has removed the link."""
+    """The claim that an Account names, by uid if a failed release has removed the link."""
     spec = account.spec
     if spec.claim_link:
         return [(spec.claim_link_namespace, spec.claim_link)]

@@ -350,7 +350,9 @@ class AccountClaim(CustomResource):
         return self.spec.model_dump(mode="json", include={"byoc_secret_ref", "fleet_manager_config"})
 
     def holds(self, account: Account) -> bool:
-        """Without a recorded uid the legal entity decides: a new claim may have an earlier one's name."""
+        """Whether the Account is the claim's. Without a recorded uid the legal entity decides: a new claim may have an
+        earlier one's name.
+        """
         entity, recorded = account.spec.legal_entity.id, CLAIM_UID_ANNOTATION in account.metadata.annotations
         if account.unclean and not recorded:  # a release that the replaced operator has begun
             linked = self.metadata.deleting and self.spec.account_link == account.metadata.name

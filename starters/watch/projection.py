@@ -199,5 +199,5 @@ def chosen(values: Mapping[str, object], names: tuple[str, ...]) -> tuple[tuple[
 
 
 def generation(obj: JsonObject) -> object:
-    """Changes with the spec, and with the status only without a status subresource."""
+    """Changes with the spec; with the status only if the kind has no status subresource."""
     return at(obj, "metadata", "generation")
