@@ -125,8 +125,13 @@ class Reader:
         self.wrote(kind, answer)
         return answer
 
+    async def write_config(self, data: dict[str, str]) -> None:
+        """Set these keys of the operator's ConfigMap; others stay."""
+        answer = await self.kube.patch(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME, {"data": data})
+        self.wrote(CONFIG_MAP, answer)
+
     def wrote(self, kind: Kind, answer: JsonObject) -> None:
-        for mirror in (self._accounts, self._pools):
+        for mirror in (self._accounts, self._pools, self._config_map):
             if mirror is not None and mirror.followed.kind == kind:
                 mirror.learn(answer)
 

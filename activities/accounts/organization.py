@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -14,11 +15,18 @@ from activities.accounts.metrics import organization_seen
 from activities.accounts.opt_in_permits import give_permits
 from activities.activity_class import Activities
 from activities.aws.account_creation import foreign
-from activities.aws.organization import census, count_active, ensure_organizational_units, names_in_progress
+from activities.aws.organization import (
+    ccs_access_arn,
+    census,
+    count_active,
+    ensure_organizational_units,
+    names_in_progress,
+)
 from activities.aws.session import Sessions
 from activities.aws.support_cases import describe_cases
+from domain.accounts.ccs_access import AccessRole, state_of
 from domain.accounts.config import OperatorConfig
-from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.constants import CCS_ACCESS_KEY, OPERATOR_NAMESPACE
 from domain.accounts.creation_permits import Verdicts, adopted, judge, room_ages, scarce, swept, unborn, wants_account
 from domain.accounts.opt_in_permits import permits_age
 from domain.accounts.organization import Budget, OrganizationMemory
@@ -27,6 +35,7 @@ from domain.accounts.passes import (
     EnsureUnits,
     OrganizationWorld,
     PassOrganization,
+    RecordAccessRole,
     TellPools,
     Units,
 )
@@ -36,6 +45,7 @@ from domain.accounts.support_case_polling import due_cases, next_case_look, open
 from domain.decision import Decision, Outcome, earliest
 from domain.resource import ObjectMeta
 from engine.clock import now
+from engine.errors import Absent, Denied, Invalid
 from engine.temporal import signal_with_start, wake
 
 RESOLVED = "resolved"
@@ -47,6 +57,8 @@ RECOUNT = timedelta(minutes=1)
 BRISK = timedelta(milliseconds=300)
 LET_CHANGES_GATHER = timedelta(seconds=3)
 MOVING_TOGETHER = timedelta(milliseconds=700)
+
+logger = logging.getLogger(__name__)
 
 
 class OrganizationActivities(Activities):
@@ -81,6 +93,17 @@ class OrganizationActivities(Activities):
     async def tell_pools(self, news: TellPools) -> None:
         await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in await self._pools()))
 
+    @activity.defn(name=RecordAccessRole.activity)
+    async def record_access_role(self, _: RecordAccessRole) -> AccessRole:
+        try:
+            arn = await asyncio.to_thread(ccs_access_arn, self._sessions)
+            if (await self._read.config()).ccs_access_arn != arn:
+                await self._read.write_config({CCS_ACCESS_KEY: arn})
+        except (Absent, Denied, Invalid) as error:
+            logger.warning("key %s of the ConfigMap is not written: %s", CCS_ACCESS_KEY, error.message)
+            return AccessRole(problem=error.message)
+        return AccessRole(arn=arn)
+
     async def _pools(self) -> Sequence[AccountPool]:
         return await self._read.all(AccountPool, OPERATOR_NAMESPACE)
 
@@ -101,6 +124,7 @@ class OrganizationActivities(Activities):
                 "youngest_case_at": youngest_case(young),
                 "young_cases": {case_id: self._read.key(account) for case_id, account in young.items()},
                 "old_cases": {case_id: self._read.key(account) for case_id, account in old.items()},
+                "config": state_of(config),
                 "wanting": sum(wants_account(account) for account in accounts),
             }
         )

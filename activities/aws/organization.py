@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from activities.aws.session import Payer, Sessions
 from activities.aws.tags import tag_list
+from domain.accounts.constants import CCS_ACCESS_ROLE
 from domain.accounts.organization import Census, CreateAttempt, MemberAccount
 from domain.accounts.passes import UnitRefused, Units
 from engine.errors import ApiError, Conflict, Invalid, Throttled
@@ -46,6 +47,16 @@ def count_active(sessions: Sessions) -> int:
 
 def names_in_progress(sessions: Sessions) -> set[str]:
     return {item.name for item in list_attempts(sessions.payer(), IN_PROGRESS)}
+
+
+def ccs_access_arn(sessions: Sessions) -> str:
+    """The ARN of the payer's role `RH-SRE-CCS-Access`.
+
+    Raises:
+        Absent: the payer has no such role.
+        Denied: IAM refuses GetRole.
+    """
+    return sessions.payer().iam().get_role(RoleName=CCS_ACCESS_ROLE)["Role"]["Arn"]
 
 
 def list_accounts(payer: Payer) -> list[MemberAccount]:

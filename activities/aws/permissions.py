@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from domain.accounts.constants import ACCESS_ROLE, SUPPORT_ROLE_PREFIX
+from domain.accounts.constants import ACCESS_ROLE, CCS_ACCESS_KEY, CCS_ACCESS_ROLE, SUPPORT_ROLE_PREFIX
 from domain.model import Model
 
 
@@ -160,6 +160,12 @@ PERMISSIONS: tuple[Permission, ...] = (
         action="sts:AssumeRole",
         why="enter the member accounts, and customers' by their support role",
         resource=(f"arn:*:iam::*:role/{ACCESS_ROLE}", f"arn:*:iam::*:role/{SUPPORT_ROLE_PREFIX}*"),
+    ),
+    Permission(
+        role=Role.PAYER,
+        action="iam:GetRole",
+        why=f"write the role's ARN into the ConfigMap's key {CCS_ACCESS_KEY}",
+        resource=f"arn:*:iam::*:role/{CCS_ACCESS_ROLE}",
     ),
     *(Permission(role=Role.PAYER, action=action, why=why) for action, why in _PAYER.items()),
     *(Permission(role=Role.MEMBER, action=action, why=why) for action, why in {**_REVOKE, **_MEMBER}.items()),

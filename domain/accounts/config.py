@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from domain.accounts.constants import CONFIG_MAP, OPERATOR_NAMESPACE
+from domain.accounts.constants import CCS_ACCESS_KEY, CONFIG_MAP, OPERATOR_NAMESPACE
 from domain.accounts.resources import ServiceQuota
 from domain.model import Model
 
@@ -119,7 +119,7 @@ def parse_config(data: Mapping[str, str] | None) -> OperatorConfig:
         fedramp=_flag(data, "fedramp", problems),
         features=features,
         close_dry_run=_flag(data, "close_account.dry_run", problems, default=True),
-        ccs_access_arn=data.get("CCS-Access-Arn", "").strip(),
+        ccs_access_arn=data.get(CCS_ACCESS_KEY, "").strip(),
         pools=_pools(data, problems),
         problems=problems,
     )

@@ -36,6 +36,8 @@ ACCESS_ROLE = "OrganizationAccountAccessRole"
 SUPPORT_ROLE_PREFIX = "ManagedOpenShift-Support-"
 ADMIN_USER_PREFIX = "osdManagedAdmin-"
 ROLE_SESSION_NAME = "awsAccountOperator"
+CCS_ACCESS_ROLE = "RH-SRE-CCS-Access"  # the payer's; its ARN is in this key of the ConfigMap
+CCS_ACCESS_KEY = "CCS-Access-Arn"
 STS_SESSION_NAME = "RH-Account-Initialization"  # for the customer's role in STS mode
 # For fleet managers' claims.
 FLEET_ROLE = "managed-sts-role"

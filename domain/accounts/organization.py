@@ -6,6 +6,8 @@
 | queries of open support cases (`support_case_polling.py`) | for all at once, with growing pauses |
 | organizational units | one per legal entity |
 | permits to opt in to regions | `opt_in_permits.py` |
+
+It also writes the ConfigMap's key `CCS-Access-Arn` (`ccs_access.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from domain.accounts import THE_ORGANIZATION
+from domain.accounts.ccs_access import CcsAccess, ConfigState
 from domain.accounts.pool import Room
 from domain.identity import Key
 from domain.model import Model
@@ -84,3 +87,5 @@ class OrganizationMemory(Model):
     opt_in_let_go: ReleasedPermits = ReleasedPermits()
     strangers: tuple[str, ...] = ()  # AWS accounts with an Account's name that belong to another installation
     passed: dict[str, str] = {}  # Account name -> path of the permitted Account, if an older one has the name
+    config: ConfigState | None = None  # as observed by the last pass
+    ccs_access: CcsAccess = CcsAccess()

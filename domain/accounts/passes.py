@@ -9,6 +9,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from domain.accounts.ccs_access import AccessRole, CcsAccess, ConfigState, comparison_due, with_problem
+from domain.accounts.constants import CCS_ACCESS_KEY, CCS_ACCESS_ROLE
 from domain.accounts.observed import AccountWorld, ClaimWorld
 from domain.accounts.organization import OrganizationMemory
 from domain.accounts.pool import FailedAccounts, Room
@@ -90,9 +92,9 @@ class OrganizationWorld(PassedWorld):
     known: OrganizationMemory = OrganizationMemory()
 
     def recall(self, before: World) -> OrganizationWorld:
-        """Takes the units from `before`: updates may have changed them during the pass."""
-        units = before.known.units if isinstance(before.known, OrganizationMemory) else {}
-        known = self.known.model_copy(update={"units": units})
+        """Takes from `before` what an update or an action may have changed during the pass."""
+        was = before.known if isinstance(before.known, OrganizationMemory) else OrganizationMemory()
+        known = self.known.model_copy(update={"units": was.units, "ccs_access": was.ccs_access})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
 
 
@@ -123,9 +125,35 @@ class TellPools(Action):
         return world.learn(room_unreported=False, news=False) if world.known.room == self.room else world
 
 
+class RecordAccessRole(Action):
+    """Write the ARN of the payer's role into the ConfigMap, if the key differs.
+
+    A missing role and a refusal are results, not errors: the action is not retried before the ConfigMap changes.
+    """
+
+    activity: ClassVar[str] = "accounts.record_access_role"
+    title: ClassVar[str] = f"compare the ConfigMap's key {CCS_ACCESS_KEY} with the payer's role {CCS_ACCESS_ROLE}"
+    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
+    result: ClassVar[type[Model] | None] = AccessRole
+
+    config: ConfigState
+
+    def fold(self, world: OrganizationWorld, result: Model | None) -> OrganizationWorld:  # type: ignore[override]
+        assert isinstance(result, AccessRole)  # noqa: S101 - the activity's type
+        state = self.config.model_copy(update={"arn": result.arn}) if result.arn else self.config
+        # A pass may have observed a newer ConfigMap meanwhile, which is compared next.
+        observed = state if world.known.config == self.config else world.known.config
+        return world.learn(config=observed, ccs_access=CcsAccess(compared=state, problem=result.problem))
+
+
 def decide(world: OrganizationWorld, now: datetime) -> Decision:
-    actions = (TellPools(room=world.known.room),) if world.known.news else ()
-    return passed(world, now).model_copy(update={"actions": actions})
+    known, decision, actions = world.known, passed(world, now), list[Action]()
+    if known.news:
+        actions.append(TellPools(room=known.room))
+    if known.config and comparison_due(known.config, known.ccs_access):
+        actions.append(RecordAccessRole(config=known.config))
+    why = with_problem(decision.why, known.ccs_access)
+    return decision.model_copy(update={"actions": tuple(actions), "why": why})
 
 
 class UnitRefused(Model):

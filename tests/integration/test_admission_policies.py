@@ -18,6 +18,8 @@ from service_accounts import KINDS, RBAC_GROUP, apply, kubeconfig_of
 from waiting import eventually
 
 from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS
+from domain.accounts.constants import CCS_ACCESS_KEY
+from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.force_release import FORCE_RELEASE
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
@@ -29,7 +31,7 @@ from domain.threescale.auto_promotion import PROMOTE
 from domain.threescale.cascading_deletion import CASCADE
 from domain.threescale.digests import RETAIN
 from engine.errors import Absent, Denied
-from engine.kube import KubeApi
+from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.json import sequence
 from engine.settings import Settings
 from localcloud.deployment import Deployment
@@ -47,6 +49,10 @@ def rule(resources: str, verbs: str = "get create patch delete") -> dict[str, An
     return {"apiGroups": [PRODUCT.group], "resources": resources.split(), "verbs": verbs.split()}
 
 
+def config_map_rule(verbs: str) -> dict[str, Any]:
+    return {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [CONFIG_MAP_NAME], "verbs": verbs.split()}
+
+
 # By ServiceAccount: the shipped role that it is bound to, or the rules of its own.
 USERS: dict[str, str | list[dict[str, Any]]] = {
     "tenant": "perdure-aws-accounts-edit",
@@ -59,6 +65,8 @@ USERS: dict[str, str | list[dict[str, Any]]] = {
     "processes": "perdure-worker",
     "3scale-worker": "perdure-threescale-worker",
     MACHINE: role_rules("lb", MACHINE),
+    "configured": [config_map_rule("get patch")],
+    "configurator": [config_map_rule("get patch update")],
 }
 
 
@@ -197,6 +205,31 @@ async def test_only_operators_may_release_a_claim_uncleaned(ground: Ground) -> N
     assert "perdure.dev/let-go may be changed only by users who may update accountclaims/finalizers" in refusal
     assert await ground.annotates("operator", ACCOUNT_CLAIM, "wedged", FORCE_RELEASE, "the account is closed") == ""
     assert await ground.annotates("tenant", ACCOUNT_CLAIM, "wedged", RETRY, "once") == ""
+
+
+async def test_who_may_not_update_the_operators_config_map_changes_one_key(ground: Ground) -> None:
+    """The worker may only patch it."""
+    data = {"account-limit": "5", "feature.close_on_release": "false"}
+    await ground.admin.create(CONFIG_MAP, {"metadata": {"name": CONFIG_MAP_NAME}, "data": data}, SPACE)
+    patches: list[dict[str, Any]] = [
+        {"data": {"account-limit": "500"}},
+        {"data": {"account-limit": None}},
+        {"data": {"close_account.dry_run": "false", CCS_ACCESS_KEY: "arn"}},
+        {"binaryData": {"x": "eA=="}},
+        {"metadata": {"annotations": {"a": "b"}}},
+        {"metadata": {"finalizers": ["example.com/x"]}},
+        {"immutable": True},
+    ]
+
+    async def refused(patch: dict[str, Any]) -> bool:
+        return "only the key CCS-Access-Arn" in await ground.refusal("configured", CONFIG_MAP, CONFIG_MAP_NAME, patch)
+
+    await eventually(partial(refused, patches[0]), "the API server has taken the policy up")
+    assert [patch for patch in patches if not await refused(patch)] == []
+    for value in ("arn", "another", None):
+        patch = {"data": {CCS_ACCESS_KEY: value}}
+        assert await ground.refusal("configured", CONFIG_MAP, CONFIG_MAP_NAME, patch) == ""
+    assert await ground.refusal("configurator", CONFIG_MAP, CONFIG_MAP_NAME, *patches) == ""
 
 
 async def test_a_tenant_keeps_the_levers_that_give_up_nothing(ground: Ground) -> None:

@@ -95,7 +95,10 @@ NEEDED: dict[str, list[Right]] = {
         *(Right(verb, "secrets", TENANT, "aws") for verb in ("get", "create", "patch", "delete")),
         Right("create", "events", OPERATOR_NAMESPACE),
         Right("get", "secrets", OPERATOR_NAMESPACE, "aws-account-operator-credentials"),
-        Right("get", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-configmap"),
+        *(
+            Right(verb, "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-configmap")
+            for verb in ("get", "list", "watch", "patch")
+        ),
         Right("get", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-lock"),
         *(Right(v, "configmaps", "perdure", "perdure-pause") for v in ("list", "watch")),
         Right("get", "leases", OPERATOR_NAMESPACE, "aws-account-operator-lock", "coordination.k8s.io"),
@@ -162,7 +165,11 @@ WITHHELD: dict[str, list[Right]] = {
         *ours("create", "awsfederatedaccountaccesses"),
         *(Right(verb, "secrets") for verb in ("list", "watch", "update", "deletecollection")),
         Right("get", "configmaps", TENANT, "any"),
-        Right("patch", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-configmap"),
+        *(
+            Right(verb, "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-configmap")
+            for verb in ("update", "delete")
+        ),
+        Right("patch", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-lock"),
         Right("get", "pods", TENANT, "any"),
         Right("create", "clusterroles", "", "", RBAC_GROUP),
         Right("create", "serviceaccounts/token", "perdure", "perdure-worker"),

@@ -1,0 +1,53 @@
+"""The ConfigMap's key `CCS-Access-Arn`: the ARN of the payer's role `RH-SRE-CCS-Access`, read by `osdctl` only.
+
+The role is looked up once when the Organization's lifecycle starts, and once after each change of the ConfigMap. A
+missing role, or a refused request, is shown by `why` and blocks nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from domain.accounts.config import OperatorConfig
+from domain.accounts.constants import CCS_ACCESS_KEY
+from domain.model import Model
+
+
+class ConfigState(Model):
+    """Attributes:
+    arn: the key's value, empty if it is missing.
+    others: a digest of the other keys.
+    """
+
+    arn: str = ""
+    others: str = ""
+
+
+class CcsAccess(Model):
+    """The last comparison. `problem` says why the key could not be written."""
+
+    compared: ConfigState | None = None
+    problem: str = ""
+
+
+class AccessRole(Model):
+    """The role's ARN, which the key has now; otherwise the problem."""
+
+    arn: str = ""
+    problem: str = ""
+
+
+def state_of(config: OperatorConfig) -> ConfigState | None:
+    """None if the ConfigMap does not exist."""
+    if not config.present:
+        return None
+    others = config.model_dump_json(exclude={"ccs_access_arn"})
+    return ConfigState(arn=config.ccs_access_arn, others=hashlib.sha256(others.encode()).hexdigest()[:16])
+
+
+def comparison_due(observed: ConfigState | None, last: CcsAccess) -> bool:
+    return observed is not None and observed != last.compared
+
+
+def with_problem(why: str, last: CcsAccess) -> str:
+    return f"{why}; key {CCS_ACCESS_KEY} is not written: {last.problem}" if last.problem else why
