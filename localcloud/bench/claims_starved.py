@@ -1,8 +1,4 @@
-"""Row s of `perdure bench claims`: concurrent claims on all, a fifth and a twentieth of the machine.
-
-A CPU quota covers the deployment, but not this process. Time multiplied by share stays constant unless work is
-repeated: timeouts and further attempts in the histories show that.
-"""
+"""Row s of `perdure bench claims`: concurrent claims on all, a fifth and a twentieth of the machine."""
 
 from __future__ import annotations
 

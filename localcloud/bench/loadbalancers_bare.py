@@ -1,11 +1,7 @@
 """Creates load balancers' cloud objects without the product: `python loadbalancers_bare.py`, with JSON on its input.
 
-It runs in OpenStack's environment, which has openstacksdk. Names are yawol's. Requests:
-
-whole load balancers with a machine each, in parallel per the APIs' threads; answers when all servers run
-    networks Neutron's objects for hundreds, created in bulk
-    servers machines for hundreds, ports in bulk. One server is built, the others are copies in Nova's database,
-                since building them would take half an hour
+It runs in OpenStack's environment, which has openstacksdk. Names are yawol's. One server is built, the others are
+copies in Nova's database, since building them would take half an hour.
 """
 
 from __future__ import annotations

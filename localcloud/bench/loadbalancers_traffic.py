@@ -1,8 +1,4 @@
-"""`perdure bench loadbalancers`, rows f and j: continuous clients while components are killed or replaced.
-
-Half of the requests start on new and half on kept-alive connections; a kept connection that was closed is retried once,
-as HTTP allows. Requests in progress at a machine's power loss are reported separately.
-"""
+"""`perdure bench loadbalancers`, rows f and j: continuous clients while components are killed or replaced."""
 
 from __future__ import annotations
 
