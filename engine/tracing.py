@@ -3,8 +3,6 @@
     watch Account ns/name ─► SignalWithStartWorkflow ─► RunWorkflow, HandleSignal
                                        └─► StartActivity ─► RunActivity ─► aws iam.CreateUser, kubernetes PATCH ...
 
-They are exported by OTLP, if there is a collector. `OTEL_TRACES_SAMPLER` says how many are sampled.
-
 A workflow lives for months, so Temporal's interceptor would keep it in the trace of its first wake. Here its work
 belongs to the trace of the newest message for an hour. Work that a deadline starts later is a trace of its own, which
 begins at the activity. Both follow from the history alone, so a replay gives the same.

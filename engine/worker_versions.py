@@ -1,10 +1,8 @@
 """Versions of the workers side by side: which code a lifecycle runs on, and how it moves to newer code.
 
-A worker with a build id (`PERDURE_WORKER_BUILD_ID`, `--build-id`) belongs to that version of its deployment
-(`Settings.worker_deployment`), and its lifecycles are pinned: a run stays on its version, so no history is replayed by
-other code than wrote it. Lifecycles move between runs: once another version is current, a run ends at its next task
-when no action is under way, and its successor begins on the current version (`workflows/durable_driver.py`). A waiting
-lifecycle may have no task for months, so making a version current also wakes those on older ones (`wake_pinned`).
+docs/temporal.md describes how they are used. A run stays on its version, so no history is replayed by other code than
+wrote it. A waiting lifecycle may have no task for months, so making a version current also wakes those on older ones
+(`wake_pinned`).
 
     v1 current ── v2's workers poll ── v2 made current ── those on v1 are woken ── v1 drained ── v1's workers end
                                        new ones: v2       each continues on v2

@@ -1,7 +1,6 @@
 """Resource claims, handles, pools and providers of poolboy.gpte.redhat.com (or OPERATOR_DOMAIN), as in Poolboy.
 
-A claim asks for resources, by provider or by template; a handle holds them; a pool keeps free handles. Claims live in
-users' namespaces, everything else in the operator's. Each object has one writer, the workflow that reconciles it:
+Each object has one writer, the workflow that reconciles it:
 
 | object | while | workflow |
 |---|---|---|

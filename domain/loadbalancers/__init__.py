@@ -1,9 +1,6 @@
 """OpenStack load balancers: LoadBalancer, LoadBalancerSet, LoadBalancerMachine of yawol.stackit.cloud, as in yawol.
 
-A Service of type LoadBalancer becomes a LoadBalancer: a floating IP, a port with the virtual address, a security group
-and optionally a server group. There is one set of machines per template: a template change creates a new set, and the
-old set is emptied once the new one holds the address. On each machine an agent configures Envoy and reports in the
-machine's status. Each object is written by its own workflow, except:
+docs/loadbalancers.md describes how they work together. Each object is written by its own workflow, except:
 
 | object | what | writer |
 |---|---|---|
