@@ -516,7 +516,7 @@ def test_running_services_stay_and_the_next_up_goes_on_when_a_service_hangs(
 def test_up_says_what_it_waits_for(
     fresh: Deployment, slow_etcd: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deployments, "TELL_SECONDS", 0.5)
+    monkeypatch.setattr(deployments, "REPORT_SECONDS", 0.5)
     slow_etcd(WRITES_LOG)
     said = Heard()
 
