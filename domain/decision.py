@@ -136,8 +136,8 @@ class World(Model):
     """The complete input of a decision: the observation, and the memory of results and messages.
 
     `hold` says why nothing may be changed now (observe mode, the replaced operator's lease, a pause): the loop shows
-    the decision and starts nothing. `recorded` has the digests of notices recorded as Events, with the time of those
-    remembered after they have gone. `news` are notices of results, which the loop records.
+    the decision and starts nothing. `recorded` maps the digest of each notice recorded as an Event to when that was; to
+    None if it is forgotten once the notice is no longer given. `news` are notices of results, which the loop records.
     """
 
     key: Key

@@ -125,8 +125,8 @@ class NodeActivities(Activities):
                 activity.heartbeat(len(left))
                 evicted, refusals = True, dict[str, None]()
                 for pod in left:
-                    spares = node.how.spares and spared(pod)
-                    delay = _wish(pod) if spares else _overdue(pod) or without_request(await _evict(api, pod, node.how))
+                    wish = _wish(pod) if node.how.spares else ""
+                    delay = wish or _overdue(pod) or without_request(await _evict(api, pod, node.how))
                     refusals |= dict.fromkeys(filter(None, [delay]))
                 new = tuple(each for each in refusals if each not in logged)
                 for each in new:
@@ -312,10 +312,6 @@ def evictable(pod: Mapping[str, object]) -> bool:
     owners = [text(owner, "kind") for owner in sequence(pod, "metadata", "ownerReferences")]
     stays = "DaemonSet" in owners or _MIRROR_POD in mapping(pod, "metadata", "annotations")
     return not stays and text(pod, "status", "phase") not in _ENDED
-
-
-def spared(pod: Mapping[str, object]) -> bool:
-    return bool(_wish(pod))
 
 
 def _wish(pod: Mapping[str, object]) -> str:

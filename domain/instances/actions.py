@@ -166,17 +166,7 @@ class _MachineAction(_InstanceAction):
 
 
 class _TakesTurn(_InstanceAction):
-    """Asks for a turn first, which stays in the ledger if the disruption itself fails or is cancelled."""
-
-    def cancelled(self, world: W) -> W:
-        return world.learn(turn_unused=True)
-
-    def refuse(self, world: W, refusal: Refusal) -> W:
-        return super().refuse(world, refusal).learn(turn_unused=True)
-
-
-class _Disrupting(_MachineAction, _TakesTurn):
-    """Disrupts a Machine, once its node group has room for it.
+    """Asks for a turn first, which stays in the ledger if the disruption itself fails or is cancelled.
 
     Attributes:
         taken: whether AWS takes the instance right now.
@@ -190,6 +180,15 @@ class _Disrupting(_MachineAction, _TakesTurn):
     policy: str = ""
     because: Because | None = None
 
+    def answered(self, world: InstanceWorld, turn: Turn, *, unused: bool) -> InstanceWorld:
+        return world.learn(turn=turn.model_copy(update={"taken": self.taken}), turn_unused=unused)
+
+    def cancelled(self, world: W) -> W:
+        return world.learn(turn_unused=True)
+
+    def refuse(self, world: W, refusal: Refusal) -> W:
+        return super().refuse(world, refusal).learn(turn_unused=True)
+
 
 class Asked(Reported):
     """Its turn, and the replacement, or why there can be none."""
@@ -199,7 +198,7 @@ class Asked(Reported):
     unreplaced: Unreplaced | None = None
 
 
-class AskReplacement(_Disrupting):
+class AskReplacement(_MachineAction, _TakesTurn):
     """The Machine is deleted afterwards."""
 
     activity: ClassVar[str] = "instances.ask_replacement"
@@ -219,9 +218,9 @@ class AskReplacement(_Disrupting):
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         if not isinstance(result, Asked):
             return world
-        turn = result.turn.model_copy(update={"taken": self.taken})
-        unused = result.replacement is None and bool(turn.why or result.unreplaced)
-        return world.learn(turn=turn, turn_unused=unused, asked=result.replacement, unreplaced=result.unreplaced)
+        unused = result.replacement is None and bool(result.turn.why or result.unreplaced)
+        world = self.answered(world, result.turn, unused=unused)
+        return world.learn(asked=result.replacement, unreplaced=result.unreplaced)
 
 
 class EndReplacement(_MachineAction):
@@ -250,7 +249,7 @@ class Taking(Reported):
     turn: Turn
 
 
-class DeleteOwner(_Disrupting):
+class DeleteOwner(_MachineAction, _TakesTurn):
     """Have Cluster API replace the Machine.
 
     Attributes:
@@ -273,8 +272,7 @@ class DeleteOwner(_Disrupting):
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         if not isinstance(result, Taking):
             return world
-        turn = result.turn.model_copy(update={"taken": self.taken})
-        world = world.learn(turn=turn, turn_unused=bool(turn.why))
+        world = self.answered(world, result.turn, unused=bool(result.turn.why))
         return world if result.turn.why else world.learn(asked=None)
 
 
@@ -327,7 +325,6 @@ class CordonNode(_NodeAction, _TakesTurn):
     """Attributes:
     machine: empty if there is none.
     reaction: taint, cordon or drain; the drain itself is another action.
-    taken, most, policy: as in `_Disrupting`.
     about: the objects whose Events report it; none without a policy.
     """
 
@@ -335,15 +332,10 @@ class CordonNode(_NodeAction, _TakesTurn):
     result: ClassVar[type[Model] | None] = Taking
     awaited_when_cancelled: ClassVar[bool] = True
 
-    cause: str
     machine: str = ""
-    taken: bool = False
     reaction: Reaction = Reaction.DRAIN
     taint: Taint | None = None
-    most: int | None = None
-    policy: str = ""
     about: tuple[Key, ...] = ()
-    because: Because | None = None
 
     @property
     def disrupts(self) -> bool:
@@ -358,8 +350,8 @@ class CordonNode(_NodeAction, _TakesTurn):
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         if not isinstance(result, Taking):
             return world
-        turn = result.turn.model_copy(update={"taken": self.taken})
-        world = world.learn(turn=turn, turn_unused=bool(turn.why))
+        turn = result.turn
+        world = self.answered(world, turn, unused=bool(turn.why))
         if turn.why:
             return world
         done_at = turn.at if self.reaction is not Reaction.DRAIN else None

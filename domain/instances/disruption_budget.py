@@ -148,21 +148,13 @@ def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> in
     return sum(machine.control_plane or _well(each) for each in members)
 
 
-def lasts(disruption: Disruption, members: Sequence[Machine | Node], now: datetime) -> bool:
-    """True until the Machine or Node is gone and the group has as many healthy machines as before."""
-    if not _young(disruption, now):
-        return False
-    there = any(each.metadata.uid == disruption.uid for each in members)
-    return there or sum(_well(each) for each in members) < disruption.size
-
-
 def _lasting(
     machine: Machine | Node, others: Sequence[Machine | Node], under_way: Sequence[Disruption], now: datetime
 ) -> list[Disruption]:
-    """The disruptions of other machines that last.
+    """The disruptions of other machines that last: until the machine is gone and the group is as large as before.
 
-    Of those whose machine is gone, at most as many as the group lacks: an earlier one has ended, although the group
-    has fewer healthy machines again because of a later one.
+    Where machines are gone, the latest disruptions last, as many as the group has too few healthy machines. The earlier
+    ones are over: their machines have been replaced.
     """
     young = [each for each in under_way if each.uid != machine.metadata.uid and _young(each, now)]
     there = {each.metadata.uid for each in others}

@@ -62,8 +62,8 @@ _SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="s
 _EXPECTED = "expected"
 _SPOT_LEAD_SECONDS = 120.0
 _HOUR = 3600.0
-# Of the workers; of those that are no Spot instances; in bunches. To the others nothing happens, but forged messages
-# name them.
+# The share of Spot instances among the workers, and of each cause among the rest; retirements come in bunches. The
+# other instances are only named by forged messages.
 _SPOT = 0.2
 _SHARES = {"stopped": 0.12, "ended": 0.06, "rebalance": 0.05, "capacity": 0.05, "reboot": 0.08, "maintenance": 0.08}
 _RETIRED = 0.18

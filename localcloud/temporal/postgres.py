@@ -82,7 +82,10 @@ def password(file: Path) -> str:
 
 
 def as_nobody() -> list[str]:
-    """PostgreSQL refuses to run as root; `nobody` gets the one capability to enter root's directories. Else empty."""
+    """The prefix of PostgreSQL's commands, as it refuses to run as root; empty for other users.
+
+    It runs as an unprivileged user with one capability: to enter root's directories.
+    """
     if os.geteuid() != 0:
         return []
     nobody = pwd.getpwnam("nobody")

@@ -22,7 +22,7 @@ from domain.identity import Kind
 from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, DeleteOwner, ReleaseNode, Taking
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
-from domain.instances.disruption_budget import Disruption, Limit, Turn, lasts, waits_for
+from domain.instances.disruption_budget import Disruption, Limit, Turn, waits_for
 from domain.instances.event_record import fold
 from domain.instances.event_verification import ScheduledEvent
 from domain.instances.instance_decision import decide_instance
@@ -100,7 +100,8 @@ def test_a_control_plane_waits_for_the_etcd_members_of_its_others(status: str, w
     for taken in (False, True):
         why = waits_for(first, [first, other], [], Limit(most=1), at(0), taken=taken)
         assert why == ("control plane c/c1: Machine b has an unhealthy etcd member" if waits else "")
-    assert lasts(begun("gone", size=1), [other], at(60)) == waits, "a replacement counts once etcd has it"
+    group = ([first, other], [begun("gone", size=2)], Limit(most=1), at(60))
+    assert bool(waits_for(first, *group, taken=True)) == waits, "a replacement counts once etcd has it"
 
 
 def test_a_larger_budget_disrupts_more_workers_but_one_control_plane_machine() -> None:
@@ -179,11 +180,15 @@ def test_waiting_for_a_policy_names_the_policy() -> None:
 
 def test_a_disruption_lasts_until_the_replacement_is_well() -> None:
     left, new = [one("b", WORKERS), one("c", WORKERS)], one("d", WORKERS, ready=False)
-    assert lasts(begun("a"), [one("a", WORKERS, **GOING), *left], at(60))
-    assert lasts(begun("a"), left, at(60))
-    assert lasts(begun("a"), [*left, new], at(60))
-    assert not lasts(begun("a"), [*left, one("d", WORKERS)], at(60))
-    assert not lasts(begun("a"), left, at(3600)), "the group may have been scaled down"
+
+    def waits(members: list[Machine], seconds: float = 60) -> bool:
+        return bool(waits_for(left[0], members, [begun("a")], Limit(most=1), at(seconds), taken=False))
+
+    assert waits([one("a", WORKERS, **GOING), *left])
+    assert waits(left)
+    assert waits([*left, new])
+    assert not waits([*left, one("d", WORKERS)])
+    assert not waits(left, 3600), "the group may have been scaled down"
 
 
 # --- workers of Perdure that act at the same moment ---
