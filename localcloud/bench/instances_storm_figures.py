@@ -204,11 +204,10 @@ def _replacement_ready(on: Storm, member: Member) -> bool:
 
 def _hooks(on: Storm, affected: Sequence[Member], calls: Sequence[Call], cause: str) -> Figure:
     hooked = [each for each in affected if each.cause == cause]
-    completed = Counter(
-        name for each in calls if each.action == "CompleteLifecycleAction" and each.status == 200 for name in each.named
-    )
+    succeeded = [each for each in calls if each.action == "CompleteLifecycleAction" and each.status == 200]
+    completed = Counter(name for each in succeeded for name in each.named)
     once = sum(completed[each.hooked] == 1 for each in hooked)
-    done = {name: each.at for each in calls if each.action == "CompleteLifecycleAction" for name in each.named}
+    done = {name: each.at for each in succeeded for name in each.named}
     held = [(done[each.hooked] - each.since, each.late) for each in hooked if each.hooked in done]
     longest, late = max(held, default=(0.0, 0.0))
     beats = [each for each in calls if each.action == "RecordLifecycleActionHeartbeat" and each.status == 200]
