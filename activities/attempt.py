@@ -54,7 +54,6 @@ def repeated() -> bool:
 
 
 def started_at() -> datetime:
-    """UTC."""
     return activity.info().started_time
 
 
@@ -75,7 +74,7 @@ def growing(seconds: Sequence[float]) -> timedelta:
 
 
 def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
-    """A temporary error while the action is younger than `window`.
+    """The error as a temporary one, while the action is younger than `window`.
 
     Raise it `from error.__cause__`: an error that is its own cause cannot be sent to the server.
     """
@@ -87,7 +86,7 @@ def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
 
 
 def definite(error: ApiError, attempts: int) -> bool:
-    """False for a denial until this many attempts were denied."""
+    """Whether a refusal is definite; a denial only after this many attempts."""
     return not isinstance(error, Denied) or number() >= attempts
 
 

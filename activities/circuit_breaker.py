@@ -84,8 +84,8 @@ class CallGuard:
         """Refuse the call if another budget is used up; under the lock."""
 
     def _after_pause(self) -> timedelta:
-        """None for one chosen caller, and some for the others. It may never call, so another one is chosen after a
-        while.
+        """The delay of one more attempt: none for one chosen caller. If that one never calls, another is
+        chosen later.
         """
         if self._clock() - self._chosen < CHOSEN_SECONDS:
             return spread(self.tried_delay)

@@ -16,7 +16,7 @@ OnWrite = Callable[[Key, Kind, JsonObject], None]
 
 @dataclass(frozen=True)
 class Clients:
-    """One per worker. `served` is the cluster whose Services and Nodes are served."""
+    """One per worker. `served` is the client of the cluster whose Services and Nodes are served."""
 
     settings: Settings
     temporal: Client
@@ -33,5 +33,4 @@ class Clients:
 
     @cached_property
     def blocking(self) -> BlockingKube:
-        """First used within the worker's event loop."""
         return BlockingKube(self.kube, asyncio.get_running_loop())

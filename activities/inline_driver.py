@@ -102,7 +102,7 @@ class Inline(Generic[W]):
     second_looks: int = SECOND_LOOKS
 
     async def carry_out(self, asked: Pass, known: Model) -> Passed[W]:
-        """Observe and act until the decisions ask for nothing more that can be done here and now.
+        """Observe and act until no decision has an action that can run now.
 
         Raises:
             ApiError: the object could not be observed.
@@ -191,7 +191,7 @@ def _ended(state: State[W], action: Action, result: Model | Exception | None) ->
 
 
 def _refusal(action: Action, error: ApiError, before: Refusal | None) -> Refusal:
-    """Temporary errors are tried again as soon as the server would."""
+    """The refusal; a temporary error is retried as soon as Temporal's server would."""
     pause = error.delay
     if pause is None and error.type in RETRIED_BY_SERVER:
         grown: timedelta = action.first_retry * (1 << min(before.attempts if before else 0, 10))

@@ -44,5 +44,4 @@ def installed() -> dict[str, Area]:
 
 
 def area_of(module: str) -> str:
-    """Empty for shared modules."""
     return next((area.name for area in installed().values() if f"{module}.".startswith(f"{area.package}.")), "")

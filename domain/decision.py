@@ -124,11 +124,10 @@ class Action(Model):
         return world.learn(**facts) if facts else world
 
     def cancelled(self, world: W) -> W:
-        """It was cancelled, and may have had a part of its effect."""
+        """The action was cancelled, and may have had a part of its effect."""
         return world
 
     def refuse(self, world: W, refusal: Refusal) -> W:
-        """By default the refusal is stored by slot."""
         return world.model_copy(update={"refusals": {**world.refusals, self.slot: refusal}})
 
 

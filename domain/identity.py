@@ -78,7 +78,6 @@ class Key(Model):
 
     @property
     def path(self) -> str:
-        """`Kind/namespace/name`, for people."""
         return f"{self.kind}/{self.namespace or '-'}/{self.name}"
 
     def __str__(self) -> str:
@@ -99,15 +98,14 @@ def reported_kinds() -> dict[str, Kind]:
 
 @cache
 def all_areas() -> tuple[str, ...]:
-    """Only those that have kinds with lifecycles."""
     return tuple(sorted({kind.area for kind in all_kinds().values() if kind.lifecycle}))
 
 
 @cache
 def objectless(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
-    """The keys of a kind's lifecycles without a custom resource, from the areas' `STANDING`.
+    """The keys of lifecycles without a custom resource, from the areas' `STANDING`.
 
-    A lifecycle that exists once per OPERATOR_DOMAIN has the placeholder as its name there.
+    The name of one per OPERATOR_DOMAIN is the placeholder.
     """
     keys: list[Key] = [key for area in _packages() for key in getattr(area, "STANDING", ())]
     return tuple(
@@ -123,12 +121,10 @@ def objectless_in(areas: Collection[str], cluster: str, domain: str) -> list[Key
 
 
 def task_queue(plain: str, cluster: str) -> str:
-    """`plain` is an area, or a `Queue`'s value."""
     return f"{cluster}/{plain}" if cluster else plain
 
 
 def id_prefix(kind: str, cluster: str) -> str:
-    """Ids of other clusters have another prefix."""
     return f"{cluster}/{kind}/" if cluster and _of_cluster(kind) else f"{kind}/"
 
 

@@ -34,7 +34,7 @@ class Notice(Model):
 
     @property
     def digest(self) -> str:
-        """Equal for equal content; request ids do not count."""
+        """Equal for equal content apart from request ids."""
         said = f"{self.about.path if self.about else ''}\n{self.reason}\n{without_request(self.message)}"
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
@@ -48,6 +48,4 @@ def warning(reason: str, message: str, **more: Any) -> Notice:
 
 
 class Reported(Model):
-    """The runner records the notices as Events."""
-
     notices: tuple[Notice, ...] = ()

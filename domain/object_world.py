@@ -82,7 +82,7 @@ class ObjectWorld(World):
         return Decision(phase="Gone", outcome=Outcome.GONE, why=why)
 
     def given_up(self, done: str = "released") -> Decision | None:
-        """Waits for the object's removal; None while our finalizer is there."""
+        """Wait for the removal of the object; None while our finalizer is there."""
         if self.resource.kind_of.finalizer in self.resource.metadata.finalizers:
             return None
         if others := self.others_finalizers:

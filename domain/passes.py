@@ -32,7 +32,7 @@ class PassedWorld(World):
     gather: timedelta = timedelta(0)  # how long a wake waits for further ones before the next pass
 
     def recall(self, before: Self) -> Self:
-        """The pass has merged the old memory already."""
+        """The pass's result already contains the old memory."""
         return self
 
 
@@ -57,12 +57,11 @@ class Sweep(Action):
 
 
 def passed(world: PassedWorld, now: datetime) -> Decision:
-    """An absent object ends the lifecycle."""
     return world.decision if world.exists else world.decision.model_copy(update={"outcome": Outcome.GONE})
 
 
 def swept(why: str, due: datetime | None, *, over: str) -> Decision:
-    """For a lifecycle that compares many objects at `due`; None if there are none to compare."""
+    """A sweep over many objects at `due`; None if there are none."""
     return Decision(
         phase="Sweeping" if due else "Idle",
         outcome=Outcome.SETTLED,

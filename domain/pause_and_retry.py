@@ -33,7 +33,7 @@ def paused(meta: ObjectMeta) -> bool:
 
 
 def held(annotations: Mapping[str, object], *, observing: bool) -> str:
-    """Why nothing may be changed for the object; empty if it may."""
+    """Why the object may not be changed; empty if it may."""
     if observing:
         return "PERDURE_MODE=observe: nothing is written"
     return f"paused by its annotation {PAUSED}" if is_paused(annotations) else ""

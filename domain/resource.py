@@ -28,7 +28,6 @@ class KubeModel(Model):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, value: object) -> object:
-        """Clients write null for absent fields."""
         return without_nulls(value)
 
 

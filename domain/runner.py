@@ -115,7 +115,6 @@ class State(Generic[W]):
         return self.copy(world=seen, outdated=False)
 
     def not_observed(self, failure: Refusal) -> State[W]:
-        """A failed observation stays requested."""
         refusals = {**self.world.refusals, OBSERVE: self._counted(OBSERVE, failure)}
         return self.copy(world=self.world.model_copy(update={"refusals": refusals}), asked=self.asked or self.woken)
 
@@ -150,11 +149,11 @@ class State(Generic[W]):
         return self._ended(slot, world=self.running[slot].cancelled(self.world))
 
     def moment_came(self, decision: Decision) -> State[W]:
-        """Observes first if refused actions are to be retried, or if the deadline requires it."""
+        """The state after a retry time or deadline, which may require an observation first."""
         return self.copy(dirty=self.dirty or self.observes_at_deadline or bool(self._waiting(decision)))
 
     def copy(self, **changes: object) -> State[W]:
-        """Ten times as fast as `dataclasses.replace`; each action needs three copies."""
+        """A copy, ten times as fast as `dataclasses.replace`; each action needs three."""
         state: State[W] = object.__new__(type(self))
         state.__dict__.update(self.__dict__, **changes)
         return state
@@ -239,7 +238,7 @@ class State(Generic[W]):
         return decision.model_copy(update={"actions": (), "planned": lines, "blocked": blocked})
 
     def rests_until(self, rest: timedelta, gather: timedelta, now: datetime) -> datetime:
-        """The next observation begins after a pause since the last one, and waits for further wakes to batch them."""
+        """When the next observation may begin: after `rest` since the last one, and `gather` to batch further wakes."""
         if self.observed_at is None:
             return now
         return max(now, self.observed_at + rest if rest else now, now + gather if self.asked else now)

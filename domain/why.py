@@ -1,4 +1,4 @@
-"""What `perdure why` and `perdure plan` say of an object: its phase, what it waits for, and what blocks it."""
+"""What `perdure why` and `perdure plan` show of an object: its phase, what it waits for, and what blocks it."""
 
 from __future__ import annotations
 

@@ -44,8 +44,6 @@ class Write(Action):
 
 
 class Patch(Write):
-    """`subresource` is "" or "status"."""
-
     activity: ClassVar[str] = "kube.patch"
     result: ClassVar[type[Model] | None] = Written
 
@@ -63,7 +61,7 @@ class Patch(Write):
         return world.written(self.patch, written.resource_version, gone=written.gone)
 
     def refuse(self, world: World, refusal: Refusal) -> World:  # type: ignore[override]
-        """A conflict does not block: the loop observes again and decides on the result."""
+        """A conflict is no refusal: the loop observes again and decides on the result."""
         return world if refusal.type is ErrorType.CONFLICT else super().refuse(world, refusal)
 
 

@@ -1,7 +1,6 @@
-"""The engine's clock in an activity: the server's time of the attempt's start, plus the time since then on this
-machine.
+"""The time in an activity: the attempt's start by the server's clock, plus the time that has passed here since.
 
-No machine's own clock decides anything.
+A machine's own clock decides nothing.
 """
 
 from __future__ import annotations

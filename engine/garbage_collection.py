@@ -11,9 +11,9 @@ COLLECT_AFTER = (25_000, 20, 50)
 
 
 def collect_seldom() -> None:
-    """Never over existing objects: modules, classes, settings.
+    """Objects that exist already (modules, classes, settings) are never collected.
 
-    Call it before the heavy imports, which then take an eighth less CPU, and after them.
+    Call it before the heavy imports, which then take an eighth less CPU, and again after them.
     """
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)

@@ -75,7 +75,7 @@ class Health:
 
 @asynccontextmanager
 async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
-    """While the block runs, on `health_port`; with port 0 serve nothing."""
+    """Serve while the block runs, on `health_port` (0: not at all)."""
     if not settings.health_port:
         yield
         return

@@ -74,7 +74,6 @@ _HEART = Heart()
 
 @contextmanager
 def heartbeating(beat: Callable[[], None]) -> Iterator[None]:
-    """`beat` may be called on any thread."""
     timeout = activity.info().heartbeat_timeout
     if timeout is None:
         yield

@@ -80,7 +80,6 @@ _listeners: dict[int, Listener] = {}
 
 
 def listen(listener: Listener) -> None:
-    """Idempotent."""
     _listeners[id(listener)] = listener
 
 

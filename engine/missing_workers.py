@@ -35,7 +35,6 @@ class MissingWorker(Model):
 
     @property
     def message(self) -> str:
-        """The fact in one line, without advice."""
         of_version = f" of version {self.build_id}" if self.build_id else ""
         waiting = f"; open lifecycles that need it: {self.open}" if self.open is not None else ""
         return f"no worker for {self.area}: none{of_version} polls the task queue {self.queue}{waiting}"
@@ -44,17 +43,9 @@ class MissingWorker(Model):
 async def missing_workers(
     client: Client, areas: Iterable[str], cluster: str, deployment: str, quiet_after: timedelta = QUIET_AFTER
 ) -> list[MissingWorker]:
-    """Of the version that takes new lifecycles, and of older versions in use.
+    """The missing workers of the version that takes new lifecycles, and of older versions in use.
 
-    Args:
-        client: Temporal's.
-        areas: the areas to look at.
-        cluster: begins the names of its task queues.
-        deployment: the workers' deployment.
-        quiet_after: a poller last seen longer ago is gone.
-
-    Raises:
-        RPCError: Temporal refused or did not answer.
+    Queue names begin with `cluster`; a poller last seen longer than `quiet_after` ago is gone. Raises RPCError.
     """
     missing: list[MissingWorker] = []
     in_use: dict[str, list[str]] = {}

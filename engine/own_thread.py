@@ -34,7 +34,7 @@ async def own_thread(name: str) -> AsyncIterator[OwnThread]:
 
 
 class LastKnown(Generic[T]):
-    """A value that only its own loop may read, for another thread: as of its last request."""
+    """A value that only its own loop may read, for use in another thread: as of the last request."""
 
     def __init__(self, read: Callable[[], T]) -> None:
         self._read = read
@@ -42,10 +42,10 @@ class LastKnown(Generic[T]):
         self._known = read()
 
     def __call__(self) -> T:
-        """Does not wait; a new value is read for the next call."""
+        """The last value, without waiting; a new one is read for the next call."""
         self._loop.call_soon_threadsafe(self.refresh)
         return self._known
 
     def refresh(self) -> None:
-        """Call this on its own loop."""
+        """Read the value; call this on its own loop."""
         self._known = self._read()

@@ -39,7 +39,7 @@ class Reachability:
     """Args:
     server: its name and address, for people.
     ask: raises `NotReached` if it does not answer.
-    due: whether to ask, given the seconds since it last answered.
+    due: whether to ask, given the seconds since its last answer.
     """
 
     def __init__(self, server: str, ask: Callable[[], Awaitable[None]], due: Callable[[float], bool]) -> None:
@@ -90,7 +90,6 @@ class Reachability:
 
 @asynccontextmanager
 async def temporal_reached(health: Health, client: Client, process: str) -> AsyncIterator[None]:
-    """`health` reports it while the block runs."""
     server = f"Temporal at {client.service_client.config.target_host}"
     request = DescribeNamespaceRequest(namespace=client.namespace)
 
@@ -126,7 +125,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
     reachability = Reachability(server, ask, due)
 
     def starved() -> Iterable[str]:
-        """Empty while the API server is away, which is one reason for all of them."""
+        """Watches that are not served; none while the API server does not answer at all, which explains them all."""
         return () if reachability.failing else api.starved_watches()
 
     async with _reported(health, f"{process}, {server}", reachability):

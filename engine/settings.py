@@ -437,7 +437,7 @@ class Settings(Installation, Monitoring, Temporal, Load, Accounts, Claims, LoadB
 
     @property
     def worker_deployment(self) -> str:
-        """Temporal takes neither a colon nor a dot in the name of a worker deployment."""
+        """The name of the worker deployment, without the colons and dots that Temporal refuses in it."""
         named = f"{self.cluster}-{self.installation}" if self.cluster else self.installation
         return re.sub(r"[.:]", "-", named)
 
@@ -451,7 +451,6 @@ GROUPS = (Installation, Monitoring, Temporal, Load, Accounts, Claims, LoadBalanc
 
 
 def settings_of(group: type[_Group]) -> tuple[str, ...]:
-    """In the order of declaration."""
     return tuple(name for name in group.__annotations__ if name in group.model_fields)
 
 
@@ -477,7 +476,6 @@ def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
 
 
 def variable_of(field: str) -> str:
-    """The replaced systems' settings keep their names."""
     return str(Settings.model_fields[field].validation_alias or f"{_PREFIX}{field.upper()}")
 
 
@@ -513,7 +511,7 @@ def range_of(field: str) -> str:
 
 
 def present_variables(names: Iterable[str]) -> tuple[str, ...]:
-    """Variables without effect that are set nevertheless."""
+    """The variables that are set without having an effect."""
     return tuple(name for name in names if name in os.environ)
 
 
@@ -530,7 +528,7 @@ def settings() -> Settings:
 
 
 def read_settings() -> Settings:
-    """Reads the environment again, silently; raises InvalidSettings."""
+    """Reads the environment again; logs nothing. Raises InvalidSettings."""
     try:
         return Settings()
     except ValidationError as error:

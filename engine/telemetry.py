@@ -76,7 +76,7 @@ def path(workflow_id: str, kind: str) -> str:
 
 
 def configure_logging(settings: Settings, process: str) -> None:
-    """`process` is a field of each JSON line."""
+    """`process` is added to each JSON line as a field."""
     handler = logging.StreamHandler(sys.stderr)
     if logs_json():
         handler.addFilter(_TemporalFields())

@@ -77,10 +77,7 @@ REPORTED_PROBLEMS: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_ke
 async def connect(settings: Settings, process: str = "perdure", *, log_core: bool = False) -> Client:
     """Connect to Temporal.
 
-    Args:
-        settings: metrics port, trace collector.
-        process: part of the identity that the web UI shows.
-        log_core: whether the SDK's core may log to standard output.
+    `process` is part of the identity in the web UI; with `log_core` the SDK's core may log to standard output.
 
     Raises:
         TemporalRefused: the server cannot be reached, or refuses us.
@@ -116,12 +113,12 @@ async def wake_open(client: Client, key: Key, seen: Mapping[str, str] | None = N
 
 
 async def signal_if_open(client: Client, key: Key, signal: str, about: BaseModel) -> None:
-    """Starts none, as the object may be gone; RPCError as for `wake`."""
+    """Signal an open lifecycle, but start none: the object may be gone. RPCError as for `wake`."""
     await _signal_open(client, key.workflow_id, signal, about)
 
 
 async def wake_listed(client: Client, workflow_id: str) -> bool:
-    """The same by a workflow id from a list; False if the lifecycle has ended."""
+    """Wake a lifecycle by a workflow id from a list; False if it has ended."""
     return await _signal_open(client, workflow_id, WAKE)
 
 
@@ -137,7 +134,7 @@ async def _signal_open(client: Client, workflow_id: str, signal: str, *about: Ba
 
 
 async def described(client: Client, key: Key) -> WorkflowExecutionDescription | None:
-    """Open or recently closed; None if Temporal knows none."""
+    """The lifecycle's open or recently closed run; None if Temporal knows none."""
     try:
         return await client.get_workflow_handle(key.workflow_id).describe()
     except RPCError as error:
@@ -165,7 +162,7 @@ async def open_with(client: Client, key: Key, world: PassedWorld, *, signal: str
 
 
 def shown(phase: str, decision: Decision) -> list[SearchAttributePair[Any]]:
-    """Attributes without a value are left out."""
+    """The search attributes of a decision; those without a value are left out."""
     found: list[SearchAttributePair[Any]] = [
         SearchAttributePair(OP_PHASE, phase),
         SearchAttributePair(OP_WAITS_FOR, list(decision.waits_for)),
@@ -205,7 +202,7 @@ def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
 
 
 def _known_by(key: Key, further: Sequence[SearchAttributePair[Any]] = ()) -> dict[str, Any]:
-    """The task queue and first search attributes; the loop adds those of its decisions that are not given here."""
+    """The task queue and the first search attributes; the loop adds those that are missing here."""
     kind = all_kinds()[key.kind]
     return {
         "id": key.workflow_id,

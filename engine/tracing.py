@@ -61,7 +61,6 @@ def configure_tracing(endpoint: str, process: str, version: str) -> TracingInter
 
 
 def begin_tracing(tracer: Tracer) -> TracingInterceptor:
-    """Returns the interceptor for Temporal's client."""
     _tracers[:] = [tracer]
     return FollowingMessages(tracer)
 
@@ -76,7 +75,6 @@ def end_tracing() -> None:
 
 @contextmanager
 def calling(name: str, attributes: Mapping[str, str]) -> Iterator[Span]:
-    """It records nothing if traces are off."""
     if not _tracers:
         yield trace.INVALID_SPAN
         return
@@ -113,7 +111,7 @@ def ids() -> Mapping[str, str]:
 
 @dataclass
 class _Change:
-    """`context` is that of its span, once it was asked for."""
+    """A change being traced. `context` is its span's, once the span was needed."""
 
     name: str
     attributes: Mapping[str, str]
@@ -125,7 +123,7 @@ _change: ContextVar[_Change | None] = ContextVar("change", default=None)
 
 @contextmanager
 def change(name: str, attributes: Mapping[str, str]) -> Iterator[None]:
-    """Lifecycles that are woken within belong to a trace that begins here; without wakes there is none."""
+    """Traces the wakes of a change: the trace begins here, if there is a wake."""
     if not _tracers:
         yield
         return
@@ -194,7 +192,7 @@ class _Lifecycle(TracingWorkflowInboundInterceptor):
         self._heard_at = workflow.now()
 
     def _completed_span(self, span_name: str, **how: Any) -> None:
-        """An activity begins in the context of the last message, or in none."""
+        """A completed span in the context of the last message, or in none."""
         if not span_name.startswith("StartActivity"):
             super()._completed_span(span_name, **how)
             return

@@ -90,7 +90,7 @@ async def versions(client: Client, deployment: str) -> list[Version]:
 
 
 async def versions_in_use(client: Client, deployment: str) -> list[str]:
-    """Lifecycles may be open on all that are not drained."""
+    """All versions that are not drained: lifecycles may be open on them."""
     return [each for each, status in await _statuses(client, deployment) if status is not VersionStatus.DRAINED]
 
 
@@ -110,7 +110,7 @@ async def _statuses(client: Client, deployment: str) -> list[tuple[str, VersionS
 
 
 async def polled_queues(client: Client, deployment: str, build_id: str) -> set[tuple[str, str]]:
-    """Each with `workflow` or `activity`."""
+    """The task queues that the version polls, each with `workflow` or `activity`."""
     try:
         found = await client.workflow_service.describe_worker_deployment_version(
             DescribeWorkerDeploymentVersionRequest(
@@ -126,7 +126,7 @@ async def polled_queues(client: Client, deployment: str, build_id: str) -> set[t
 
 
 async def make_current(client: Client, deployment: str, build_id: str) -> str:
-    """Send new runs to this version; returns the one before.
+    """Send new runs to this version; returns the former one.
 
     `FAILED_PRECONDITION` if its workers do not poll all queues that the current version's do.
     """

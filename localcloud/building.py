@@ -1,4 +1,4 @@
-"""Builds that happen once per computer, by one builder at a time. A builder that dies leaves no lock."""
+"""Builds that happen once per computer, by one builder at a time. The lock ends with a builder that dies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN_LINES = 40
 
 
 class BuildError(Exception):
-    """A download or a compilation failed."""
+    pass
 
 
 def lines_of(
@@ -56,7 +56,7 @@ def lines_of(
 
 @contextlib.contextmanager
 def only_builder(cache: Path, what: str, narrator: Narrator) -> Iterator[None]:
-    """The kernel releases the lock if the process dies."""
+    """Hold the builder's lock, which the kernel releases if the process dies."""
     with (cache / "lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

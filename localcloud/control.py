@@ -27,7 +27,7 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close the connections."""
+        pass
 
 
 class ControlClient(Closing):

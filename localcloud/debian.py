@@ -62,7 +62,7 @@ def _download(package: str, work: Path, without: str) -> None:
 
 
 def _wanted(package: str, options: list[str], work: Path, without: str) -> list[str]:
-    """The package, what stands for it where it is empty, and all libraries that the system lacks."""
+    """The package (or the one that an empty package stands for), and all libraries that the system lacks."""
     depends = ["apt-cache", *options, "depends", "--recurse", "--important", "--no-conflicts", "--no-breaks"]
     listed = _run([*depends, "--no-replaces", "--no-enhances", package], work)
     named = dict.fromkeys(re.findall(r"^\s*\|?Depends: ([a-z0-9][\w.+-]*)", listed, re.MULTILINE))

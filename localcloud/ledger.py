@@ -53,11 +53,7 @@ class _Count:
 class LedgerBook(Generic[L]):
     """Counts, and the most recent calls individually.
 
-    Args:
-        ledger: the report's model, with `since`, `counts` and `recent`.
-        counted_by: the fields that make up a counter's key.
-        failed: whether an answer was an error; `status` 0 is no answer.
-        recent: how many calls are stored.
+    `counted_by` are the fields of a counter's key, `recent` is how many calls are stored.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 class Probe(Protocol):
     def failure(self) -> str | None:
-        """None if the service is ready."""
+        pass
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class SocketProbe:
 
 @dataclass(frozen=True)
 class PostgresProbe:
-    """PostgreSQL asks for a password when it is ready for sessions, as for `pg_isready`."""
+    """A probe for PostgreSQL, which asks for a password once it is ready for sessions (as for `pg_isready`)."""
 
     host: str
     port: int

@@ -37,7 +37,6 @@ class ProcessIdentity(Model):
             return
 
     def wait_gone(self, seconds: float) -> bool:
-        """False if it still runs."""
         deadline = time.monotonic() + seconds
         while self.is_alive():
             if time.monotonic() > deadline:
@@ -47,7 +46,6 @@ class ProcessIdentity(Model):
 
 
 def identify(pid: int, program: str) -> ProcessIdentity | None:
-    """None if the process has ended."""
     ticks = _start_ticks(pid)
     if ticks is None:
         return None

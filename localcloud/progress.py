@@ -16,10 +16,10 @@ PLAIN_INTERVAL_SECONDS = 30.0
 
 class Narrator(Protocol):
     def say(self, line: str) -> None:
-        """Prints a line."""
+        pass
 
     def advance(self, what: str, done: int, total: int) -> None:
-        """Reports how far a long step is."""
+        pass
 
 
 class Silence:

@@ -163,7 +163,7 @@ def ensure_organization() -> tuple[str, str]:
 
 
 async def _apply(kube: KubeApi, kind: Kind, obj: JsonObject) -> None:
-    """Leaves metadata, which others may have extended."""
+    """Apply the object except its metadata, which others may have extended."""
     try:
         await kube.patch(kind, "", _name(obj), _applied(obj))
     except Absent:
@@ -180,14 +180,14 @@ def _applied(obj: JsonObject) -> JsonObject:
 
 
 def _holds(found: object, wanted: object) -> bool:
-    """The server adds defaults, though not within lists."""
+    """Whether the found value contains the wanted one: the server adds defaults, though not within lists."""
     if not isinstance(found, Mapping) or not isinstance(wanted, Mapping):
         return found == wanted
     return all(name in found and _holds(found[name], value) for name, value in wanted.items())
 
 
 async def _await_established(kube: KubeApi, name: str) -> None:
-    """Earlier creations would be answered 404."""
+    """Wait until the definition is served; before, creations would be answered 404."""
     async with asyncio.timeout(_ESTABLISHED_SECONDS):
         while not _is_established(await kube.get(CUSTOM_RESOURCE_DEFINITION, "", name)):  # noqa: ASYNC110 - the server has no event for us
             await asyncio.sleep(0.05)

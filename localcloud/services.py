@@ -202,14 +202,14 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
 
 
 def _no_proxy() -> dict[str, str]:
-    """Sets both variable names, since programs differ."""
+    """NO_PROXY in both spellings, since programs differ."""
     given = ",".join(os.environ.get(name, "") for name in ("NO_PROXY", "no_proxy")).split(",")
     hosts = dict.fromkeys(filter(None, (*(host.strip() for host in given), LOOPBACK, "localhost")))
     return dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(hosts))
 
 
 def _given_settings() -> dict[str, str]:
-    """Other shells' commands need the same ones to find lifecycles."""
+    """The caller's settings, which commands in other shells need, too, to find lifecycles."""
     known = {variable_of(field) for field in Settings.model_fields}
     shared = {name for name in known - OF_ONE_PROCESS if name.startswith(("PERDURE_", "OPERATOR_"))}
     return {name: os.environ[name] for name in sorted(shared) if name in os.environ}
@@ -327,7 +327,7 @@ def _temporal_schema(plan: Plan, state: StateDirectory, ports: Mapping[str, int]
 
 
 def _temporal_namespace(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
-    """As an installation's Job does it (docs/temporal.md)."""
+    """The service that prepares Temporal's namespace, like an installation's Job (docs/temporal.md)."""
     return Service(
         name=TEMPORAL_NAMESPACE,
         command=_on_standby(("starters.cli.main", "starters.cli.temporal"), "temporal", "bootstrap"),

@@ -168,7 +168,7 @@ class StateDirectory:
         replace_file(self.root / "deployment.json", plan.model_dump_json(indent=2))
 
     def is_taken(self) -> bool:
-        """Packages may be installed before the first `up`."""
+        """Whether the directory is in use; packages may have been installed before the first `up`."""
         return self.root.exists() and any(each != self.packages for each in self.root.iterdir())
 
     def is_ours(self) -> bool:
@@ -178,7 +178,7 @@ class StateDirectory:
         return Plan.model_validate_json((self.root / "deployment.json").read_bytes())
 
     def running(self) -> Running | None:
-        """The supervisor may have died since."""
+        """The published state of the supervisor, which may have died since."""
         try:
             return Running.model_validate_json((self.root / "services.json").read_bytes())
         except FileNotFoundError:
@@ -236,7 +236,7 @@ class StateDirectory:
 
 
 class StateDirectoryError(Exception):
-    """The directory contains foreign files."""
+    pass
 
 
 def choose_ports(

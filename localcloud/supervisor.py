@@ -187,7 +187,7 @@ class Supervisor:
             self._change(service.name, ServiceState.STOPPED, healthy=False, process=None, message="")
 
     async def _bound_logs(self) -> None:
-        """Keeps one predecessor, if the disk has room for it; writers append, so truncating is safe."""
+        """Limit the logs: keep one predecessor, if the disk has room for it. Writers append, so truncating is safe."""
         while True:
             await asyncio.sleep(PROBE_SECONDS)
             if self._unpublished:
@@ -221,7 +221,7 @@ class Supervisor:
         self._publish()
 
     def _publish(self) -> None:
-        """A full disk ends nothing: `_bound_logs` publishes again."""
+        """Publish the state; a full disk ends nothing, since `_bound_logs` publishes again."""
         try:
             self._state.write_running(self._running)
             self._unpublished = False
@@ -252,7 +252,7 @@ def last_message(log: Path, since: datetime) -> str:
 
 
 def sweep(state: StateDirectory, grace_seconds: float = 2.0) -> list[ProcessIdentity]:
-    """Requires that no supervisor holds the lock."""
+    """End leftover services. Requires that no supervisor holds the lock."""
     left = state.running()
     if left is None:
         return []

@@ -69,7 +69,7 @@ class _Edge(ActivityInboundInterceptor):
 
 
 def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:
-    """That of a bug, with its traceback.
+    """The cause and traceback of a bug.
 
     An API's refusal needs none, and the server keeps only 4 KiB of a failure. An error that is its own cause could not
     be encoded.

@@ -42,9 +42,9 @@ LATE = 0.25
 
 class Limit:
     def __init__(self, most: int, least: int = 1, *, longest: float = float("inf"), first: int = 0) -> None:
-        """It starts at `first`, or at `most`.
+        """The limit starts at `first`, or at `most`.
 
-        A task is slow after `longest` seconds; None for tasks that wait for other systems.
+        A task is slow after `longest` seconds; infinity for tasks that wait for other systems.
         """
         self._most = most
         self._least = float(min(least, most))
@@ -56,7 +56,7 @@ class Limit:
         return int(self._exact)
 
     def ended(self, began: float, ended: float, late: float) -> None:
-        """One decrease counts for all tasks that began before it, as they ran side by side."""
+        """A task has ended. Tasks that ran side by side cause one decrease, not one each."""
         if ended - began <= self._longest and late <= LATE:
             self._exact = min(self._most, self._exact + 1 / self._exact)
         elif began >= self._decreased_at:

@@ -58,9 +58,9 @@ async def _take_over(client: Client, key: Key) -> None:
 
 
 def is_dead(identity: str) -> bool:
-    """Whether a worker was a process here that has ended, by its identity.
+    """Whether the worker with this identity was a process of this machine that has ended.
 
-    An equal process id is an ended process's: in a restarted container they are the same.
+    The own process id also means an ended process: in a restarted container they are equal.
     """
     process, _, host = identity.partition("@")
     pid = process.rpartition(":")[2]

@@ -70,13 +70,9 @@ async def run_worker(
     stop: asyncio.Event | None = None,
     health: Health | None = None,
 ) -> None:
-    """Execute until stopped.
+    """Execute until stopped: by `stop`, without it by SIGTERM or SIGINT.
 
-    Args:
-        settings: see `engine.settings`.
-        only: the areas whose lifecycles are run; all if empty.
-        stop: ends it when set; without it SIGTERM and SIGINT do.
-        health: where to report, for a process that serves its health itself.
+    `only` are the areas to serve (all if empty). A process with several parts gives its `health`.
     """
     async with AsyncExitStack() as stack:
         stopped = await stack.enter_async_context(stopped_by_signals(stop))
@@ -187,7 +183,7 @@ async def create_workers(
 async def activities_of(
     clients: Clients, chosen: Sequence[str], stack: AsyncExitStack
 ) -> dict[str, list[Callable[..., object]]]:
-    """Resources are released with the stack."""
+    """The activities by task queue. Resources are released with the stack."""
     modules = {area: importlib.import_module(installed()[area].activities) for area in chosen}
     return {area: [*await module.activities(clients, stack)] for area, module in modules.items()}
 

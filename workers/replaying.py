@@ -43,12 +43,9 @@ def recorded(directory: Path) -> list[WorkflowHistory]:
 
 
 async def open_histories(client: Client, query: str = "", most_of_a_kind: int = 0) -> AsyncIterator[WorkflowHistory]:
-    """Of open lifecycles, the newest first.
+    """The histories of open lifecycles, newest first.
 
-    Args:
-        client: their Temporal.
-        query: a further condition, as in the web UI's search.
-        most_of_a_kind: how many of each kind are read at most; 0 reads all.
+    `query` is a further condition as in the web UI's search; `most_of_a_kind` limits each kind (0: no limit).
     """
     known = {str(each) for each in kinds()}
     read: dict[str, int] = {}
@@ -80,7 +77,6 @@ async def replay(history: WorkflowHistory, converter: DataConverter) -> Replayed
 
 
 def kinds() -> set[str]:
-    """The types of every workflow."""
     from temporalio import workflow
 
     definitions = (workflow._Definition.must_from_class(each) for each in _every_workflow())

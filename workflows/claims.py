@@ -88,12 +88,12 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
 
     @workflow.signal(description="The binder has served the claim; this is its state.")
     def served(self, world: ObjectWorld) -> None:
-        """Take the status over, unless a newer one is known."""
+        """Adopt the binder's result, unless a newer one is known."""
         self.replace_world(self.world.heard(world))
 
     @workflow.signal(description="The binder has ended the claim at its expiry: it is gone.")
     def ended(self, world: ObjectWorld) -> None:
-        """Nothing newer can be known than that the claim is gone."""
+        """The claim is gone, which no newer result can change."""
         self.replace_world(world.recall(self.world))
 
 

@@ -71,7 +71,7 @@ class Timer:
 
 
 class Entity(Generic[W]):
-    """`looks_at_deadline` is set where a pass is one activity: a deadline then asks for a new pass."""
+    """With `looks_at_deadline` a deadline requires an observation: for kinds whose pass is one activity."""
 
     observe: ClassVar[type[Action]]
     looks_at_deadline: ClassVar[bool] = False
@@ -120,7 +120,7 @@ class Entity(Generic[W]):
 
     @property
     def woken(self) -> bool:
-        """False if only a deadline has come."""
+        """Whether anything but a deadline requires the observation."""
         return self.state.woken
 
     @property
@@ -149,7 +149,7 @@ class Entity(Generic[W]):
         }
 
     def begin(self) -> None:
-        """Prepare what a lifecycle keeps besides its world."""
+        """Prepare what the lifecycle holds besides its world."""
 
     async def life(self) -> None:
         await self.live()
@@ -202,7 +202,7 @@ class Entity(Generic[W]):
         return look.summary
 
     def observed(self) -> None:
-        """Called after each observation."""
+        pass
 
     def _make_true(self, step: Step) -> None:
         for slot in step.cancel:
@@ -262,7 +262,7 @@ class Entity(Generic[W]):
                 action = self._again(action, since)
 
     def _again(self, action: Action, since: datetime) -> Action:
-        """The action, marked as one that may have had its effect."""
+        """The action, marked as one that may have taken effect already."""
         self._missed_heartbeats = self._missed_heartbeats + 1 if self._is_slow else 1
         self._missed_heartbeat_at = workflow.now()
         before = action.earlier or Earlier(since=since)
@@ -274,7 +274,7 @@ class Entity(Generic[W]):
         return missed is not None and workflow.now() < missed + SLOW_FOR
 
     def _heartbeat_of(self, action: Action) -> timedelta:
-        """Doubled for each recent miss."""
+        """The heartbeat timeout, doubled for each recent miss."""
         if not self._is_slow:
             return action.heartbeat
         longer: timedelta = action.heartbeat * 2**self._missed_heartbeats
@@ -321,7 +321,6 @@ class Entity(Generic[W]):
 
     @property
     def _is_long(self) -> bool:
-        """Whether the run should end."""
         info = workflow.info()
         long = info.is_continue_as_new_suggested() or info.get_current_history_length() > LONGEST_HISTORY
         return long or self._moves
@@ -333,7 +332,7 @@ class Entity(Generic[W]):
 
     @property
     def _may_move_at_once(self) -> bool:
-        """Whether the next run can observe instead of this one without losing a message."""
+        """Whether the next run may take this observation over without losing a message."""
         return self._moves and not (self._activities or self._unheard) and workflow.all_handlers_finished()
 
     def _end_run(self) -> NoReturn:
@@ -396,7 +395,7 @@ class Entity(Generic[W]):
         return not self.dirty and self._looks == self._looked and OBSERVE not in self.world.refusals
 
     async def look_now(self) -> bool:
-        """For the areas' update handlers: await an observation that begins now; True if it succeeded."""
+        """For update handlers: await an observation that begins now; True if it succeeded."""
         wanted = self._looks + 1
         self.wake()
         await workflow.wait_condition(lambda: self._looked >= wanted)

@@ -61,7 +61,6 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
         self.world = self.world.begun(workflow.now())
 
     async def life(self) -> None:
-        """Runs until the instance is gone and no event of it is in progress."""
         await self.live()
         while self.dirty or not workflow.all_handlers_finished():
             await workflow.wait_condition(lambda: self.dirty or workflow.all_handlers_finished())
@@ -83,7 +82,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
 
     @workflow.signal(name=ANSWERED, description="What AWS says of this instance, as a query for many has found.")
     def answered(self, answer: Answer) -> None:
-        """As if it had been asked for; its labels may have been edited since they were observed."""
+        """Adopt AWS's answer. The labels are observed again, since they may have been edited."""
         self.replace_world(self.world.told(answer.facts, answer.timings))
         self.dirty = True
 
@@ -105,7 +104,7 @@ class AutoScalingGroupWorkflow(Passes[GroupWorld]):
 
     @workflow.signal(name=ENDED, description="How its launches and terminations ended; a wake follows.")
     def ended(self, record: GroupRecord) -> None:
-        """Remember it: Auto Scaling may not list it yet when the wake is answered."""
+        """Remember the result of a launch or termination, which Auto Scaling may not list yet."""
         self.world = self.world.told(record)
 
 

@@ -61,7 +61,7 @@ def lifecycle(
 
 
 def _given(cls: type[Any], name: str, method: Any) -> Any:
-    """Temporal accepts methods only under their names, and from the workflow's own class."""
+    """Define the method on the class: Temporal accepts methods only by their name and from the workflow's own class."""
     method.__name__, method.__qualname__, method.__module__ = name, f"{cls.__name__}.{name}", cls.__module__
     setattr(cls, name, method)
     return method

@@ -17,7 +17,7 @@ _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class EnvoyAdmin:
-    """No method raises because Envoy is away."""
+    """Queries of Envoy's admin interface; none raises if Envoy is away."""
 
     def __init__(self, address: Address) -> None:
         self._base = URL(f"http://{address}")

@@ -213,7 +213,7 @@ def _followed(kind: Kind, namespace: str, name: str) -> Followed:
 
 
 def _spoken(balancer: JsonObject) -> tuple[object, object]:
-    """What starts a pass when it changes."""
+    """The parts of the LoadBalancer whose change starts a pass."""
     metadata = mapping(balancer, "metadata")
     return metadata.get("generation"), metadata.get("annotations")
 

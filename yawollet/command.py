@@ -90,7 +90,6 @@ def yawollet(
 
 
 def main() -> None:
-    """Be the agent."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(yawollet)
     app()

@@ -67,7 +67,6 @@ def envoy_up_to_date(served: int | None, versions: tuple[str, str] | None) -> Fi
 def reported(
     before: Iterable[MachineCondition], findings: Iterable[Finding], now: datetime
 ) -> tuple[MachineCondition, ...]:
-    """The machine's conditions after a pass, by type."""
     known = {each.type: each for each in before}
     found = {each.type: _condition(known.get(each.type), each, timestamp(now)) for each in findings}
     return tuple(condition for _, condition in sorted({**known, **found}.items()))

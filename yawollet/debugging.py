@@ -26,14 +26,13 @@ _TIMEOUT_SECONDS = 10
 
 
 class Wish(Model):
-    """The request in the annotations: a key, or why it cannot be used."""
+    """A request in the annotations: a key, or why it cannot be used."""
 
     key: str = ""
     refusal: str = ""
 
 
 def wish(balancer: LoadBalancer) -> Wish | None:
-    """The request, None if there is none."""
     annotations = balancer.metadata.annotations
     key = annotations.get(AD_HOC_DEBUG_KEY_ANNOTATION, "")
     if not parse_bool(annotations.get(AD_HOC_DEBUG_ANNOTATION, "")) or not key:
@@ -56,7 +55,6 @@ async def fulfil(asked: Wish) -> Notice:
 
 
 async def _fault(command: Sequence[str], given: str) -> str:
-    """Why a command failed, empty if it succeeded."""
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=null, stderr=pipe)

@@ -43,7 +43,6 @@ class Delivery:
 
     @property
     def settled(self) -> bool:
-        """Whether Envoy has accepted everything that is served."""
         return self.served is not None and all(self._accepted.get(each) == self.served.version for each in TYPES)
 
     @property
@@ -63,7 +62,6 @@ class Delivery:
         return self.served
 
     def taken(self, type_url: str, version: int) -> None:
-        """Envoy has accepted all resources of a type."""
         if self.served is None or version != self.served.version or type_url not in TYPES:
             return
         self._accepted[type_url] = version
@@ -73,7 +71,6 @@ class Delivery:
                 del self._refused[type_url][name]
 
     def refuse(self, type_url: str, version: int, reason: str, now: datetime) -> None:
-        """Set aside the resources that Envoy names."""
         if self.served is None or version != self.served.version or type_url not in TYPES:
             return
         sent, good, refused = self.served.of(type_url), self._good[type_url], self._refused[type_url]

@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 
 
 async def run(options: Options, settings: Settings, stop: asyncio.Event | None = None) -> None:
-    """Run the agent until it is stopped."""
     process = _Process(options, settings)
     async with stopped_by_signals(stop) as stopped, process.serving():
         await first_of(stopped.wait(), process.work())
@@ -52,7 +51,7 @@ class _Process:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        """Serve Envoy, health and metrics."""
+        """Serve Envoy, health and metrics while the block runs."""
         async with AsyncExitStack() as servers:
             await self._conversation.ads.start()
             servers.push_async_callback(self._conversation.ads.stop)

@@ -164,7 +164,6 @@ def resources(type_url: str, documents: Iterable[Document]) -> list[Message]:
 
 
 def response(type_url: str, version: str, nonce: str, documents: Iterable[Document]) -> bytes:
-    """All resources of one type."""
     answer = _RESPONSE(version_info=version, type_url=type_url, nonce=nonce, resources=resources(type_url, documents))
     return answer.SerializeToString()
 

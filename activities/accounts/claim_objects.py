@@ -1,4 +1,4 @@
-"""Kubernetes objects that claims get besides a pool's account: a customer's Account, and Secrets.
+"""Kubernetes objects that claims get in addition to a pool's account: a customer's Account, and Secrets.
 
 In the customer's own Secret only our finalizer is changed.
 """

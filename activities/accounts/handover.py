@@ -55,7 +55,7 @@ class HandOver(Activities):
         self._units: dict[UnitRequest, asyncio.Future[str]] = {}
 
     async def carry_on(self, world: ClaimWorld) -> None:
-        """Bind the claim; raises an ApiError if its own workflow has to continue."""
+        """Carry on with the bound claim; raises an ApiError if the claim's own workflow has to continue."""
         hand_over = partial(self._hand_over, just_read=world.account)
         inline = Inline(decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
         (await inline.go_on(State(world, dirty=False))).confirm()

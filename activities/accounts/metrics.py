@@ -120,7 +120,7 @@ def account_closed() -> None:
 
 
 def organization_seen(known: OrganizationMemory, sweep: timedelta) -> None:
-    """Export the count until a newer one is certain; `sweep` is the longest interval between two counts."""
+    """Export the count, for as long as no newer one must exist; `sweep` is the longest interval between two."""
     if known.room is not None and known.counted_at is not None:
         age = max(0.0, _seconds_since(known.counted_at))
         accounts = known.room.active + known.room.creating
@@ -199,7 +199,7 @@ def listen() -> None:
 
 
 def _changed_nothing(write: Write) -> bool:
-    """Removing the last finalizer also keeps the resourceVersion in the answer."""
+    """Whether the write changed nothing; when the last finalizer is removed the resourceVersion also stays the same."""
     return text(write.answer, "metadata", "resourceVersion") == write.asked.resource_version
 
 
@@ -214,7 +214,7 @@ def _lets_go(write: Write) -> bool:
 
 
 def _held_account(claim: Mapping[str, object]) -> bool:
-    """A customer's account does not count: it is neither cleaned nor reused."""
+    """Whether the claim held a pool's account: a customer's is neither cleaned nor reused."""
     return bool(text(claim, "spec", "accountLink")) and not flag(claim, "spec", "byoc")
 
 

@@ -149,5 +149,5 @@ class ObserveActivities(Activities):
 
 
 def _entered_by_its_claim(account: Account) -> bool:
-    """True for a customer's account that the payer enters by the claim's support role."""
+    """Whether the payer enters the customer's account by the claim's support role."""
     return account.spec.byoc and not account.spec.manual_sts_mode and not account.metadata.deleting

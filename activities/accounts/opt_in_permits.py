@@ -40,7 +40,7 @@ async def give_permits(
     *,
     notifies: bool,
 ) -> OrganizationMemory:
-    """Accounts are signalled again until one has begun: the signal may be lost."""
+    """Signal permits to the Accounts, again until one has begun: a signal may be lost."""
     everyone = tuple(accounts)
     protected = {*config.payer_account_ids, *read.settings.accounts_protected}
     given = permits(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)

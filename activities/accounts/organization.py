@@ -171,7 +171,7 @@ class OrganizationActivities(Activities):
         budget: Budget,
         moment: datetime,
     ) -> Verdicts:
-        """Pools are read only if a lifted budget could matter."""
+        """The permits; pools are read only if a lifted budget could matter."""
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)
         asked = adopted(accounts, counted, known.reported, domain, known.strangers, known.passed)
@@ -286,7 +286,6 @@ def _busy(known: OrganizationMemory) -> bool:
 
 
 def _differs(before: Room | None, after: Room | None) -> bool:
-    """Whether a pool would decide differently."""
     if before is None or after is None:
         return before is not after
     return before.model_copy(update={"measured_at": None}) != after.model_copy(update={"measured_at": None})

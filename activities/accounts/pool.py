@@ -133,7 +133,7 @@ class PoolActivities(Activities):
         return view.model_copy(update={"claims": claims})
 
     async def _room(self, dry_run: bool) -> Room | None:
-        """The organization's last measurement; if its workflow does not run, wake it: it then wakes the pool."""
+        """The last count by the organization's workflow; if that does not run, wake it, and it wakes the pool."""
         organization = self._client.get_workflow_handle(self._read.organization.workflow_id)
         try:
             # A closed workflow would answer from its last state, and no new one would start.
@@ -214,7 +214,7 @@ class PoolActivities(Activities):
             await asyncio.gather(wake(self._client, world.key), wake(self._client, self._read.key(account)))
 
     async def _hold_claim(self, claim: AccountClaim) -> None:
-        """A claim deleted before it has our finalizer would keep the account for ever."""
+        """Add our finalizer first: a claim deleted without it would keep the account for ever."""
         meta = claim.metadata
         if FINALIZER in meta.finalizers:
             return
@@ -258,7 +258,6 @@ def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
 
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
-    """Existing clients expect the empty fields."""
     quotas = {
         "regionalServiceQuotas": {
             region: {code: quota.model_dump(mode="json") for code, quota in codes.items()}
@@ -318,7 +317,9 @@ def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tu
 
 
 def _elsewhere() -> Decision:
-    """Accounts are made in the ConfigMap's namespace; Kubernetes deletes dependents of an owner elsewhere."""
+    """The decision for a pool outside the ConfigMap's namespace: an Account's owner must be in the
+    Account's namespace.
+    """
     why = f"AccountPools work in namespace {OPERATOR_NAMESPACE} only: nothing is counted or created for this one"
     return Decision(phase="Waiting", outcome=Outcome.WAITING, why=why, waits_for=("its removal",))
 

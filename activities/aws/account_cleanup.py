@@ -116,7 +116,7 @@ class Sweep:
         self._left = [item for item in self._left if item.kind != kind]
 
     def finished(self) -> Cleaned:
-        """Raises Unavailable if what is left may pass by itself, Conflict if a person has to check."""
+        """The result. Raises Unavailable if what is left may disappear by itself, Conflict if a person has to check."""
         if self._left:
             named = "; ".join(f"{item.kind} {item.name}: {item.error.message}" for item in self._left[:_MOST_NAMED])
             more = f"; and {len(self._left) - _MOST_NAMED} more" if len(self._left) > _MOST_NAMED else ""

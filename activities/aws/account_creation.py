@@ -67,7 +67,9 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
 
 
 def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
-    """While the request is in progress the server retries. The first attempt only waits: AWS takes seconds."""
+    """Await the account: the server retries while the request is in progress. The first attempt only waits
+    for seconds.
+    """
     if not attempt.repeated():
         raise _under_way(action, "requested just now")
     payer = sessions.payer()

@@ -15,7 +15,7 @@ _FEW = 3
 
 
 def misplaced(sessions: Sessions, wanted: Mapping[str, str]) -> dict[str, str | ApiError]:
-    """The accounts that are not under the wanted parent: their present parent, or the error."""
+    """The accounts outside the wanted parent, with their present parent or the error."""
     payer, found = sessions.payer(), dict[str, str | ApiError]()
     by_parent: defaultdict[str, list[str]] = defaultdict(list)
     for account_id, parent in wanted.items():

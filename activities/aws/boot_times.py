@@ -42,7 +42,7 @@ class BootTimes:
             return Unknown.DESCRIBE
 
     def described(self, region: str, ran_after: float | None) -> None:
-        """`ran_after` is None if the instance was not seen to run, or its age is unknown."""
+        """Record a description; `ran_after` is None if the instance was not seen running, or its age is unknown."""
         with self._lock:
             self._describing = False
             if ran_after is not None:

@@ -122,7 +122,7 @@ class Caller:
         raise NotImplementedError
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Called for every denial; True if the credentials have changed."""
+        """Whether a denied call is worth repeating, because the credentials have changed. Called for every denial."""
         return False
 
     def client(self, service: str, region: str) -> BaseClient:

@@ -17,7 +17,7 @@ from domain.resource import SecretReference
 
 
 def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = timedelta()) -> Member:
-    """Raises as `Sessions.member`. A role of our own may be new."""
+    """The member session of a customer's account. Raises as `Sessions.member`; a new role of ours may need `settle`."""
     access, account_id, partition = action.access, action.account_id, action.partition
     if access is None:
         return sessions.member(account_id, partition, settle=settle)
@@ -52,8 +52,6 @@ class SupportedAccount(Member):
 
 
 class JumpRole(Assumed):
-    """Customers' trust policies name it."""
-
     def __init__(self, sessions: Sessions, arn: str) -> None:
         payer = sessions.payer()
         super().__init__(sessions.clients, f"jump role {arn}", observing=False)  # it only assumes roles
@@ -82,7 +80,7 @@ class RoleOfCustomer(Member):
 
 
 class KeyOfCustomer(KeyHolder, Member):
-    """AWS is asked first which account the key opens, which might be the payer's."""
+    """The key of a customer. AWS is asked first to which account it belongs: it might be the payer's."""
 
     where: str
 

@@ -54,7 +54,9 @@ class EventTopology:
         self._events = cast(_Events, caller.client("events", place.region))
 
     def changes(self) -> Iterator[Change]:
-        """Each is looked for after the ones before it were corrected or skipped; `ValueError` if names are too long."""
+        """The differences, each found after the earlier ones were corrected or skipped; `ValueError` for too long
+        names.
+        """
         should = wanted(self._place, self._rules_of_queue(), self._group_prefix)
         for queue in should.queues:
             yield from self._queue_changes(queue)

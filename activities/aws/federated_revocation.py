@@ -133,7 +133,7 @@ def _strip(iam: IAMClient, action: RevokeAccess, attached: Sequence[str]) -> Non
 
 
 def _is_the_accesses(role: RoleTypeDef, action: RevokeAccess) -> bool:
-    """By the tag; without one (the replaced operator's), by its trust policy."""
+    """Whether the role is this access's: by its tag or, if the replaced operator made it, its trust policy."""
     tags = role.get("Tags", [])
     if _owners(tags):
         return _owners(tags) == [action.access_uid]

@@ -285,7 +285,7 @@ def strip_role(iam: IAMClient, role: str) -> None:
 
 @contextmanager
 def settling(*, young: bool = True) -> Iterator[None]:
-    """Refusals of a young action are temporary: IAM is eventually consistent."""
+    """While the action is young, refusals are temporary: IAM is eventually consistent."""
     try:
         yield
     except (Denied, Absent) as error:

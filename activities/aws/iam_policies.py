@@ -90,7 +90,6 @@ def _spare_versions(iam: IAMClient, arn: str) -> list[str]:
 
 
 def trusted(trust: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    """Principals, under any condition."""
     statements = _parsed(trust).get("Statement", [])
     found: set[str] = set()
     for statement in statements if isinstance(statements, list) else [statements]:

@@ -246,7 +246,6 @@ def _timing(hook: object) -> HookTiming:
 
 
 def _results(activities: Sequence[object]) -> GroupRecord:
-    """Auto Scaling lists the latest first."""
     results: dict[str, LastResult] = {}
     for each in activities:
         what = _activity(text(each, "Description"))

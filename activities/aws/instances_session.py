@@ -39,7 +39,7 @@ class Process(Services):
             return frozen
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Worth repeating if the credentials found now differ."""
+        """Whether the call is worth repeating, because the credentials found now differ."""
         if error.code not in UNAUTHENTICATED:
             return False
         with held(self._lock, "the process's credentials"):

@@ -84,7 +84,7 @@ def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
 
 
 def can_use(member: Member, region: str) -> bool:
-    """Asked only when the region does not answer."""
+    """Whether the account can use the region; asked only if the region does not answer."""
     return region in usable(member.ec2(member.default_region).describe_regions(AllRegions=False)["Regions"])
 
 
@@ -100,7 +100,7 @@ class Launched(NamedTuple):
 
 
 class RegionInitializer:
-    """A definite refusal is the region's outcome, not an error; so is one without success for 25 minutes."""
+    """Initializes a region; a definite refusal, or no success for 25 minutes, is an outcome and no error."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -179,8 +179,8 @@ class RegionInitializer:
     def _see_through(
         self, ec2: EC2Client, action: InitializeRegion, launched: Launched, *, timed: bool = False
     ) -> RegionOutcome | None:
-        """Prove that one ran, and terminate all; None if they ended before. With `timed` the answer to the termination
-        is the proof.
+        """Prove that an instance ran, and terminate all; None if they ended before. With `timed` the answer to the
+        termination is the proof.
         """
         outcome: RegionOutcome | None = None
         try:

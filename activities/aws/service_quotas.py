@@ -111,7 +111,7 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
 
 
 def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping[str, str], bool]:
-    """The decisive one of each quota is an open one, else the newest for the wanted value. Also whether vCPUs are
+    """The decisive request of each quota: an open one, else the newest for the wanted value. Also whether vCPUs are
     requested.
     """
     found: dict[str, RequestedServiceQuotaChangeTypeDef] = {}
@@ -130,7 +130,9 @@ def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping
 
 
 def _counts(request: RequestedServiceQuotaChangeTypeDef, quota: ServiceQuota, since: datetime | None) -> bool:
-    """An open request of any value counts, and an ended one of the wanted value except an old refusal."""
+    """Whether a request counts: an open one of any value, an ended one of the wanted value unless it is an
+    old refusal.
+    """
     if request["Status"] in _OPEN:
         return True
     if request["DesiredValue"] != quota.value:

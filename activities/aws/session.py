@@ -144,7 +144,7 @@ class KeyHolder(Services):
         return self.keys.value()
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Worth repeating if the Secret's keys differ."""
+        """Whether the call is worth repeating, because the Secret's keys differ."""
         if error.code not in UNAUTHENTICATED:
             return False
         self.keys.forget(credential)
@@ -189,7 +189,7 @@ class Assumed(Services):
             return self._credential
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """An expired session is worth repeating at once."""
+        """Whether the call is worth repeating: at once if the session has expired."""
         if error.code not in UNAUTHENTICATED:
             return False
         with held(self._lock, f"entering account {self}"):

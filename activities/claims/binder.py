@@ -203,7 +203,7 @@ class BinderActivities(Activities):
         await self._wake(key)
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
-        """The news for the claim's workflow; None if it knows them."""
+        """The result for the claim's workflow; None if that knows it."""
         if self._answered.get(key.uid) == world.decision:
             return None
         if len(self._answered) >= MOST_REMEMBERED:
@@ -368,7 +368,7 @@ class Batch:
             await self._open(some)
 
     async def _open_the_rest(self) -> None:
-        """Due ends take precedence, then existing claims."""
+        """Open the workflows of bound claims, when no due end or waiting claim takes precedence."""
         self._to_open.sort(key=lambda pair: not pair[1].exists)
         while self._to_open and not self._queue.ends.are_over(now()):
             some = self._to_open[:OPENED_AT_ONCE]

@@ -83,7 +83,7 @@ class BinderQueue:
             self._lacks[name] = lacks
 
     def still_lacks(self, name: Name, moment: datetime) -> bool:
-        """True if a pass could only repeat the last result."""
+        """Whether a pass could only repeat the last result."""
         lacks = self._lacks.get(name)
         if lacks is None or self.cache.handles.find("claim", name):
             return False
@@ -93,7 +93,7 @@ class BinderQueue:
             return False
 
     def _wake_binder(self) -> None:
-        """Wake the binder once for all: it could never end a run if wakes arrived faster than runs complete."""
+        """Wake the binder once for all waiting claims: with a wake for each, its runs could never end."""
         untaken, self._untaken = self._untaken, set()
         if untaken & self.waiting.keys() and not self.serving:
             self.cache.wake(self._binder)

@@ -78,7 +78,7 @@ class ClaimCache(InformerCache):
         task.add_done_callback(self._tasks.discard)
 
     def check_later(self, key: Key, edits: int) -> None:
-        """Soon wake the lifecycle if its object is gone by then, or something that it may render was edited.
+        """After a moment, wake the lifecycle if its object is gone, or something was edited that it may render.
 
         The watcher saw that change before the lifecycle existed. `edits` is the count at the evaluation.
         """
@@ -99,7 +99,7 @@ class ClaimCache(InformerCache):
         return cast("JsonObject | None", await super().fresh(kind, namespace, name))
 
     async def fresh_handles(self) -> list[JsonObject]:
-        """A cache with a broken stream may be outdated for long."""
+        """All handles from the API server, because the cache may be outdated if its stream is broken."""
         return cast("list[JsonObject]", (await self._api.list(RESOURCE_HANDLE, self.namespace)).items)
 
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:

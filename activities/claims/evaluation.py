@@ -1,4 +1,4 @@
-"""Calls to the evaluator; exceeding its limits is a fault like any other."""
+"""Calls to the evaluator. Exceeding its limits is a fault like any other."""
 
 from __future__ import annotations
 

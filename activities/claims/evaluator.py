@@ -108,13 +108,8 @@ class Evaluator:
     ) -> M:
         """Call one of the evaluator's functions.
 
-        Args:
-            function: One of them.
-            request: Its argument.
-            result: Its return type.
-            key: The object, `namespace/name`; calls for one object run one after another.
-            author: The templates' author, a claim's namespace.
-            patient: Wait if the slow lane is full.
+        Calls with the same `key` (the object, `namespace/name`) run one after another; `author` is a claim's namespace;
+        a `patient` call waits if the slow lane is full.
 
         Raises:
             TemplateError: The function raised one.

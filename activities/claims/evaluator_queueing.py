@@ -47,7 +47,7 @@ class Lanes:
             yield
 
     async def _stand_with_author(self, lines: AsyncExitStack, key: str, author: str) -> None:
-        """Leave the queue if the author exceeded a limit meanwhile."""
+        """Wait in the author's queue, and leave it if the author exceeds a limit meanwhile."""
         line = self._of_author(author)
         await line.acquire()
         if self._slow(key, author):

@@ -191,7 +191,6 @@ def _outcome(call: Call, text: bytes) -> tuple[int, bytes]:
 
 
 def _read(descriptor: int, length: int) -> bytes:
-    """Empty if the worker process has ended."""
     parts = bytearray()
     while len(parts) < length:
         part = os.read(descriptor, length - len(parts))

@@ -57,7 +57,7 @@ class ExpiryBatch:
         self._everyone_asked.clear()
 
     def is_asked(self) -> None:
-        """All claims are marked: `LET_GO_AT_ONCE` of them drop their finalizers at a time."""
+        """Called when all claims are marked: `LET_GO_AT_ONCE` of them drop their finalizers at a time."""
         self._everyone_asked.set()
 
     @asynccontextmanager

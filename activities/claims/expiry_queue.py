@@ -20,7 +20,7 @@ class Ends:
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
-        """None clears the handle's end; True if it is new and the earliest of all."""
+        """Record the handle's end, or clear it; True if it is new and the earliest of all."""
         if end is None:
             self._of.pop(name, None)
             self._taken.pop(name, None)
@@ -35,13 +35,13 @@ class Ends:
 
     @property
     def next(self) -> datetime | None:
-        """The earliest that was not taken; may be due."""
+        """The earliest end that was not taken, which may be due."""
         while self._ahead and self._of.get(self._ahead[0][1]) != self._ahead[0][0]:
             heapq.heappop(self._ahead)
         return self._ahead[0][0] if self._ahead else None
 
     def is_near(self, now: datetime) -> bool:
-        """True if the batch should not end before the next end."""
+        """Whether the next end is so near that the batch should continue."""
         end = self.next
         return end is not None and end - now < NEAR
 

@@ -73,8 +73,8 @@ class Reconciliation(Activities):
         self.effects[RecordEvents.activity] = self.record_events
 
     async def settle(self, world: HandleWorld) -> HandleWorld:
-        """Bring a handle and its resources to their desired state; what was made while another pass ended it is
-        deleted.
+        """Bring a handle and its resources to their desired state. If another pass has ended the handle meanwhile, the
+        resources created here are deleted.
 
         Raises Conflict if another client has written an object.
         """
@@ -131,7 +131,7 @@ class Reconciliation(Activities):
         assigned: tuple[str, ...] = (),
         push: bool = False,
     ) -> HandlePlan:
-        """Raises `Beyond`."""
+        """The evaluator's plan of a handle. Raises `Beyond`, like every evaluation that exceeds a limit."""
         states = tuple(None for _ in objects_at(handle, "spec", "resources"))
         question = HandleQuestion.model_construct(
             now=now,

@@ -74,7 +74,7 @@ def bind_missed() -> None:
 
 
 def validation_failed(provider: str) -> None:
-    """To be called once per refusal, not in each pass of a refused claim."""
+    """Count a refusal once, not in each pass of the refused claim."""
     _INVALID.labels(provider).inc()
 
 

@@ -29,7 +29,7 @@ _ASKED = (Question.INSTANCE, Question.STATUS)
 
 
 class Bulk(Model):
-    """`troubles`: places without an answer; nothing follows for their instances."""
+    """`troubles` are places without an answer: about their instances nothing is known."""
 
     facts: dict[str, tuple[InstanceKey, Facts]] = {}
     troubles: tuple[str, ...] = ()

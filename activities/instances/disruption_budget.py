@@ -1,6 +1,5 @@
-"""A machine is disrupted only if its node group has room for it. A machine is disrupted only if its node group has room
-for it. Disruptions in progress are recorded in an annotation of one Lease in Perdure's own namespace: of two workers
-that ask at the same time, one writes and the other reads again.
+"""A machine is disrupted only if its node group has room for it. Disruptions in progress are recorded in an annotation
+of one Lease in Perdure's own namespace: of two workers that ask at the same time, one writes and the other reads again.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ class Disruptions:
     async def begin(self, machine: Machine | Node, *, taken: bool, most: int | None = None, policy: str = "") -> Turn:
         """Enter the machine into the ledger, or return what it waits for.
 
-        A machine that is already in it may go on; one of a control plane only while the others are well.
+        A machine that is already in it may go on; one of a control plane only while the others are healthy.
 
         Args:
             machine: a Node only if it has no Machine.
             taken: whether AWS is taking its instance right now.
             most: the limit; None for the settings' number.
-            policy: the InterruptionPolicy that says so.
+            policy: the InterruptionPolicy with that limit.
 
         Raises:
             ApiError: the machines cannot be listed, or the ledger cannot be written.
@@ -106,9 +105,9 @@ class Disruptions:
         return [each for each in read_all(Machine, listed.items)[0] if node_group(each) == group]
 
     async def _with_etcd(self, nodes: list[Node]) -> list[Node]:
-        """With the health of their etcd members, static Pods where kubeadm made the cluster.
+        """The Nodes with the health of their etcd members, which are static Pods if kubeadm made the cluster.
 
-        Where one Node has such a Pod, one without lacks its member. Where none has, etcd runs elsewhere.
+        Where one Node has such a Pod, a Node without one lacks its member. Where none has, etcd runs elsewhere.
         """
         pods = await self._kube.list(POD, "kube-system", label_selector="component=etcd")
         healthy = {text(pod, "spec", "nodeName"): is_ready(pod) for pod in pods.items}

@@ -1,6 +1,6 @@
-"""Machines are deleted, and replaced before that where policy says so; `domain/instances/replacements.py` says how.
+"""Machines are deleted, and replaced before that if the policy wants it (`domain/instances/replacements.py`).
 
-Each step can be repeated after a lost answer or a crash: the mark says what was asked for, and every patch of a
+Each step can be repeated after a lost answer or a crash: the mark shows what was requested, and every patch of a
 MachineDeployment has the resourceVersion that it was decided upon.
 """
 
@@ -205,7 +205,7 @@ class MachineActivities(Activities):
     async def _annotated(
         self, machine: Machine, wanted: AskReplacement, deployment: str, notices: list[Notice]
     ) -> None:
-        """Have the Machine deleted first; if that is refused, no replacement is wanted."""
+        """Annotate the Machine, so that it is deleted first; if that is refused, no replacement is wanted."""
         try:
             await self._annotate(machine, REPLACED)
         except (Denied, Invalid):
@@ -214,7 +214,7 @@ class MachineActivities(Activities):
             raise
 
     async def _lowered(self, which: EndReplacement | DeleteOwner, notices: list[Notice], *, kept: bool = False) -> bool:
-        """Returns whether the replacement is ready."""
+        """Lower the replicas again; returns whether the replacement is ready."""
         for again in range(_ATTEMPTS):
             deployment = await self._deployment(which.namespace, which.deployment)
             before = _readable(deployment)
@@ -247,7 +247,7 @@ class MachineActivities(Activities):
         )
 
     async def _spare(self, which: EndReplacement | DeleteOwner, mark: Mark, members: tuple[Machine, ...]) -> None:
-        """Have an unneeded replacement deleted first, the same one in each attempt."""
+        """Annotate an unneeded replacement, the same one in each attempt, so that it is deleted first."""
         value = surplus_of(which.uid)
         told = (each for each in members if each.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == value)
         spare = next(told, None) or next(reversed(newcomers(mark, members)), None)
@@ -269,8 +269,8 @@ class MachineActivities(Activities):
 
     @asynccontextmanager
     async def _unless_gone(self, machine: Machine) -> AsyncIterator[None]:
-        """Writes to a Machine that goes are not needed. Other conflicts are raised: a MachineSet could delete the wrong
-        Machine.
+        """A conflict is no error if the Machine is being deleted. Others are raised: a MachineSet could delete the
+        wrong Machine.
         """
         try:
             yield

@@ -1,5 +1,3 @@
-"""docs/metrics.md lists them."""
-
 from __future__ import annotations
 
 from enum import StrEnum

@@ -144,9 +144,7 @@ class NodeActivities(Activities):
         return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", said) if left == [] else ())
 
     async def _end(self, api: KubeApi, node: EmptyNode, begun: Emptying, left: Sequence[JsonObject]) -> Emptied:
-        """When the time is over, leave the remaining Pods, or delete them if a policy says so, which is reported
-        before.
-        """
+        """When the time is over, leave the remaining Pods or, if a policy says so, report that and delete them."""
         if begun.forced:
             for pod in left:
                 await _delete(api, pod, node.how)
@@ -175,7 +173,6 @@ class NodeActivities(Activities):
             await self._disruptions.end(node.key.name)
 
     async def _machine(self, node: CordonNode) -> Machine | None:
-        """A group's instance may have none."""
         if not node.machine:
             return None
         try:
@@ -283,7 +280,7 @@ def _since(node: EmptyNode) -> datetime:
 
 
 def _end_of(node: EmptyNode, since: datetime, left: Sequence[JsonObject]) -> datetime | None:
-    """Pods deleted at the end have their grace period before AWS takes the instance.
+    """When the drain is over: Pods deleted at its end still have their grace period before AWS takes the instance.
 
     Budgets are respected for half of the time at least: a longer grace period could not end in time anyway.
     """
@@ -315,7 +312,7 @@ def evictable(pod: Mapping[str, object]) -> bool:
 
 
 def _wish(pod: Mapping[str, object]) -> str:
-    """Why a Pod must not be disrupted, by its annotation; empty if it may."""
+    """Why a Pod must not be disrupted, from its annotation; empty if it may."""
     annotations = mapping(pod, "metadata", "annotations")
     asks = next((name for name in DO_NOT_DISRUPT if annotations.get(name) == "true"), "")
     return f"Pod {_name(pod)} asks not to be disrupted ({asks})" if asks else ""
@@ -332,7 +329,7 @@ def _overdue(pod: Mapping[str, object]) -> str:
 
 
 async def _evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Returns why it is refused."""
+    """Evict a Pod; returns why that is refused."""
     if text(pod, "metadata", "deletionTimestamp"):
         return ""
     if how.budgets is Budgets.IGNORE:
@@ -353,7 +350,7 @@ async def _evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
 
 
 async def _delete(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Returns why that is refused."""
+    """Delete a Pod; returns why that is refused."""
     meta = mapping(pod, "metadata")
     name, namespace, uid = (text(meta, field) for field in ("name", "namespace", "uid"))
     try:

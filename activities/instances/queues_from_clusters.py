@@ -1,6 +1,6 @@
 """The places of the clusters in this Kubernetes cluster, for settings that name `clusters`.
 
-When its clusters come to live elsewhere a process ends, and its supervisor starts it again with the new places.
+When these places change the process ends, and its supervisor starts it again with the new ones.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class ClusterPlaces:
         return next((each.trouble for each in (self._identities, *self._clusters) if each.trouble), "")
 
     async def current(self) -> tuple[str, ...]:
-        """Raises ApiError if AWS does not say whose the process's own credentials are."""
+        """The places. Raises ApiError if AWS does not say which account the process's own credentials belong to."""
         found = [await self._placed(cluster) for mirror in self._clusters for cluster in mirror.all()]
         return places_of_clusters(self._entries, [each for of_one in found for each in of_one])
 
     async def other_than(self, known: Sequence[str]) -> tuple[str, ...]:
-        """Wait until the clusters live in other places than these; returns the new ones."""
+        """Wait until the clusters' places differ from these; returns the new ones."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(GATHER_SECONDS)
@@ -118,13 +118,9 @@ async def resolved(settings: Settings, api: KubeApi) -> Settings:
 async def run_with_cluster_places(
     settings: Settings, process: str, run: Callable[[Settings], Awaitable[None]], end: Callable[[], None]
 ) -> None:
-    """Run a process with the clusters' places instead of the settings' entries `clusters`.
+    """Run a process with the clusters' places in place of the settings' entries `clusters`.
 
-    Args:
-        settings: of the process.
-        process: its name, for the API server.
-        run: the process.
-        end: called once to end it when the clusters live elsewhere.
+    `process` is its name for the API server; `end` is called once to end it when the places change.
     """
     others, entries = cluster_entries(settings.instances_queues)
     async with await KubeApi.open(settings, process) as api, Store(api) as store:

@@ -99,7 +99,7 @@ class Checks:
         return found
 
     async def _look(self, where: tuple[str, str], expected: Mapping[InstanceKey, Expected]) -> None:
-        """Failed queries are left to the sweep."""
+        """Query EC2; after a failure the sweep makes up for the checks."""
         keys = list(expected)
         for first in range(0, len(keys), MOST_AT_ONCE):
             some = keys[first : first + MOST_AT_ONCE]

@@ -35,7 +35,7 @@ class TerminationActivities(Activities):
 
     @activity.defn(name=TerminateInstance.activity)
     async def terminate(self, termination: TerminateInstance) -> Done:
-        """One that has ended, or is about to, needs nothing.
+        """Terminate an instance, unless it has ended or is about to.
 
         Raises:
             Absent: the Node is gone.

@@ -35,7 +35,7 @@ class Looked(Model):
 
 
 class TopologyActivities(Activities):
-    """Only events of groups whose name begins with `group_prefix` are wanted."""
+    """Keeps the queues; with `group_prefix` only for events of groups whose name begins so."""
 
     def __init__(
         self, places: Sequence[Place], caller: Callable[[Place], Services], *, group_prefix: str, observing: bool
@@ -57,7 +57,7 @@ class TopologyActivities(Activities):
         return TopologyWorld(key=look.key, hold=paused, decision=_decision(looked, now(), dry=dry))
 
     def keep(self, place: Place, *, dry: bool) -> Looked:
-        """Runs on a thread."""
+        """Correct the place's queues and rules (with `dry` only compare), on a thread."""
         changes: list[str] = []
         try:
             for change in EventTopology(place, self._caller(place), self._group_prefix).changes():

@@ -54,7 +54,7 @@ class NotificationActivities(Activities):
 
     @activity.defn(name=Notify.activity)
     async def notify(self, notice: Notify) -> Done:
-        """Send it; at the last attempt, or if it can never be sent, report that it was not."""
+        """Send it; if the last attempt fails, or it can never be sent, report that."""
         await self._cache.ready()
         policy = self._cache.policy(notice.policy)
         channels = policy.spec.notify if policy else ()
@@ -122,7 +122,7 @@ class NotificationActivities(Activities):
 
 
 def _identity(notice: Notify) -> str:
-    """The same for each attempt; an instance may be stopped many times."""
+    """The key that is the same for each attempt, and new for each stop of an instance."""
     which = f"{notice.key.path}/{notice.id}"
     return f"{which}/{timestamp(notice.received_at)}" if notice.sort is CauseSort.STOPPED else which
 

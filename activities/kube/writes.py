@@ -55,7 +55,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Delete.activity)
     async def delete(self, deletion: Delete) -> None:
-        """Request the deletion of this uid, after signalling the lifecycle that counts its deaths."""
+        """Request the deletion of this uid, after signalling it to the lifecycle that counts deletions."""
         key = deletion.key
         if deletion.dependent is not None:
             await self._notify(deletion.dependent, key)
@@ -74,7 +74,7 @@ class KubeActivities(Activities):
         return self._served if kind.served else self._kube
 
     async def _notify(self, dependent: Key, dead: Key) -> None:
-        """A lifecycle that does not run has forgotten earlier deaths as well."""
+        """Signal the deletion. A lifecycle that does not run has forgotten the earlier ones, too."""
         try:
             await self._client.get_workflow_handle(dependent.workflow_id).signal("died", dead)
         except RPCError as error:

@@ -88,7 +88,6 @@ class SweepActivities(Activities):
     async def _projects(
         self, objects: Iterable[Owner]
     ) -> tuple[dict[tuple[str, ...], tuple[Project, list[Owner]]], list[str]]:
-        """Several Secrets may lead to one project."""
         by_reference: defaultdict[ProjectReference, list[Owner]] = defaultdict(list)
         for each in objects:
             if to_be_compared(each):

@@ -60,13 +60,13 @@ class MachineActivities(Activities):
 
     @activity.defn(name=GrantAccess.activity)
     async def grant_access(self, grant: GrantAccess) -> None:
-        """Existing objects stay unchanged."""
+        """Create the objects that are missing; existing ones stay unchanged."""
         for body in grant.objects:
             await self._context.create(RIGHTS[str(body["kind"])], body, grant.namespace)
 
     @activity.defn(name=RevokeAccess.activity)
     async def revoke_access(self, revoke: RevokeAccess) -> None:
-        """The Secret is deleted with its ServiceAccount."""
+        """Delete the objects; the Secret goes with its ServiceAccount."""
         for kind in revoke.kinds:
             await self._context.delete(RIGHTS[kind], revoke.namespace, revoke.name)
 

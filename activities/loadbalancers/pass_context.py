@@ -34,8 +34,6 @@ log = logging.getLogger(__name__)
 
 
 class PassContext:
-    """One per worker."""
-
     def __init__(
         self,
         kube: KubeApi,
@@ -133,5 +131,5 @@ class PassContext:
         return held(LOAD_BALANCER.area, meta.annotations, self.settings)
 
     async def leads(self, kind: Kind) -> str:
-        """Why this kind is left to yawol; empty if it is ours."""
+        """The controller that still leads, and why; empty if the kind is Perdure's."""
         return await self._yawol[kind.name].leads()

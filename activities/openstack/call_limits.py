@@ -1,6 +1,6 @@
 """The limits of one project in this process (`activities/circuit_breaker.py`), and its calls per second.
 
-A cloud's APIs are slow and easily overloaded. A project can save up a few seconds' worth of its budget of calls.
+A cloud's APIs are slow and easily overloaded. An idle project saves up calls for a few seconds.
 """
 
 from __future__ import annotations

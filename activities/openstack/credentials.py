@@ -39,7 +39,6 @@ class Credentials:
 
     @property
     def project(self) -> str:
-        """The project as messages name it."""
         return f"project {self.project_id or self.project_name}"
 
     @property
@@ -52,7 +51,7 @@ class Credentials:
 def read_credentials(
     content: Mapping[str, object], where: str, *, project_id: str = "", environment: Mapping[str, str]
 ) -> Credentials:
-    """Empty fields come from the environment; `Invalid` if they are incomplete or contradictory."""
+    """Empty fields come from `environment`; `Invalid` if they are incomplete or contradictory."""
     given = _Given(_section(content, where), environment)
     domain_id, domain_name = given.either(("domain-id",), ("domain-name",))
     if domain_id and domain_name:

@@ -76,13 +76,13 @@ def unreadable(call: Call, why: str) -> Unavailable:
 
 
 def shortened(words: str) -> str:
-    """One line, without long unbroken texts, limited in length."""
+    """The words on one line, without long unbroken texts, limited in length."""
     text = _BLOB.sub("(...)", _SPACE.sub(" ", words).strip())
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
 
 
 class _Said:
-    """An error's code and message; `known` if OpenStack's APIs use its shape."""
+    """An error's code and message; `known` if it has a shape of OpenStack's APIs."""
 
     def __init__(self, api: str, body: object) -> None:
         self.code, self.message, self.known = "", body if isinstance(body, str) else "", False

@@ -78,7 +78,7 @@ class Connected:
 
 
 class Token:
-    """One request at a time, for all threads."""
+    """Keystone's token for all threads, of which one at a time requests it."""
 
     def __init__(self, session: Session, plugin: v3.Password, credentials: Credentials, timeout_seconds: float) -> None:
         self._session = session

@@ -177,7 +177,6 @@ def get_raw_server(project: Project, id_: str) -> JsonObject | None:
 
 
 def security_groups_named(project: Project, name: str) -> tuple[SecurityGroup, ...]:
-    """Names are not unique."""
     return _security_groups(project, ("name", name))
 
 
@@ -190,7 +189,7 @@ def floating_ips_of_port(project: Project, port_id: str) -> tuple[FloatingIp, ..
 
 
 def servers_named(project: Project, name: str) -> tuple[Server, ...]:
-    """Nova takes the name for a pattern."""
+    """The servers of exactly this name; Nova takes the name for a pattern."""
     return tuple(each for each in _servers(project, ("name", name)) if each.name == name)
 
 
@@ -236,7 +235,7 @@ def _servers(project: Project, *query: tuple[str, str]) -> tuple[Server, ...]:
 
 
 def _server_groups_for(project: Project, balancer: LoadBalancer, name: str) -> tuple[ServerGroup, ...]:
-    """Those with this name or the recorded id. Nothing is requested if none can exist."""
+    """The server groups with this name or the recorded id. Nothing is requested if none can exist."""
     if not _may_have_server_groups(balancer):
         return ()
     recorded = balancer.status.server_group_id

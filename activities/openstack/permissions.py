@@ -12,7 +12,7 @@ from domain.model import Model
 
 
 class Permission(Model):
-    """Without `rules`, any token will do."""
+    """One call; without `rules` every user with a token may make it."""
 
     api: str
     object: str

@@ -39,8 +39,6 @@ class _Known:
 
 
 class Projects:
-    """Thread-safe."""
-
     def __init__(self, kube: BlockingKube, settings: Settings, *, most: int = 1024) -> None:
         self._kube = kube
         self._settings = settings
@@ -81,7 +79,7 @@ class Projects:
         return _Known(time.monotonic(), version, mapping(found, "data"), {})
 
     def _settled(self, key: tuple[str, str], read: _Known) -> _Known:
-        """An unchanged version keeps its projects, and with them their tokens."""
+        """The stored projects, with their tokens, if the Secret's version is unchanged; otherwise the new ones."""
         known = self._known.get(key)
         if known is not None and known.resource_version == read.resource_version:
             known.read_at = read.read_at

@@ -87,7 +87,7 @@ def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] |
 
 
 def await_server(project: Project, server_id: str) -> Server | None:
-    """None if the server is gone; raises Pending while it is being built."""
+    """The server that is no longer being built (until then Pending); None if it is gone."""
     server = observation.get_server(project, server_id)
     if server is not None and server.status.upper() == "BUILD":
         raise Pending(
@@ -207,7 +207,7 @@ def _delete_port(project: Project, step: steps.DeletePort) -> Brought:
 
 
 def _held(port: CloudPort, error: ApiError) -> ApiError:
-    """Nova detaches a port a moment after its server is gone; report it if it stays in use."""
+    """The error for a port that stays in use: Nova detaches it a moment after its server is gone."""
     if not port.device_id or attempt.number() >= _PATIENT_ATTEMPTS:
         return error
     message = f"port {port.id} is still in use by {port.device_id}"
@@ -220,12 +220,10 @@ def _pairs(addresses: Iterable[str]) -> list[dict[str, str]]:
 
 @contextmanager
 def _chosen(references: Mapping[str, str]) -> Iterator[None]:
-    """Turn a refusal of a network or subnet of the spec into an Invalid that names its field.
+    """Turn a refusal of a network or subnet in the spec into an Invalid that names the spec's field.
 
-    Such a 404 does not pass by itself, unlike one for an object that Perdure made.
-
-    Args:
-        references: ids by their field of `spec.infrastructure.defaultNetwork`.
+    `references` are ids by their field of `defaultNetwork`. Unlike for our own objects, such a 404 does not pass by
+    itself.
     """
     try:
         yield

@@ -73,7 +73,7 @@ class ThreescaleCache(InformerCache):
         return self._find(model, _REFERENCE, name)
 
     def siblings(self, resource: R) -> tuple[R, ...]:
-        """Others of the same name in 3scale, in any tenant."""
+        """Objects with the same name in 3scale, in any tenant."""
         name = called(resource)
         found = self._find(type(resource), _CALLED, name) if name else ()
         return tuple(each for each in found if each.metadata.uid != resource.metadata.uid)

@@ -58,7 +58,7 @@ class Tenant:
             raise
 
     async def _made_before(self, write: Write) -> JsonObject | None:
-        """By the natural key; an account by its admin's name, a tenant among the accounts."""
+        """An object that an earlier attempt made: found by natural key, an account by its admin's name."""
         if write.resource is Resource.ACCOUNT:
             query = {"username": str(write.key["username"])}
             found = await self.read(Read(resource=write.resource, path="accounts/find", query=query))
@@ -138,12 +138,12 @@ class Connections:
 
 
 def _may_be_absent(read: Read) -> bool:
-    """True for an object by id or name, or a newest version; a missing list means that its parent is gone."""
+    """Whether a 404 means an absent object; for a list it means that its parent is gone."""
     return bool(read.of and read.path.endswith(f"/{read.of}")) or read.path.endswith(("/find", "/latest"))
 
 
 def _last_page(answer: object, number: int) -> int:
-    """As far as page `number` shows it.
+    """The number of the last page, as far as page `number` shows it.
 
     3scale gives it if there is more than one, except for backend usages, whose list ends with an empty page. One entry
     needs no second call: the server's page size is larger.

@@ -70,7 +70,9 @@ async def _read(answer: httpx.Response, url: str) -> str:
 
 
 async def private(url: str) -> bool:
-    """An unknown name is not private: a proxy may know it. Raises `Denied` for a forbidden address."""
+    """Whether the address is inside the network. An unknown name is not: a proxy may know it. Raises `Denied` for a
+    forbidden address.
+    """
     parts = _split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise Denied(f"{_shown(url)}: not an http or https address")
@@ -98,7 +100,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _shown(url: str) -> str:
-    """Without user and query, which may be a signature."""
+    """The URL without user and query, which may be a signature."""
     parts = _split(url)
     if parts is None:
         return url.partition("?")[0].rpartition("@")[2]

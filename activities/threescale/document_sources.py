@@ -25,8 +25,6 @@ from engine.errors import ApiError
 
 
 class Sources:
-    """`http` has no credentials."""
-
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
 
@@ -34,7 +32,7 @@ class Sources:
         return await fetch(self._http, url)
 
     async def in_secret(self, field: str, where: ObjectReference, namespace: str, secrets: Secrets) -> Text:
-        """Unchanged; `field` names the Secret in messages."""
+        """The Secret's only entry, unchanged; `field` is the reference's path, for messages."""
         place = where.namespace or namespace
         content = await secrets.content(place, where.name)
         data, version = (content.values, content.version) if content else (None, "")

@@ -21,7 +21,7 @@ class DocumentSubject(Subject[ActiveDoc]):
         self._sources = sources
 
     async def observed(self) -> ObservedDocument:
-        """A deletion does not need the document."""
+        """The document is not read for a deletion, which does not need it."""
         name = self.resource.spec.product_system_name
         await self.find_tenant()
         text = Text()

@@ -18,7 +18,7 @@ from engine.clock import now
 
 
 class Comparison:
-    """`lists` has the objects' own fields."""
+    """`lists` are those that the sweep has read."""
 
     def __init__(self, context: PassContext, lists: Lists) -> None:
         self._context = context
@@ -26,7 +26,7 @@ class Comparison:
         self._metrics: dict[str, object] = {}  # of backends, by path: their products need them as well
 
     async def differs(self, resource: CustomResource) -> bool:
-        """Whether its pass would write to 3scale; False for an object that is not in sync, which has a pass ahead."""
+        """Whether a pass over the object would write to 3scale; False if it is not in sync, as a pass is due anyway."""
         secrets = self._context.secrets()
         world = await self._context.subject(resource, secrets).observed()
         decision, provider = world.decide(now()), world.provider

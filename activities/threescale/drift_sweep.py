@@ -157,7 +157,7 @@ class SweepActivities(Activities):
     async def _compared(
         self, tenant: Members, lists: Lists, differing: Sequence[CustomResource], look: SweepTenants
     ) -> tuple[list[CustomResource], list[str]]:
-        """The objects in turn that differ below, and the errors of failed comparisons."""
+        """Which of the products and backends in turn differ below, and the errors of failed comparisons."""
         comparison, found, unread = Comparison(self._context, lists), list[CustomResource](), list[str]()
         known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
         for each in in_turn(tenant.objects, look.memory.sweeps, COMPARED_PER_SWEEP):
@@ -208,7 +208,7 @@ class SweepActivities(Activities):
         self._context.cache.learn(differs.kind_of, answer)
 
     async def _is_left_alone(self, each: CustomResource) -> bool:
-        """Whether its own pass compares it already, or it must not be changed."""
+        """Whether the sweep skips the object: its own pass compares it already, or it must not be changed."""
         meta = each.metadata
         asked = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
         hold = held(each.kind_of.area, meta.annotations, self._context.settings)

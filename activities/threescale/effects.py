@@ -80,7 +80,7 @@ class Effects(Activities):
 
     @classmethod
     def of(cls, context: PassContext, asked: PassObject, half_done: set[str]) -> Self:
-        """`half_done` has the uids that a pass of this worker left incomplete."""
+        """`half_done` are the uids of objects that a pass of this worker left incomplete."""
         made = cls(context)
         made._asked, made._half_done = asked, half_done
         # A change may be incomplete, and the object's recorded digest does not say so.
@@ -200,7 +200,7 @@ class Effects(Activities):
         return Stored(obj=obj)
 
     async def _show(self, patch: JsonPatch) -> Stored:
-        """Fields that the replaced operator's CRDs may drop are written separately."""
+        """Write the status. Fields that the replaced operator's CRDs may drop are written separately."""
         stored = await self._store(patch, status=True)
         status = patch["status"]
         dropped = annotated(self._resource, status) if isinstance(status, dict) else {}

@@ -75,7 +75,6 @@ def passed(kind: str, decision: Decision) -> None:
 
 @contextmanager
 def calling(method: str, tenant: str) -> Iterator[Request]:
-    """The caller sets the answer's status."""
     try:
         with requesting(method, tenant, f"3scale {method}") as request:
             yield request

@@ -32,7 +32,7 @@ class OpenApiSubject(Subject[OpenApi]):
         self._kube = kube
 
     async def observed(self) -> ObservedOpenApi:
-        """The decision itself asks for a document at a URL."""
+        """Without the document at a URL, which the decision requests itself."""
         spec = self.resource.spec
         self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
         where, text = spec.openapi_ref.secret_ref, None

@@ -106,7 +106,7 @@ class PassContext:
         return answer
 
     async def deleted(self, obj: CustomResource) -> JsonObject | None:
-        """Returns the object if finalizers delay it."""
+        """Delete the object; returns it if finalizers delay that."""
         meta = obj.metadata
         try:
             left = await self.kube.delete(obj.kind_of, meta.namespace, meta.name, uid=meta.uid)

@@ -39,8 +39,6 @@ class Content(NamedTuple):
 
 
 class Secrets:
-    """`homes` caches the tenants of other objects."""
-
     def __init__(self, kube: KubeApi, homes: Homes) -> None:
         self._kube = kube
         self._homes = homes
@@ -89,7 +87,7 @@ class Secrets:
         self._read.pop((namespace, name), None)
 
     async def may_put(self, namespace: str, name: str, keys: Iterable[str]) -> None:
-        """Check by a dry run."""
+        """Check by a dry run whether the Secret can be written."""
         secret = {"metadata": {"name": name, "namespace": namespace}, "stringData": dict.fromkeys(keys, "")}
         await self._kube.applied(SECRET, secret, namespace)
 
@@ -155,7 +153,7 @@ def insecure(resource: CustomResource) -> bool:
 
 
 def _decoded(value: str) -> str:
-    """Binary data counts as missing: 3scale accepts text only."""
+    """The value as text; binary data counts as missing, since 3scale accepts text only."""
     try:
         return base64.b64decode(value).decode()
     except (binascii.Error, UnicodeDecodeError):

@@ -79,15 +79,13 @@ class Subject(ABC, Generic[R]):
         return {}
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """Relatives that matter for an answer, by fields of the world."""
+        """The related objects that matter for an answer, by the world's fields."""
         return {}
 
     async def fetch(self, read: Read) -> str:
-        """A text from outside of any tenant."""
         raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
-        """Returns changed fields of the world."""
         raise NotImplementedError(f"{type(self).__name__} writes no {write.slot}")
 
     @property

@@ -15,8 +15,6 @@ Place = tuple[str, str]  # namespace and name of the Secret that objects refer t
 
 
 class Homes:
-    """`clock`: monotonic seconds."""
-
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._found: dict[Place, tuple[float, str]] = {}
@@ -31,6 +29,6 @@ class Homes:
         self._found[place] = (self._clock(), url)
 
     def get(self, place: Place) -> str:
-        """Empty unless read recently."""
+        """The tenant's address; empty unless read recently."""
         read, url = self._found.get(place, (float("-inf"), ""))
         return url if self._clock() - read < REMEMBERED_SECONDS else ""

@@ -34,7 +34,6 @@ _Shared = tuple[float, "asyncio.Task[object]"]
 
 class Share:
     def __init__(self, address: str, seats: int, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` is in monotonic seconds."""
         self.guard = Guard(f"3scale at {address}", seats, clock=clock)
         self.lists: dict[tuple[str, ...], _Shared] = {}
         self._address = address

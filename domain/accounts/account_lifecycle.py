@@ -117,8 +117,8 @@ def _prepare(world: AccountWorld) -> Decision:
 
 
 def _unrecorded(world: AccountWorld) -> Decision:
-    """The replaced operator wrote no AWS account's id yet. A blank state makes the organization search by name and
-    e-mail address.
+    """For an Account that the replaced operator left without the id of its AWS account: the state is blanked, so that
+    the organization searches by name and e-mail address.
     """
     blank = world.account.status.model_copy(update={"state": AccountState.NEW})
     why = f"state {world.account.status.state}, but spec.awsAccountID is empty: search AWS for the account by its name"

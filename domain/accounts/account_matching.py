@@ -16,8 +16,6 @@ from domain.resource import timestamp
 
 
 class Candidates:
-    """Each account is taken at most once."""
-
     def __init__(self, accounts: Sequence[Account]) -> None:
         self._by_holder: dict[tuple[str, str, str], Account] = {}
         for account in accounts:

@@ -38,7 +38,6 @@ class AccessRole(Model):
 
 
 def state_of(config: OperatorConfig) -> ConfigState | None:
-    """None if the ConfigMap does not exist."""
     if not config.present:
         return None
     others = config.model_dump_json(exclude={"ccs_access_arn"})

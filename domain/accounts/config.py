@@ -96,7 +96,6 @@ class OperatorConfig(Model):
 
 
 def parse_config(data: Mapping[str, str] | None) -> OperatorConfig:
-    """None means that the ConfigMap does not exist."""
     if data is None:
         return OperatorConfig(present=False)
     problems: dict[str, str] = {}

@@ -44,7 +44,9 @@ def room_ages(known: OrganizationMemory, now: datetime) -> bool:
 
 
 def scarce(room: Room | None, unborn: int, budget: Budget) -> bool:
-    """The room limits the pools, so that they need every change at once. `unborn` Accounts will use room."""
+    """Whether the remaining room limits the pools, which then need each change of it at once. `unborn` Accounts have no
+    AWS account yet and will use room.
+    """
     if room is None or room.limit is None:
         return True
     return min(room.free, room.budget) < 2 * budget.in_flight + unborn
@@ -101,7 +103,9 @@ def judge(
     strangers: Collection[str] = (),
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> Verdicts:
-    """For every Account without an AWS account; `strangers` are AWS accounts that are not adopted."""
+    """The permit or refusal for every Account without an AWS account; `strangers` are AWS accounts that are not
+    adopted.
+    """
     wanting = ordered(account for account in accounts if wants_account(account))
     attempts = census.attempts
     since = budget_since(pools, budget.window, now)
@@ -199,7 +203,8 @@ def swept(
 ) -> OrganizationMemory:
     """The memory after a count of active and pending accounts.
 
-    The budget is that of the last full count, or all of it. Valid permits count as accounts.
+    The remaining create budget is that of the last full count, otherwise the whole budget. Valid permits count as
+    accounts.
     """
     granted = _outstanding(known.granted, accounts, now)
     before = known.room
@@ -231,7 +236,7 @@ def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool
 
 
 def _within(since: datetime, window: timedelta, now: datetime) -> str:
-    """A relative wording would change at each look, and a changed message wakes Accounts."""
+    """A relative wording would change at each pass, and a changed message wakes Accounts."""
     if since > now - window:
         return f"since {timestamp(since)}"
     return f"within {window / timedelta(minutes=1):g} minutes"
@@ -249,9 +254,9 @@ class _Present:
             self._attempts[attempt.name].append(attempt)
 
     def under_name_of(self, account: Account, email_domain: str) -> Permit | None:
-        """To be adopted, unless another installation's.
+        """The permit to adopt the AWS account or request of this Account's name, if there is one.
 
-        Then AWS refuses the request because the address is in use, and the Account is replaced.
+        Of another installation's account AWS refuses the address for a second one, and the Account is replaced.
         """
         name = account.metadata.name
         email = email_of(name, email_domain)

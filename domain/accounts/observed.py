@@ -94,7 +94,6 @@ class AreaWorld(ObjectWorld):
         return self.waiting(why, waits_for)
 
     def lacking(self, *keys: str, deadline: datetime | None = None, at: str = "") -> Decision | None:
-        """None if all keys are usable."""
         fault = self.config.fault(*keys)
         return self.waiting(fault, "ConfigMap", deadline=deadline, at=at) if fault else None
 
@@ -157,9 +156,9 @@ class AccountWorld(AreaWorld):
 
     @property
     def out_of_bounds(self) -> bool:
-        """Development mode's dummy id is a payer's or protected one, so the Account is only shown as Ready.
+        """Whether development mode's dummy id is a payer's or protected one: then the Account is only shown as Ready.
 
-        Only AWS knows the payer, so its refusal counts.
+        Which account is the payer's is known from AWS's refusal.
         """
         refused = any(refusal.code == PROTECTED for refusal in self.refusals.values())
         return self.stands_in(self.account) and (self.is_protected or refused)
@@ -190,7 +189,6 @@ class AccountWorld(AreaWorld):
         why: str = "",
         status: AccountStatus | None = None,
     ) -> Decision:
-        """`status` as for `entering`."""
         failed = with_failure(status or self.account.status, type_, reason, message, now)
         return self.working(why or message, self.write_status(failed), *more)
 
@@ -285,8 +283,8 @@ class ClaimWorld(AreaWorld):
         return self.account if self.account is not None and self.claim.holds(self.account) else None
 
     def with_spec(self, **fields: object) -> Self:
-        """After an activity has written these fields; the new resourceVersion is unknown, so the next write has no
-        precondition.
+        """The world after an activity has written these fields. The new resourceVersion is unknown, so the next write
+        has no precondition.
         """
         spec = self.claim.spec.model_copy(update=fields)
         metadata = self.claim.metadata.model_copy(update={"resource_version": ""})

@@ -41,7 +41,6 @@ def permits(
     let_go: ReleasedPermits | None = None,
     protected: Collection[str] = (),
 ) -> Permits:
-    """The valid permits, including new ones."""
     everyone = [account for account in accounts if account.spec.aws_account_id not in protected]
     asking = ordered(account for account in everyone if wants_to_opt_in(account, config))
     asking.sort(key=_is_ready)

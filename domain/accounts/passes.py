@@ -114,7 +114,7 @@ class PassOrganization(Action):
 
 
 class TellPools(Action):
-    """A separate action, because during the pass the pools would still read the old room."""
+    """Informs the pools after the pass, because during it they would still read the old room."""
 
     activity: ClassVar[str] = "accounts.tell_pools"
     title: ClassVar[str] = "send the pools the number of accounts that may still be created"

@@ -32,7 +32,6 @@ def with_quotas(status: AccountStatus, quotas: Quotas) -> AccountStatus:
 
 
 def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> AccountStatus:
-    """News of removed entries are ignored."""
     opt_in = {name: OptInRegion(status=regions.get(name, has.status)) for name, has in status.opt_in_regions.items()}
     opt_in = {name: has for name, has in opt_in.items() if has.status}
     merged = {

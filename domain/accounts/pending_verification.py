@@ -39,7 +39,7 @@ _ON_THE_WAY = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING
 
 
 def to_pending_verification(world: AccountWorld, now: datetime, why: str) -> Decision:
-    """The same write contains the quotas, and the case if its first attempt succeeds."""
+    """One write with the quotas and, if opening it succeeds at once, the support case."""
     account = world.account
     if _case_first(world):
         return world.working(why, support_case(world, once=True))

@@ -39,8 +39,8 @@ class Room(Model):
 
     Attributes:
         active, limit, creating: awsLimitDelta is `limit` less the other two.
-        free: left by the limit, less promised ones.
-        budget: left by the create budget, less promised ones.
+        free: left under the account limit, less permitted ones.
+        budget: left in the create budget, less permitted ones.
         budget_free_at: when the budget has room again.
     """
 
@@ -239,7 +239,7 @@ def _at_limit(account: Account) -> bool:
 
 
 def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
-    """Names derive from the pass, so a repeated creation is idempotent."""
+    """Names derive from the pass's id, so a repeated creation finds the existing Accounts."""
     taken = {account.metadata.name for account in view.accounts}
     suffixes = (suffix_of(view.pool.metadata.uid, view.token, str(serial)) for serial in range(number + len(taken)))
     free = [suffix for suffix in suffixes if account_name(suffix) not in taken]
@@ -326,7 +326,7 @@ def has_bound(view: PoolView, *, thorough: bool) -> bool:
 def count_failures(
     deaths: FailedAccounts, accounts: Iterable[Account], unborn: frozenset[str], died: frozenset[str], now: datetime
 ) -> FailedAccounts:
-    """Cleared when an Account got an AWS account.
+    """The failures in a row, for the pool's backoff; none after an Account got an AWS account.
 
     `unborn` are the members without one in the previous pass, `died` those reported as failed since. A missing Account
     is no failure: people delete Accounts, too.

@@ -33,7 +33,6 @@ def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
 
 
 def initializing(world: AccountWorld, now: datetime, done: Done) -> Decision:
-    """`done` decides once each region has its outcome."""
     known = world.known
     entered = entered_at(world.account, AccountState.INITIALIZING_REGIONS)
     if entered is None:

@@ -360,13 +360,15 @@ class AccountClaim(CustomResource):
         return (recorded or entity in {"", self.spec.legal_entity.id}) and account.named_by(self.key)
 
     def still_names(self, account: Account) -> bool:
-        """A fulfilled claim's Account has lost its link: the claim has the key, and nothing was cleaned."""
+        """Whether a fulfilled claim's Account has only lost its link: the claim has the key, and nothing
+        was cleaned.
+        """
         fulfilled = self.status.state == ClaimState.READY and not self.metadata.deleting
         return fulfilled and not account.spec.claim_link and self.spec.account_link == account.metadata.name
 
     @property
     def from_pool(self) -> bool:
-        """STS mode without `byoc` only omits the support role."""
+        """STS mode without `byoc` uses a pool's account, too, only without the support role."""
         return not (self.spec.byoc or self.fake)
 
     @property

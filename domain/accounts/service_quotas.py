@@ -57,7 +57,6 @@ def wanted(spec: AccountSpec) -> bool:
 
 
 def raising(world: AccountWorld, *, through_denial: bool = False) -> Raising:
-    """No actions after a denial, unless `through_denial`."""
     account, known, config = world.account, world.known, world.config
     status = scrubbed(with_news(account.status, known.opt_in_news, known.quota_news), config)
     if _unexpanded(account.spec, status):

@@ -65,7 +65,6 @@ def failure_of(status: AccountStatus) -> Condition | None:
 def with_claim_state(
     status: AccountClaimStatus, state: str, type_: str, reason: str, message: str, now: datetime
 ) -> AccountClaimStatus:
-    """The condition's lastProbeTime changes only with the condition."""
     conditions = with_condition(status.conditions, type_, reason, message, now, probe=False)
     return status.model_copy(update={"state": state, "conditions": conditions})
 

@@ -1,4 +1,4 @@
-"""When open support cases are queried: all at once, by one lifecycle, in pauses that grow with the youngest's age."""
+"""When open support cases are queried: all at once, by one lifecycle, less often the older the newest case is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASE_PAUSE_BY_AGE = 0.4
 
 
 def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Account], dict[str, Account]]:
-    """Case ids younger than an hour, and the others."""
+    """Accounts by the id of their case: cases younger than an hour, and older ones."""
     young: dict[str, Account] = {}
     old: dict[str, Account] = {}
     for account in accounts:
@@ -59,7 +59,7 @@ def _next_young_look(known: OrganizationMemory, case_poll: timedelta, now: datet
 
 
 def due_cases(known: OrganizationMemory, case_poll: timedelta, now: datetime) -> tuple[dict[str, Key], bool, bool]:
-    """The cases to query now, and whether these are the young ones and the old ones."""
+    """The cases to query now, and whether they include young and old ones."""
     young_at = next_case_look(known, young=bool(known.young_cases), old=False, case_poll=case_poll, now=now)
     old_at = next_case_look(known, young=False, old=bool(known.old_cases), case_poll=case_poll, now=now)
     young, old = young_at is not None and young_at <= now, old_at is not None and old_at <= now

@@ -95,7 +95,7 @@ class TakeHandle(OfClaim):
 class Created(Model):
     """Attributes:
     handle: None if its name is taken.
-    plan: of the body that it was created with.
+    plan: from which its body was created.
     fault: why none can be created.
     """
 
@@ -105,7 +105,7 @@ class Created(Model):
 
 
 class CreateHandle(OfClaim):
-    """Finds the handle of an earlier attempt. `assigned` and `push` as in the question of its evaluation."""
+    """Adopts the handle of an earlier attempt. `assigned` and `push`: see `ClaimQuestion` and `HandleQuestion`."""
 
     activity: ClassVar[str] = "claims.create_handle"
     title: ClassVar[str] = "create a handle for the claim"

@@ -151,7 +151,6 @@ class _Pass:
             self._set_status(provider={**status, "parameterValues": values})
 
     def _put_on_claim(self, provider: JsonObject) -> None:
-        """Only adds providers, never removes one."""
         self.annotations = self._lacking("annotations", object_at(provider, "spec", "resourceClaimAnnotations"))
         self.labels = self._lacking("labels", object_at(provider, "spec", "resourceClaimLabels"))
         if self.annotations:

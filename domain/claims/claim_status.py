@@ -15,7 +15,6 @@ _COPIED = ("healthy", "ready", "summary")
 
 
 def claim_resources(claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None]) -> list[JsonObject]:
-    """`handle` has the new status. Existing names stay."""
     before = objects_at(claim, "status", "resources")
     specs = objects_at(handle, "spec", "resources")
     shown = objects_at(handle, "status", "resources")

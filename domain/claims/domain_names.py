@@ -44,7 +44,6 @@ class DomainNames(Model):
 
     @property
     def ignore_label(self) -> str:
-        """Its value does not matter."""
         return self._key("ignore")
 
     @property

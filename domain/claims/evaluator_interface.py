@@ -104,8 +104,6 @@ class BindingPlan(Model):
 
 
 class HandleBody(Model):
-    """Its end counts from the question's `now`."""
-
     labels: dict[str, str] = {}
     spec: JsonObject = {}
     fault: Fault | None = None
@@ -144,8 +142,6 @@ class HandleQuestion(Question):
 
 
 class Operations(Model):
-    """A filtered JSON Patch for one live resource."""
-
     index: int
     patch: tuple[JsonObject, ...]
 
@@ -155,8 +151,7 @@ class HandlePlan(Model):
 
     Apply in this order: `spec`; `creations` (index and definition); `updates`; then evaluate again with the new states,
     until both are empty. Then write the statuses, the handle's first. `requested_end` goes into the claim's
-    `spec.lifespan.end`. `auto_delete` and `auto_detach` end everything else. `look_at` is when it must be settled
-    again.
+    `spec.lifespan.end`. With `auto_delete` or `auto_detach` nothing else is applied. Evaluate again at `look_at`.
     """
 
     spec: JsonObject = {}

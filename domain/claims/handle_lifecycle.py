@@ -64,8 +64,6 @@ class Found(Model):
 
 
 class Finding(ClaimsAction):
-    """The answer is stored in the field `fact`."""
-
     result: ClassVar[type[Model] | None] = Found
     reads: ClassVar[bool] = True
     fact: ClassVar[str]
@@ -177,7 +175,6 @@ def _ending(world: Handle, why: str, *, as_seen: bool = False, expired: bool = F
 
 
 def _ended(world: Handle, end: HandleEnded, now: datetime) -> Decision:
-    """Failed deletions are retried soon."""
     if end.refused:
         return status_conditions.ending(f"{end.why}; {end.refused[0]}", end.refused, now + status_conditions.SOON)
     if others := others_finalizers(world.question.names, world.handle):

@@ -47,8 +47,6 @@ class HeldResource(NamedTuple):
 
 
 class FreeHandle(NamedTuple):
-    """None in `healthy` is unknown."""
-
     name: str
     resources: tuple[HeldResource, ...]
     created: datetime

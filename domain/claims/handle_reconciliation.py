@@ -150,7 +150,6 @@ class HandleWorld(ObjectsWorld):
         return states[index] if index < len(states) else None
 
     def with_state(self, index: int, outcome: ResourceOutcome) -> HandleWorld:
-        """Requires another evaluation."""
         if outcome.fault is not None:
             return self.model_copy(update={"failed": {**self.failed, index: outcome.fault}, "answer": None})
         states = [*self.question.states, *[None] * (index + 1 - len(self.question.states))]
@@ -254,8 +253,6 @@ class CreateResource(ResourceAction):
 
 
 class UpdateResource(ResourceAction):
-    """Patches the version that was read."""
-
     activity: ClassVar[str] = "claims.update_resource"
 
     state: GivenObject
@@ -300,9 +297,9 @@ class TakeBack(ClaimsAction):
 
 
 def begun_with(plan: HandlePlan, handle: JsonObject, names: DomainNames) -> HandlePlan | None:
-    """The plan of a new handle's body as the first plan of the created handle; None to evaluate it again.
+    """The plan of a new handle's body, reused as the first plan of the created handle; None if it must be made again.
 
-    Creating the handle changes what templates read: metadata and the claim's status.
+    Templates may read what the creation changes: metadata and the claim's status.
     """
     changed = plan.by_objects or plan.auto_delete or plan.auto_detach or not same(handle.get("spec"), plan.spec)
     if changed or plan.faults or plan.refused:

@@ -6,9 +6,9 @@
 Providers, pools and handles give terms: a default, a maximum counted from first readiness (before that from the start),
 and a relative maximum, the farthest distance of the end from now. Handles store them as templates, claims show the
 result. One step uses one `now` in whole seconds: clients compare differences. Only a requested end is cut to the
-maxima; one in the past means now. With a relative maximum below the wish the end moves forward: when less than half of
-it is left, or when wish or term differ from the last honoured `Wish`. So a short outage ends nothing; after one of more
-than half of it, settle the end before checking whether it has passed.
+maxima; one in the past means now. A requested end beyond the relative maximum is approached step by step: the end moves
+forward when less than half of that maximum is left, or when request or terms differ from the last honoured `Wish`. So a
+short outage ends nothing; after a longer one, settle the end before checking whether it has passed.
 """
 
 from __future__ import annotations
@@ -93,14 +93,11 @@ class SettledEnd(Model):
 
 
 class FirstReady(Model):
-    """`requested_end` goes into the claim's spec."""
-
     first_ready: datetime
     requested_end: datetime | None = None
 
 
 def terms_of(lifespan: JsonValue, rendered: Mapping[str, JsonValue]) -> Terms:
-    """`rendered` has the texts by field."""
     settings: dict[str, Setting | None] = {}
     for name, field in (("default", "default"), ("maximum", "maximum"), ("relative_maximum", "relativeMaximum")):
         raw, said = text_at(lifespan, field), rendered.get(field)

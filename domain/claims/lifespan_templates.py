@@ -1,5 +1,5 @@
-"""The current terms of providers and handles, rendered at each use: an annotation of the claim can change the maximum
-of a running environment.
+"""Lifespan terms of providers and handles are rendered at each use, so an annotation of the claim can change the
+maximum of a running environment.
 """
 
 from __future__ import annotations

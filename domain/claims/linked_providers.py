@@ -68,7 +68,7 @@ def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
 
 @dataclass(frozen=True)
 class Lent:
-    """`missing` are variables without a value: undefined, even if another variable has the name."""
+    """Values from linked resources. `missing` variables are undefined, even if another variable has the name."""
 
     values: Mapping[str, JsonValue]
     missing: frozenset[str] = frozenset()
@@ -82,7 +82,6 @@ class Lent:
 
 
 def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Lent | None:
-    """None while a link must wait."""
     lent = Lent({})
     for link in links(provider):
         linked = _linked_resource(resources, provider, link)

@@ -21,7 +21,6 @@ def claim_handle_name(claim_uid: str, salt: int = 0) -> str:
 
 
 def pool_handle_name(pool_uid: str, serial: int, salt: int = 0) -> str:
-    """`serial` is unique and never reused."""
     return _handle_name(pool_uid, str(serial), str(salt))
 
 

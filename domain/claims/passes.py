@@ -117,7 +117,6 @@ class _Pass(Pass):
 
     @property
     def versions(self) -> dict[str, str]:
-        """The informer cache must have reached these."""
         return newest(self.seen, self.memory.wrote)
 
 
@@ -146,13 +145,11 @@ class PassPool(_Pass):
 
 
 class Asked(Model):
-    """Has at most `MOST_ASKED` claims."""
-
     claims: tuple[Key, ...]
 
 
 class Serve(Action):
-    """Handle claims for some seconds; `asked` in any case, at most `MOST_ASKED`."""
+    """Handle claims for some seconds; those in `asked`, at most `MOST_ASKED`, in any case."""
 
     activity: ClassVar[str] = "claims.serve"
     title: ClassVar[str] = "bind or create handles for claims without one, delete claims that have expired"

@@ -126,7 +126,6 @@ def plan(
 
 
 def pool_status(remaining: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
-    """Unknown values are absent."""
     shown = sorted(remaining, key=lambda handle: (handle.created, handle.name))
     entries: list[JsonValue] = [
         present(healthy=handle.healthy, name=handle.name, ready=handle.ready) for handle in shown
@@ -157,7 +156,7 @@ def wants_of(pool: JsonObject) -> Wants:
 
 
 def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
-    """None if another's, bound, being deleted or ignored."""
+    """None if it belongs to another pool, or is bound, being deleted or ignored."""
     owner = object_at(handle, "spec", "resourcePool")
     ours = all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
     labels = object_at(handle, "metadata", "labels")

@@ -184,7 +184,6 @@ def decide(world: Pool, now: datetime) -> Decision:
 
 
 def _leaving(world: Pool, now: datetime) -> Decision:
-    """Bound handles stay."""
     if not world.handles:
         letting_go = let_go(world.names, RESOURCE_POOL, world.pool)
         return (

@@ -59,12 +59,12 @@ class Scene:
         return self.providers[name]
 
     def vars(self, provider: JsonObject) -> JsonObject:
-        """Overridden by the handle's; weaker than everything else, and maybe templates."""
+        """The provider's variables, overridden by the handle's; all others have precedence. They may be templates."""
         return {**object_at(provider, "spec", "vars"), **object_at(self.handle, "spec", "vars")}
 
     @property
     def handle_vars(self) -> JsonObject:
-        """Of the handle, over those of the providers that its lifespan comes from.
+        """The handle's variables, over those of the providers that its lifespan comes from.
 
         Only Poolboy up to 1.12, and only in list mode, copies the providers' into the handle.
         """

@@ -8,8 +8,6 @@ from domain.model import Model
 
 
 class Question(Model):
-    """`providers` are potentially relevant ones, by name."""
-
     now: datetime
     names: DomainNames
     providers: dict[str, JsonObject] = {}

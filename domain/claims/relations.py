@@ -202,7 +202,7 @@ def _condition(handle: KubeObject) -> Hashable:
 
 
 def _fit(handle: KubeObject) -> Hashable:
-    """Its template's version, and whether claims may take it."""
+    """The version of its template, and whether claims may take it."""
     return handle.metadata.generation, _health(handle)[0] is not False
 
 

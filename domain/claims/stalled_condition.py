@@ -37,7 +37,6 @@ def condition_at(status: JsonObject, type_: str) -> JsonObject | None:
 
 
 def with_own_stalled(status: JsonObject, fault: Fault | None, now: datetime, *, bound: bool) -> JsonObject:
-    """Without an own fault, the handle's condition stays."""
     if fault is None and bound and stalled_by_handle(status):
         return status
     return with_stalled(status, fault, now)

@@ -33,8 +33,6 @@ CACHED_PATTERNS = 1_024
 
 
 class BadPattern(ValueError):  # noqa: N818 - says what the expression is
-    """Quotes the expression with the reason."""
-
     def __init__(self, pattern: str, reason: str) -> None:
         shown = pattern if len(pattern) <= 100 else f"{pattern[:100]}..."
         super().__init__(f"regular expression {shown!r}: {reason}")
@@ -43,8 +41,6 @@ class BadPattern(ValueError):  # noqa: N818 - says what the expression is
 
 
 class Operation(NamedTuple):
-    """Removals have no `value`."""
-
     op: Op
     path: str
     value: JsonValue = None
@@ -65,7 +61,6 @@ def differences(old: JsonValue, new: JsonValue) -> Iterator[Operation]:
 
 
 def update_filters(update_filters: JsonValue) -> tuple[UpdateFilter, ...]:
-    """Without `allowedOps` a filter allows every operation."""
     if not isinstance(update_filters, list):
         return ()
     return tuple(

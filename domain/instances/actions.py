@@ -70,7 +70,7 @@ class LookAtInstance(_InstanceAction):
 
     @property
     def most_attempts(self) -> int:
-        """The sender of an event waits for this, and has to know if it fails."""
+        """Few: the sender of an event waits for this, and has to know if it fails."""
         return 2
 
     @property
@@ -166,7 +166,7 @@ class _MachineAction(_InstanceAction):
 
 
 class _TakesTurn(_InstanceAction):
-    """Asks for a turn first, which stays in the ledger if the disruption itself fails or is cancelled.
+    """Asks for permission to disrupt the machine first; it stays in the ledger if the disruption fails or is cancelled.
 
     Attributes:
         taken: whether AWS takes the instance right now.
@@ -191,7 +191,7 @@ class _TakesTurn(_InstanceAction):
 
 
 class Asked(Reported):
-    """Its turn, and the replacement, or why there can be none."""
+    """The permission to disrupt, and the replacement, or why there can be none."""
 
     turn: Turn
     replacement: Replacement | None = None
@@ -199,8 +199,6 @@ class Asked(Reported):
 
 
 class AskReplacement(_MachineAction, _TakesTurn):
-    """The Machine is deleted afterwards."""
-
     activity: ClassVar[str] = "instances.ask_replacement"
     result: ClassVar[type[Model] | None] = Asked
     # The request is observed, and undone, even if the Machine is gone by then.
@@ -208,7 +206,7 @@ class AskReplacement(_MachineAction, _TakesTurn):
 
     @property
     def most_attempts(self) -> int:
-        """The time may be over before the API server answers: then the Machine is deleted at once."""
+        """Limited: when the time is over, the Machine is deleted at once."""
         return 3
 
     @property
@@ -339,7 +337,6 @@ class CordonNode(_NodeAction, _TakesTurn):
 
     @property
     def disrupts(self) -> bool:
-        """False for a taint that evicts nothing."""
         evicts = self.taint is not None and self.taint.effect is TaintEffect.NO_EXECUTE
         return evicts or self.reaction is not Reaction.TAINT
 
@@ -359,7 +356,7 @@ class CordonNode(_NodeAction, _TakesTurn):
 
 
 class Emptied(Done):
-    """The end of a drain, or `delayed` by something that is reported before it goes on."""
+    """The end of a drain, or `delayed`: a delay to report before it goes on."""
 
     delayed: Emptying | None = None
 
@@ -392,7 +389,7 @@ class EmptyNode(_NodeAction):
         return f"drain node {self.node} because of {self.cause}"
 
     def superseded_by(self, wanted: Action) -> bool:
-        """It may go on for a day: it ends where the Node is used again, or to be drained in another way."""
+        """Whether a drain, which may last a day, ends early: the Node is in use again, or to be drained differently."""
         return not isinstance(wanted, EmptyNode) or wanted._way != self._way
 
     @property
@@ -504,12 +501,12 @@ class Notify(_InstanceAction):
         return world.with_record(notified(world.record, self.id))
 
     def refuse(self, world: InstanceWorld, refusal: Refusal) -> InstanceWorld:  # type: ignore[override]
-        """Gives up, to delay nothing."""
+        """A failed notification is given up, so that it delays nothing."""
         return world.with_record(notified(world.record, self.id))
 
 
 class CountRefuted(_InstanceAction):
-    """AWS does not confirm a claim (`cause`): it is a mistake, or a forged event.
+    """Count a cause that AWS does not confirm: a mistake, or a forged event.
 
     `about` is empty if only a machine pool has the instance.
     """
@@ -533,7 +530,7 @@ class CountRefuted(_InstanceAction):
 
 
 class TellImpossible(RecordEvents):
-    """Report an impossible reaction: no Machine can be deleted, or Cluster API has the instance."""
+    """Report a reaction that is impossible: there is no Machine to delete, or Cluster API manages the instance."""
 
     cause: str
     reaction: Reaction = Reaction.DELETE_MACHINE

@@ -25,8 +25,6 @@ from domain.writes import JsonPatch
 
 
 class GroupState(StrEnum):
-    """In order of precedence."""
-
     TERMINATE_FAILED = "terminate-failed"
     LAUNCH_FAILED = "launch-failed"
     TERMINATING_WAIT = "terminating-wait"
@@ -53,7 +51,7 @@ class LastResult(Model):
 
     @property
     def rank(self) -> tuple[datetime, bool, str]:
-        """The later one counts, of the same second a failure."""
+        """The later one counts; within the same second a failure."""
         return self.time, self.failed, self.key
 
 
@@ -82,7 +80,6 @@ def merged(record: GroupRecord, other: GroupRecord) -> GroupRecord:
 
 
 def word_of(lifecycle_state: str) -> GroupState | None:
-    """None for instances on standby or detached."""
     if lifecycle_state.startswith("Warmed:"):
         return GroupState.WARM
     state, _, step = lifecycle_state.partition(":")
@@ -120,7 +117,7 @@ class GroupStory(Model):
 
     @property
     def kept(self) -> tuple[object, ...]:
-        """The part that is worth a write by itself."""
+        """The part whose change alone is worth a write."""
         return self.instances, self.more, self.failed
 
 

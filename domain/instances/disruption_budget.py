@@ -42,7 +42,9 @@ class Turn(Model):
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
 
     def holds_up(self, now: datetime, *, taken: bool) -> bool:
-        """Whether a cause has to wait; one by which AWS takes the instance right now asks for a turn of its own."""
+        """Whether a cause has to wait. If AWS takes the instance now, only an answer to a request that said
+        so counts.
+        """
         return self.waits(now) and (self.taken or not taken)
 
 
@@ -71,8 +73,6 @@ class Disruption(Model):
 
 
 class Ledger(Model):
-    """Disruptions under way, by node group."""
-
     groups: dict[str, tuple[Disruption, ...]] = {}
 
     def of(self, group: str) -> tuple[Disruption, ...]:
@@ -83,7 +83,7 @@ class Ledger(Model):
         return any(each.uid == uid and _young(each, now) for each in self.of(group))
 
     def begun(self, group: str, one: Disruption) -> Ledger:
-        """Drops what has lasted too long."""
+        """The ledger with this disruption, without those that have lasted too long."""
         rest = [each for each in self.of(group) if each.instance != one.instance]
         kept = {name: tuple(each for each in found if _young(each, one.at)) for name, found in self.groups.items()}
         kept[group] = (*(each for each in rest if _young(each, one.at)), one)
@@ -144,17 +144,17 @@ def waits_for(
 
 
 def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:
-    """As many healthy machines as there are now, of a control plane all, end the machine's disruption."""
+    """How many healthy machines end the machine's disruption: as many as now, in a control plane all."""
     return sum(machine.control_plane or _well(each) for each in members)
 
 
 def _lasting(
     machine: Machine | Node, others: Sequence[Machine | Node], under_way: Sequence[Disruption], now: datetime
 ) -> list[Disruption]:
-    """The disruptions of other machines that last: until the machine is gone and the group is as large as before.
+    """The disruptions of other machines that are not over: the machine exists, or its group is smaller than before.
 
-    Where machines are gone, the latest disruptions last, as many as the group has too few healthy machines. The earlier
-    ones are over: their machines have been replaced.
+    For each healthy machine that the group lacks, the latest disruption of a deleted machine lasts. Earlier ones are
+    over: their machines have been replaced.
     """
     young = [each for each in under_way if each.uid != machine.metadata.uid and _young(each, now)]
     there = {each.metadata.uid for each in others}

@@ -24,7 +24,7 @@ _LONGEST_TEXT = 256
 
 
 class InvalidError(ValueError):
-    """Says what is missing or wrong."""
+    pass
 
 
 class Header:
@@ -40,7 +40,7 @@ class Header:
 
     @property
     def latest(self) -> datetime:
-        """A later time is wrong."""
+        """An event with a later time is wrong."""
         return max(self._message.taken_at, self._message.received_at) + CLOCKS_DIFFER
 
     def event(self, kind: EventKind, **facts: object) -> InstanceEvent:
@@ -110,7 +110,7 @@ def instance_id(fields: Fields, name: str) -> str:
 
 
 def name_of(fields: Fields, name: str, longest: int = _LONGEST_TEXT) -> str:
-    """A name for calls to AWS, unchanged, or the event is refused. A group's may have any letters."""
+    """A name for calls to AWS, unchanged; an unsuitable one makes the event invalid. Groups may use any characters."""
     value = known_text(fields, name)
     if not value.isprintable() or len(value.encode()) > longest:
         raise InvalidError(f"{name} is not a name")

@@ -48,12 +48,12 @@ class Interruption(Model):
 
     @property
     def outlived_at(self) -> datetime:
-        """From then on a running instance means that AWS does not take it after all."""
+        """An instance that still runs then is not taken by AWS after all."""
         return self.deadline + SPOT_OUTLIVED
 
 
 class Planned(Model):
-    """The latest version of Health's event."""
+    """A scheduled event in its latest version."""
 
     key: str
     told_at: datetime
@@ -89,8 +89,6 @@ class Drain(Model):
 
 
 class LastEvent(Model):
-    """The newest event, for the annotation."""
-
     key: str
     kind: EventKind
     time: datetime
@@ -275,7 +273,7 @@ def _with_planned(record: InstanceRecord, event: InstanceEvent, notice: HealthNo
 
 
 def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
-    """Orders two notices of one event; in the same update the one that withdraws it is later."""
+    """Orders two notices of one event; of the same update, the withdrawal is the later one."""
     return planned.told_at, planned.notice.over, planned.received_at, planned.key
 
 
@@ -283,9 +281,9 @@ def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
 
 
 def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = True) -> InstanceRecord:
-    """EC2's answer counts more than any event from before it was asked.
+    """EC2's answer overrides all events from before it was asked.
 
-    `absence_counts`: an instance that EC2 does not know has ended, which is so only in its own account.
+    `absence_counts`: an instance that EC2 does not know has ended, which holds only in its own account.
     """
     standing = record.standing
     if not facts.found or facts.state is None:
@@ -324,7 +322,7 @@ def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> In
 
 
 def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:
-    """EC2 does not confirm a claim: further copies of it cause no reaction."""
+    """EC2 does not confirm a cause: further copies of its event cause no reaction."""
     if cause in record.refuted_causes:
         return record
     causes = _with_last(record.refuted_causes, cause, _MOST_NOTICES * 2)
@@ -363,7 +361,7 @@ def cordoned(
     done_at: datetime | None = None,
     reaction: Reaction = Reaction.DRAIN,
 ) -> InstanceRecord:
-    """Its Node is tainted or cordoned because of `cause`; `done_at`: when the reaction is complete."""
+    """The Node is tainted or cordoned because of `cause`; `done_at`: when the reaction is complete."""
     return record.model_copy(update={"drain": Drain(cause=cause, node=node, done_at=done_at, reaction=reaction)})
 
 

@@ -29,7 +29,7 @@ def ours(event: InstanceEvent, places: Collection[tuple[str, str]]) -> bool:
 
 
 def on_hosts(event: InstanceEvent, hosts: Mapping[str, Collection[str]]) -> tuple[InstanceEvent, ...]:
-    """An event of a dedicated host as events of the instances on it (by host id); others are unchanged."""
+    """An event of a dedicated host as one event for each instance on it; others are unchanged."""
     if not event.host or event.instance_id:
         return (event,)
     return tuple(
@@ -49,7 +49,7 @@ def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[Inst
 
 
 def urgency(events: Sequence[InstanceEvent]) -> int:
-    """The lowest is shed last under load: Spot and hooks, then states, then what is weeks ahead."""
+    """Under load the lowest is shed last: Spot and hooks, then states, then what is weeks ahead."""
     return min((_urgency(event) for event in events), default=2)
 
 

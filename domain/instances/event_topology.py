@@ -33,8 +33,6 @@ Attributes = dict[str, str]
 
 
 class Queue(Model):
-    """Its attributes are as in SetQueueAttributes."""
-
     name: str
     arn: str
     attributes: Attributes

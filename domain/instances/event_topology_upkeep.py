@@ -41,7 +41,7 @@ class Wanted(Model):
 
 
 class TopologyWorld(PassedWorld):
-    """What a look came to."""
+    pass
 
 
 class KeepTopology(Action):
@@ -59,7 +59,7 @@ class KeepTopology(Action):
 
 
 def key_of(place: Place, cluster: str = "") -> Key:
-    """The key of a place's lifecycle, which is never started again under its name."""
+    """The key of a place's lifecycle. The same place always has the same key."""
     name = f"{place.region}.{place.queue}"
     return Key(kind=TOPOLOGY_WORKFLOW, namespace=place.account, name=name, uid="", cluster=cluster)
 
@@ -122,7 +122,7 @@ def missing_targets(rule: Rule, found: Sequence[Mapping[str, object]]) -> tuple[
 
 
 def _stands(target: Document, found: Mapping[str, object] | None) -> bool:
-    """Fields that AWS fills in do not count."""
+    """Whether the target has the wanted fields; those that AWS fills in do not count."""
     if found is None:
         return False
     for name, value in target.items():
@@ -142,7 +142,7 @@ def _same(name: str, value: str, found: str | None) -> bool:
 
 
 def _texts(document: str | None) -> dict[str, str]:
-    """AWS has a redrive policy's number as a number or as a text."""
+    """The document's values as text: AWS returns a redrive policy's number as a number or as text."""
     try:
         fields = json.loads(document or "{}")
     except ValueError:

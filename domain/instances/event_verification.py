@@ -42,7 +42,7 @@ _OVER = ("[Completed]", "[Canceled]")
 
 
 class Question(StrEnum):
-    """Each is a call of its own, except the tags."""
+    """Each kind costs a call of its own, except the tags."""
 
     INSTANCE = "instance"  # DescribeInstances
     SPOT = "spot"  # DescribeSpotInstanceRequests
@@ -52,8 +52,6 @@ class Question(StrEnum):
 
 
 class ScheduledEvent(Model):
-    """`id` is EC2's."""
-
     id: str = ""
     code: str
     not_before: datetime | None = None
@@ -69,7 +67,7 @@ class Facts(Model):
     """AWS's answers.
 
     Attributes:
-        asked: fields of other questions mean nothing.
+        asked: which questions were asked; fields of others mean nothing.
         spot_code: the status code of its Spot request.
         lifecycle: its lifecycle state in the group.
         tags: the requested tags, None for one that it does not have; None if none were requested.
@@ -97,7 +95,7 @@ class HookTiming(Model):
 
     @property
     def limit(self) -> timedelta:
-        """Auto Scaling goes on after this long, in spite of heartbeats."""
+        """After this time Auto Scaling continues in spite of heartbeats."""
         return min(self.global_timeout or LONGEST_HOOK, LONGEST_HOOK, self.heartbeat_timeout * HOOK_TIMEOUTS)
 
     @property
@@ -165,12 +163,12 @@ def verify_hook(transition: str, group: str, facts: Facts | None, claimed_at: da
 
 
 def askable(facts: Facts | None, question: Question, claimed_at: datetime, now: datetime) -> bool:
-    """Whether to ask for a claim from that time: at once for a new one, then every ten seconds."""
+    """Whether to ask AWS about a claim from that time: at once for a new one, then every ten seconds."""
     return facts is None or question not in facts.asked or facts.at < claimed_at or now - facts.at >= ASK_AGAIN
 
 
 def may_be_late(facts: Facts, claimed_at: datetime) -> bool:
-    """Whether the next answer may show what this one does not show yet of a claim from that time."""
+    """Whether AWS may confirm the claim only later, because its APIs lag behind its events."""
     return facts.at - claimed_at < _APIS_LAG
 
 

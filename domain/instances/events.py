@@ -36,12 +36,12 @@ class InstanceState(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The later of two states in one second has the higher one."""
+        """Of two states in the same second, the one with the higher rank is later."""
         return list(InstanceState).index(self)
 
     @property
     def final(self) -> bool:
-        """No instance returns from it."""
+        """Whether an instance never leaves the state."""
         return self in (InstanceState.SHUTTING_DOWN, InstanceState.TERMINATED)
 
     @property
@@ -69,13 +69,11 @@ class EventKind(StrEnum):
 
     @property
     def hook(self) -> bool:
-        """For lifecycle actions, which hold an instance until they are completed."""
+        """Whether it is a lifecycle action, which holds an instance until it is completed."""
         return self in (EventKind.LAUNCHING, EventKind.TERMINATING)
 
 
 class HookAction(Model):
-    """`transition` is launching or terminating."""
-
     name: str
     token: str
     transition: str
@@ -106,7 +104,7 @@ class HealthNotice(Model):
 
     @property
     def said(self) -> str:
-        """A short text, the same in each copy."""
+        """The notice as a short text, the same in each copy."""
         start = f"{self.start:%Y%m%dT%H%M%S}" if self.start else "undated"
         end = f"-{self.end:%Y%m%dT%H%M%S}" if self.end else ""
         return f"{start}{end}{'-over' if self.over else ''}"
@@ -146,7 +144,6 @@ class InstanceEvent(Model):
 
     @property
     def key(self) -> str:
-        """Equal for a second delivery."""
         subject = self.instance_id or self.host or self.group
         if self.health is not None and self.health.communication:
             return f"health/{self.account}/{self.health.communication}/{subject}/{self.health.said}"
@@ -159,6 +156,6 @@ class InstanceEvent(Model):
 
     @property
     def urgent(self) -> bool:
-        """Soon worthless, so handled first, and kept while the AWSMachine is unknown."""
+        """Whether it is handled first, because it is soon worthless, and kept while the AWSMachine is unknown."""
         ending = self.state is not None and self.state.final
         return ending or self.kind.hook or self.kind in (EventKind.SPOT, EventKind.CAPACITY_RESERVATION)

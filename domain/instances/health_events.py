@@ -16,7 +16,7 @@ from domain.model import Model
 
 
 def moment(text: object) -> datetime | None:
-    """A date of Health's in UTC; None for invalid or implausible ones."""
+    """A date from AWS Health in UTC; None for invalid or implausible ones."""
     if not isinstance(text, str) or not text.strip():
         return None
     for read in (parsedate_to_datetime, datetime.fromisoformat):
@@ -45,7 +45,7 @@ class Entities(Model):
 
 
 def affected(entities: object, resources: object) -> Entities:
-    """If the event lists no entities, those that its envelope names."""
+    """The entities that the event lists, else those that its envelope names."""
     found = Entities()
     for entity in entities if isinstance(entities, list) else []:
         fields = entity if isinstance(entity, dict) else {}

@@ -51,7 +51,7 @@ def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> Lo
 
 
 def _find_at(world: InstanceWorld, now: datetime) -> datetime | None:
-    """When to search for the Node: at once, and again while a launch waits for it to be ready."""
+    """When to search for the Node: at once, and again until the Node of a launch is ready."""
     if not world.node_wanted:
         return None
     node = world.known.node

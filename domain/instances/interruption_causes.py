@@ -1,4 +1,4 @@
-"""Why an instance is to be given up or drained: notices, scheduled events, its own end.
+"""Causes for giving an instance up or draining it: notices, scheduled events, its own end.
 
     Spot                at once; past once EC2 reports the instance running ten minutes after the deadline
     scheduled           from 24 hours before its start (expedited: at once); past when withdrawn, resolved or over, and
@@ -101,26 +101,26 @@ def interruption_label(record: InstanceRecord, now: datetime) -> str:
 
 
 def most_severe(values: Collection[str]) -> str:
-    """The interruption label that is shown; empty without values."""
+    """The most severe interruption, which the label shows; empty without values."""
     return next((value for value in _SEVERITY if value in values), "")
 
 
 def nearest_end(record: InstanceRecord, now: datetime) -> datetime | None:
-    """When the instance is taken; None if unknown."""
+    """When AWS takes the instance; None if unknown."""
     notices = (notice.deadline for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE)
     starts = (planned.notice.start for planned in open_planned(record, now))
     return earliest([*notices, *starts])
 
 
 def open_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, Interruption]]:
-    """Neither past nor refuted."""
+    """Interruptions that are neither past nor refuted."""
     for kind, notice in sorted(record.interruptions.items()):
         if notice.key not in record.refuted_causes and not _past(record, kind, notice):
             yield kind, notice
 
 
 def open_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
-    """Neither over nor withdrawn nor refuted.
+    """Scheduled events that are neither over nor withdrawn nor refuted.
 
     A stop and a start move an instance to other hardware: earlier notices are past, unless they are repeated.
     """

@@ -40,7 +40,7 @@ class Story(Model):
 
     @property
     def kept(self) -> tuple[object, ...]:
-        """A change of this part is written even if no label changes."""
+        """The part whose change is written even if no label changes."""
         return self.deadline, self.interruptions, self.cordoned, self.hooks
 
 
@@ -98,7 +98,7 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
 
 
 def _kept_standing(story: Story, meta: ObjectMeta) -> LastState | None:
-    """The label's state, as of the latest earlier event: every new record asks EC2 anyway."""
+    """The label's state, with the time of the latest earlier event: every new record asks EC2 anyway."""
     value = meta.labels.get(STATE_LABEL, "")
     if story.last is None or value not in set(InstanceState):
         return None
@@ -106,7 +106,7 @@ def _kept_standing(story: Story, meta: ObjectMeta) -> LastState | None:
 
 
 def _later(heard: LastState | None, kept: LastState | None) -> LastState | None:
-    """An event that comes after the workflow has closed is old, if the label says that the instance has ended since."""
+    """If the label says that the instance has ended, an event that arrives after the workflow closed is older."""
     if heard is None or kept is None:
         return heard or kept
     if heard.asked or heard.state.final:
@@ -126,7 +126,7 @@ def _story(record: InstanceRecord, now: datetime) -> Story:
 
 
 def _waiting(record: InstanceRecord, now: datetime) -> dict[str, HeldHook]:
-    """The lifecycle actions that Auto Scaling may still wait for, without heartbeats, which change all the time."""
+    """Lifecycle actions that Auto Scaling may still wait for; heartbeats, which change all the time, are left out."""
     if record.state is not None and record.state.final:
         return {}
     waiting = (held for held in record.open_hooks if held.time + LONGEST_HOOK > now)
@@ -134,7 +134,7 @@ def _waiting(record: InstanceRecord, now: datetime) -> dict[str, HeldHook]:
 
 
 def _fitting(story: Story) -> Story:
-    """Drops the oldest lifecycle actions first, as they end first."""
+    """The annotation within its limit: the oldest lifecycle actions are dropped, as they end first."""
     while len(_written(story).encode()) > LONGEST_ANNOTATION:
         if not story.hooks:
             return Story()  # cannot happen with bounded ids; the API server must never refuse it

@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 
 
 class Acknowledgement(Model):
-    """`delay` until a kept message is seen again, `reason` for the counter or the dead letter.
+    """`delay`: until a kept message is seen again. `reason`: for the counter or the dead letter.
 
     `counts` are each event's outcome, and the reasons of ignored parts.
     """
@@ -62,7 +62,6 @@ def acknowledge(parsed: Parsed, handled: Sequence[Handled], receives: int, now: 
 
 
 def back_off(receives: int) -> timedelta:
-    """Doubled each time."""
     return min(timedelta(seconds=1 << min(max(receives, 1), 10)), _LONGEST_DELAY)
 
 

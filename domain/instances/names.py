@@ -39,7 +39,7 @@ class _RegionalKey(Model):
         return self.lifecycle_in("")
 
     def lifecycle_in(self, cluster: str) -> Key:
-        """For those who may start it: run by the workers of the cluster that has its custom resource."""
+        """The key with the cluster whose workers run it, that of its custom resource: needed to start it."""
         place, name = f"{self.account}/{self.region}", getattr(self, self.named)
         return Key(kind=self.workflow, namespace=place, name=name, uid="", cluster=cluster)
 
@@ -83,7 +83,6 @@ def instance_of_provider_id(provider_id: str) -> str:
 
 
 def instance_of_node(provider_id: str) -> str:
-    """Empty for other clouds and unusable ids."""
     return instance_of_provider_id(provider_id) if provider_id.startswith("aws://") else ""
 
 

@@ -463,7 +463,6 @@ class _Values:
         return kept
 
     def managed_tag(self) -> Document:
-        """Under the chart's older and newer names."""
         checks = [self.flag(name, default=True) for name in ("checkASGTagBeforeDraining", "checkTagBeforeDraining")]
         tag = self.text("managedTag", self.text("managedAsgTag", _MANAGED))
         return {"tags": {tag: ANY}} if all(checks) else {}

@@ -31,7 +31,7 @@ FIND_NODE = "instances.find_node"
 
 
 class KnownNode(Model):
-    """No name if there was none."""
+    """A Node that was found; without a name if there was none."""
 
     at: datetime
     name: str = ""
@@ -163,7 +163,6 @@ class InstanceWorld(World):
 
     @property
     def node_name(self) -> str:
-        """Empty until it has joined its cluster."""
         if self.own_node is not None:
             return self.own_node.metadata.name
         named = self.owner.node if self.owner else ""
@@ -248,12 +247,11 @@ class InstanceWorld(World):
         return world.model_copy(update={"policy": known.left_with}) if world._left else world
 
     def _goes(self, before: Self) -> bool:
-        """Whether its Machine or Node is deleted: then the disruption lasts until that is replaced."""
+        """Whether its Machine or Node is being deleted: the disruption then lasts until that is replaced."""
         left = (before.owner and not self.owner) or (before.own_node and not self.own_node)
         return bool(left) or any(each.metadata.deleting for each in (self.owner, self.own_node) if each)
 
     def begun(self, now: datetime) -> Self:
-        """Opens a record unless one exists."""
         return self if self.known.record else self.with_record(opened(InstanceKey.of(self.key), now))
 
     def with_record(self, record: InstanceRecord) -> Self:

@@ -33,7 +33,7 @@ _TYPES = {
 
 
 def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
-    """Whether EC2 contradicts the labels, or a lifecycle action is open, whose workflow may be lost."""
+    """Whether EC2 contradicts the labels, or there is an open lifecycle action, whose workflow may be lost."""
     labels = labelled.metadata.labels
     state = facts.state if facts.found and facts.state else InstanceState.TERMINATED
     told = labels.get(INTERRUPTION_LABEL, "")
@@ -44,7 +44,7 @@ def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
 
 
 def _plan_differs(told: str, deadline: datetime | None, facts: Facts) -> bool:
-    """Whether EC2 plans what the label would show, on another day, or nothing that the label shows."""
+    """Whether the label shows a scheduled event that EC2 does not plan, or lacks or misdates one that it does."""
     planned = [event for event in facts.scheduled if event.open and event.code in _TYPES]
     scheduled = told in set(Effect)
     shown = Effect(told).codes if scheduled else frozenset[str]()

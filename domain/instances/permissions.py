@@ -52,9 +52,9 @@ _PROVIDER_QUEUE, _PROVIDER_RULE = "*-queue", "*-ec2-rule"
 
 
 def topologies(place: Place) -> tuple[Topology, ...]:
-    """A place's own queue and rules, and the rule of a queue that the AWS provider may have made.
+    """The queue and rules of a place, and the rule of a queue that the AWS provider may have made.
 
-    A cluster's dots are dashes in the name of its queue, but not of its rule.
+    In the queue's name a cluster's dots are dashes, in the rule's they stay.
     """
     own = topology(place.account, place.region, place.queue)
     cluster = place.queue.removesuffix(_PROVIDER_QUEUE.removeprefix("*"))
@@ -87,7 +87,9 @@ def terminating_document(places: Sequence[tuple[str, str]]) -> Document:
 
 
 def compatibility_document(place: Topology) -> Document:
-    """Both, also for the queues and rules that the AWS provider has made in the place. Nothing there is deleted."""
+    """Permissions for running and setup, also for the queues and rules that the AWS provider has made. Nothing is
+    deleted.
+    """
     queue = place.queue.model_copy(update={"arn": place.queue.arn.replace(place.queue.name, _PROVIDER_QUEUE)})
     rule = place.rules[0]
     provider = rule.model_copy(update={"arn": rule.arn.replace(rule.name, _PROVIDER_RULE)})

@@ -1,5 +1,3 @@
-"""The phase of an instance's lifecycle."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -24,7 +22,7 @@ class InstancePhase(StrEnum):
 
 
 def phase_of(world: InstanceWorld, now: datetime) -> InstancePhase:
-    """Its expected end counts more than its state."""
+    """An expected end has precedence over the instance's state."""
     record = world.record
     if record.state is InstanceState.TERMINATED:
         return InstancePhase.GONE

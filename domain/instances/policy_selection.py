@@ -72,7 +72,6 @@ def _has(tag: str | None, value: str) -> bool:
 
 
 def fits(policy: InterruptionPolicy, whom: Selected) -> bool:
-    """Without regard to tags."""
     selector = policy.spec.selector
     return (
         (not selector.clusters or bool(set(selector.clusters) & set(whom.clusters)))
@@ -83,7 +82,6 @@ def fits(policy: InterruptionPolicy, whom: Selected) -> bool:
 
 
 def specificity(policy: InterruptionPolicy) -> tuple[tuple[int, ...], str]:
-    """The most specific policy sorts first."""
     selector = policy.spec.selector
     named = (selector.pools, selector.tags, selector.labels, selector.clusters, selector.namespaces)
     kinds = tuple(-bool(each) for each in named)

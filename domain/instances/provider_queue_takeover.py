@@ -76,7 +76,6 @@ def state_pattern() -> Document:
 
 
 def cluster_queue_policy(queue_name: str, queue_arn: str, name: str, rule_arn: str) -> Document:
-    """Key by key in the provider's order."""
     return {
         "Version": "2012-10-17",
         "Statement": [

@@ -75,7 +75,7 @@ def reactions(
 
 
 def _unused_turn(world: InstanceWorld) -> ReleaseNode | None:
-    """Release a turn of which nothing came, for it would hold up its group for an hour."""
+    """Release an unused permission to disrupt, which would block its group for an hour."""
     state = world.record.state
     ended = state is not None and state.final
     if not world.known.turn_unused or ended or world.record.drain is not None:
@@ -104,7 +104,7 @@ def replacement_in_doubt(
 
 
 def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
-    """Whether there is an unwanted replacement, or a Machine marked for one."""
+    """Whether a replacement exists that is no longer wanted, or a Machine is marked for one."""
     stays = _stays(world)
     # A paused object is left as it is, and so is a Machine whose AWSMachine goes before it.
     deletes = any(each.reaction is Reaction.DELETE_MACHINE for each in wanted)
@@ -167,12 +167,11 @@ def _forged(world: InstanceWorld, cause: Cause) -> bool:
 
 
 def hook_unproven(world: InstanceWorld, hook: HookWork) -> bool:
-    """As `unproven`, for a lifecycle action."""
     return hook.unproven and hook.verdict in _OPEN_VERDICTS and not _begun(world, hook.held.key)
 
 
 def hook_untimed(world: InstanceWorld, hook: HookWork) -> bool:
-    """Whether a needed hook's times are unknown, and AWS may still answer with them."""
+    """Whether a needed hook's times are unknown but AWS may still report them."""
     facts, held = world.facts, hook.held
     known = hook.complete is not None or held.action.name in world.timings
     return not known and (facts is None or Question.GROUP not in facts.asked or may_be_late(facts, held.received_at))

@@ -1,16 +1,18 @@
 """Which lifecycles the objects of Cluster API and its AWS provider wake, by the places that are served.
 
-| change of | wakes | |---|---| | AWSMachine | its instance: when it gets one, is paused or goes, when our labels are
-edited; a new one: the sweep | | Node, if served | its instance: as an AWSMachine, and when it is ready | | Machine |
-the instance of its AWSMachine: when its Node has joined or is ready, when it is paused or goes | | MachineDeployment |
-the instances whose Machines it replaces: when its replicas or our mark are edited | | Machine | the instances whose
-Machines its MachineDeployment replaces: when its Node is ready, when it goes | | AWSMachinePool | its group: when it
-has got one, when our label is edited; its instances: as its pause changes | | InterruptionPolicy | the instances of the
-clusters, else of the namespaces, else all, that it selects |
+| change of | wakes |
+|---|---|
+| AWSMachine | its instance: when it gets one, is paused or goes, or our labels are edited; a new one: the sweep |
+| Node, if served | its instance: as an AWSMachine, and when it is ready |
+| Machine | its instance: when its Node has joined or is ready, when it is paused or goes |
+| MachineDeployment | the instances whose Machines it replaces: when its replicas or our mark are edited |
+| Machine | those whose Machines its MachineDeployment replaces: when its Node is ready, when it goes |
+| AWSMachinePool | its group: when it has one, or our label is edited; its instances: as its pause changes |
+| InterruptionPolicy | the instances of the clusters, else of the namespaces, else all, that it selects |
 
-None of the kinds has a workflow by its own name, and what Perdure writes there itself wakes no lifecycle. AWSMachine
-and Node do not say their account: where instances of several accounts are served in the region, the annotation that
-Perdure has written does. Without one they wake none, and the instance is found by its events and the sweep.
+None of the kinds has a workflow by its own name, and Perdure's own writes there wake no lifecycle. AWSMachine and Node
+do not name their account: if instances of several accounts are served in the region, Perdure's annotation names it.
+Without one they wake none, and the instance is found by its events and the sweep.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Replaced(Model):
 
 
 class Mark(Model):
-    """The replacements that a MachineDeployment was asked for.
+    """The replacements that were requested from a MachineDeployment.
 
     Attributes:
         replicas: their number without the replacements.
@@ -99,7 +99,7 @@ class Mark(Model):
         return self.model_copy(update={"machines": (*self.machines, one)})
 
     def ended(self, uid: str, replacement: str = "") -> Self:
-        """Remove the Machine of this uid; `replacement` is the uid of the Machine in its place."""
+        """The mark without the Machine of this uid; `replacement` is the uid of the Machine in its place."""
         used = (*self.used, replacement) if replacement else self.used
         return self.model_copy(
             update={"machines": tuple(each for each in self.machines if each.uid != uid), "used": used}
@@ -147,7 +147,6 @@ def mark_of(annotations: Mapping[str, str]) -> Mark | None:
 
 
 def marked(annotations: Mapping[str, str]) -> tuple[Replaced, ...]:
-    """Empty if the mark cannot be read."""
     try:
         mark = mark_of(annotations)
     except UnreplaceableError:
@@ -212,7 +211,6 @@ def newcomers(mark: Mark, members: Iterable[Machine]) -> list[Machine]:
 
 
 def replacement_of(key: InstanceKey, deployment: MachineDeployment, members: Iterable[Machine]) -> Replacement | None:
-    """None if no replacement was requested."""
     meta = deployment.metadata
     one = next((each for each in marked(meta.annotations) if each.key == key), None)
     mark = mark_of(meta.annotations) if one else None
@@ -235,7 +233,6 @@ def is_replaced(machine: Machine) -> bool:
 
 
 def surplus_of(uid: str) -> str:
-    """The annotation's value on an unneeded replacement."""
     return f"perdure: surplus of {uid}"
 
 

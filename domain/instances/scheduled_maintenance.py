@@ -16,8 +16,6 @@ SCHEDULES = ("scheduledChange", "plannedChange")
 
 
 class Effect(StrEnum):
-    """The values of the label."""
-
     RETIREMENT = "scheduled-retirement"
     STOP = "scheduled-stop"
     REBOOT = "scheduled-reboot"
@@ -58,7 +56,6 @@ _EFFECTS = (
 
 
 def effect_of(code: str) -> Effect | None:
-    """None for unknown types."""
     if not code.startswith("AWS_EC2_") or not schedules(code):
         return None
     return next((effect for piece, effect in _EFFECTS if piece in code), None)
@@ -69,7 +66,7 @@ def schedules(code: str) -> bool:
 
 
 def expedited(code: str) -> bool:
-    """The date is too near to wait for."""
+    """The date is too near for `maintenance_lead`."""
     return code.endswith("_EXPEDITED")
 
 

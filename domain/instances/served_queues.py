@@ -2,10 +2,11 @@
 
 People write one of these:
 
-| entry | the place's events come by | |---|---| | `ACCOUNT/REGION[/QUEUE][@ROLE]` | a queue of its own; several queues
-of one place are several entries | | `ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE]` | the queue of another place, which
-has an entry of its own | | `clusters[/QUEUE][@ROLE]` | the queues of the provider's clusters
-(`queues_from_clusters.py`) |
+| entry | the place's events come by |
+|---|---|
+| `ACCOUNT/REGION[/QUEUE][@ROLE]` | a queue of its own; several queues of one place are several entries |
+| `ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE]` | the queue of another place, which has an entry of its own |
+| `clusters[/QUEUE][@ROLE]` | the queues of the provider's clusters (`queues_from_clusters.py`) |
 
 QUEUE is a name. ROLE is an ARN, needed if the process's own credentials are of another account; it is for the first
 account.
@@ -32,9 +33,9 @@ class Place(Model):
     """Attributes:
     account: 12 digits.
     queue: the name of its own queue.
-    role: the ARN of the role by which it is entered; empty where the process's own credentials are of the account.
-    shares: the place whose queue its events come by, as a text; empty if it has its own.
-    senders: other accounts whose events come by its queue.
+    role: the ARN of the role to assume; empty if the process's own credentials belong to the account.
+    shares: the place in whose queue its events arrive, as text; empty if it has its own.
+    senders: other accounts whose events arrive in its queue.
     """
 
     account: str
@@ -61,7 +62,7 @@ class Place(Model):
 
 
 def places(texts: Iterable[str]) -> tuple[Place, ...]:
-    """Each once; ValueError for an invalid text, or one that shares a queue that no other names."""
+    """The places without duplicates; ValueError for an invalid entry, or one that shares a queue without an entry."""
     found = {str(place): place for place in map(place_of, texts)}
     senders: dict[str, set[str]] = {}
     for place in found.values():

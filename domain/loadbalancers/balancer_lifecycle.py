@@ -174,7 +174,6 @@ def _sets(world: BalancerWorld, rollout: Rollout, *, whole: bool) -> tuple[Actio
 
 
 def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
-    """Problems of the cloud are reported elsewhere."""
     return (warning("Failed", rollout.problem),) if rollout.problem and not waits else ()
 
 

@@ -45,7 +45,7 @@ class BalancerWorld(CloudWorld):
 
     @property
     def only_rules(self) -> bool:
-        """Only the inputs of the rules have changed since the cloud was last complete."""
+        """Whether only the inputs of the rules have changed since the cloud was last complete."""
         return bool(self.known.settled) and self.known.settled.partition("/")[0] == self.look.partition("/")[0]
 
     @property

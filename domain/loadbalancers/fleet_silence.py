@@ -1,4 +1,4 @@
-"""All machines of an installation together: if none of them reports, the machines are probably not broken.
+"""The machines of an installation together: if none reports, the machines are probably not broken.
 
 If all agents stop reporting at once, the connection to the API server is broken: replacements would be silent, too,
 while the old machines still serve. So while the whole fleet is silent, machines that have ever reported are deleted
@@ -41,7 +41,7 @@ Report = tuple[datetime, str]
 def fleet_that_reported(
     found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS, paused: Container[str] = ()
 ) -> Fleet:
-    """The scout is not one of the paused sets."""
+    """The fleet; paused sets may not try a replacement."""
     reports = [each for each in found if each is not None]
     reporting = sum(moment >= now - timings.window for moment, _ in reports)
     able = [each for each in reports if each[1] and each[1] not in paused]

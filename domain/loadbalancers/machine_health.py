@@ -48,8 +48,6 @@ _TICK = timedelta(seconds=1)  # Kubernetes stores whole seconds
 
 
 class Timings(Model):
-    """The defaults are yawol's."""
-
     window: timedelta = HEALTH_WINDOW
     boot: timedelta = BOOT_TIMEOUT
     grace: timedelta = DELETION_GRACE
@@ -206,7 +204,6 @@ def _turning_points(machine: LoadBalancerMachine, timings: Timings) -> list[date
 
 
 def _moment(text: str | None) -> datetime:
-    """An unreadable time counts as long ago."""
     return parse_timestamp(text) or _LONG_AGO
 
 

@@ -16,7 +16,7 @@ _SUFFIX_LENGTH = 5
 
 
 def load_balancer_name(service: ObjectMeta) -> str:
-    """Not unique: `a--b`/`c` and `a`/`b--c` have the same name, so the creator must check the owner."""
+    """Two Services may have the same name here (`a--b`/`c` and `a`/`b--c`), so the creator must check the owner."""
     return f"{service.namespace}--{service.name}"
 
 

@@ -109,7 +109,7 @@ def plan_rollout(
     *,
     frozen: str = "",
 ) -> Rollout:
-    """Once the cloud is complete.
+    """For complete cloud objects.
 
     `sets` have the newest revision first; `frozen`: why no set may be created or emptied.
     """

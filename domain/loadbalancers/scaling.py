@@ -161,8 +161,8 @@ def machine_document(machine_set: LoadBalancerSet, name: str) -> Document:
 class _Ranks(Model):
     """Machines that count, condemned ones that may still serve, and condemned ones that cannot.
 
-    `hold` is the reason why the second group is empty, or why it is `retained` up to that number; `look_again` is set
-    if no event will report the end of the hold.
+    `hold` says why no machine of the second group, or only those beyond the first `retained`, may be replaced;
+    `look_again` is set if no event will report the end of the hold.
     """
 
     counted: tuple[MachineReadiness, ...] = ()
@@ -240,9 +240,9 @@ def rejection_of(machine: LoadBalancerMachine) -> str:
 
 
 def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineReadiness]:
-    """Those with a replacement; the holder of the virtual address is last.
+    """Condemned machines that have a replacement; the holder of the virtual address comes last.
 
-    Kept ones are deleted only if there are more of them than wanted.
+    Retained ones are deleted only if there are more of them than wanted.
     """
     number = len(ranks.former) - wanted
     if not ranks.retained:

@@ -14,7 +14,7 @@ SECRET = "Secret"  # noqa: S105 - no secret itself
 
 
 class Stored(writes.Written):
-    """`obj` is empty if it is gone. `world` is observed again if the spec has changed."""
+    """`obj` is empty if the object is gone. If its spec has changed, it is observed again."""
 
     obj: JsonObject = {}
     world: Any = None
@@ -30,7 +30,7 @@ class _OwnWrite(writes.Write):
         return (stored.world.recall(world) if stored.world is not None else world).stored(stored.obj)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Conflicts count as failures, too."""
+        """Unlike for other writes, a conflict is a failure."""
         return Action.refuse(self, world, refusal)
 
 
@@ -38,7 +38,7 @@ class PatchObject(_OwnWrite, writes.Patch):
     note: str = "write the object"
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """The status reports why the API server refuses the defaulted spec."""
+        """The refusal of the spec with defaults is kept for the status."""
         if refusal.type is ErrorType.INVALID and "spec" in self.patch:
             return world.model_copy(update={"unwritable": refusal.message})
         return super().refuse(world, refusal)

@@ -79,7 +79,7 @@ class ObservedDocument(ObservedOne):
 
 
 def fetched_again(decision: Decision, document: Document, now: datetime) -> Decision:
-    """Polls, because changes at an address cause no event."""
+    """Polls the address, because changes there cause no event."""
     if not document.url:
         return decision
     deadline = earliest([decision.deadline, now + FETCH_EVERY])
@@ -170,7 +170,6 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
 def sync_document(
     document: ActiveDoc, body: str, service_id: int, found: One[FoundDocument], known_id: int = 0
 ) -> Sync:
-    """`service_id` is 0 without a product."""
     spec = document.spec
     if not found.looked:
         by_id = known_id if not found.lost else 0

@@ -77,7 +77,7 @@ class ObservedApplication(ObservedOne):
         return _decided(self, now)
 
     def is_it(self, found: FoundApplication) -> bool:
-        """Found by the recorded creation, unless another object has the application."""
+        """Whether it is the result of the recorded creation and no other object has it."""
         return is_application(found, created(self.resource.metadata), (each.id for each in self.holders))
 
     def read(self, read: Read, body: object) -> Self:
@@ -143,7 +143,6 @@ def _absent(observed: ObservedApplication) -> Blocker:
 
 
 def _blocker(application: Application, account: DeveloperAccount, product: Product, url: str) -> Blocker | None:
-    """`url` is the tenant of both."""
     namespace, plan = application.metadata.namespace, application.spec.application_plan_name
     of_account = (f"DeveloperAccount/{namespace}/{account.metadata.name}",)
     of_product = (f"Product/{namespace}/{product.metadata.name}",)

@@ -36,7 +36,7 @@ def references(plans: Mapping[str, ApplicationPlan]) -> set[MetricReference]:
 
 
 def reads(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> Iterable[Read]:
-    """Parts only of plans that stay."""
+    """Reads the parts only of plans that stay."""
     for plan in found:
         if plan.system_name not in wanted:
             continue
@@ -67,7 +67,6 @@ def offer(service_id: int, wanted: Mapping[str, ApplicationPlan], found: Sequenc
 
 
 def limit_and_price(plan: ApplicationPlan, found: FoundPlan, ids: MetricIds) -> tuple[Write, ...]:
-    """The metrics' ids must be complete."""
     return (*_limits(plan, found, ids), *_prices(plan, found, ids))
 
 

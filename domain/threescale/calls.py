@@ -21,8 +21,6 @@ from domain.threescale.remote_state import UnexpectedAnswerError
 
 
 class Resource(StrEnum):
-    """The value is its JSON wrapper."""
-
     SERVICE = "service"
     BACKEND = "backend_api"
     METRIC = "metric"
@@ -47,7 +45,7 @@ class Resource(StrEnum):
 
 
 def api_of(resource: Resource) -> str:
-    """The master's for tenants, else the tenant's own."""
+    """The master's API for tenants, else the tenant's own."""
     return "/master/api" if resource is Resource.TENANT else "/admin/api"
 
 
@@ -94,7 +92,9 @@ class Call(Action):
         raise NotImplementedError
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """The known state may be wrong. A contradiction with the previous pass's state is not yet a refusal."""
+        """After a failure the known state may be wrong. If the previous pass's state caused it, it is not a refusal
+        yet.
+        """
         by_what_was_kept = world.recalled and refusal.type in _BY_WHAT_WAS_KEPT
         if by_what_was_kept or refusal.type in _FORGETTING:
             world = world.forget()
@@ -165,7 +165,7 @@ class Write(Call):
 
     @property
     def slot(self) -> str:
-        """Stable across passes for the same effect."""
+        """The same in every pass for the same effect."""
         return f"{self.method} {self.path} {self.about}".strip()
 
     @property
@@ -219,12 +219,10 @@ def creation(resource: Resource, path: str, fields: dict[str, Json], key: dict[s
 
 
 def change(resource: Resource, path: str, id_: int, fields: dict[str, Json], about: str) -> Write:
-    """`path` is the list's."""
     return Write(resource=resource, method="PUT", path=f"{path}/{id_}", id=id_, fields=fields, about=about)
 
 
 def deletion(resource: Resource, path: str, id_: int, about: str = "") -> Write:
-    """`path` is the list's."""
     return Write(resource=resource, method="DELETE", path=f"{path}/{id_}", id=id_, about=about)
 
 

@@ -3,8 +3,8 @@
     New ─► Waiting ─a DeveloperUser with the role admin waits for it─► signup ─► Ready ─new spec, drift─► Ready
         any ─deletion─► the account is deleted with its users and applications
 
-The waiting user counts as created (`conditions.py`), the account signs it up, and the user then finds itself in the
-account. A signup whose response was lost is found by the admin's name.
+The waiting user counts as created (`conditions.py`); the signup creates account and user together, and the user's
+lifecycle then finds its user. A signup whose response was lost is found by the admin's name.
 """
 
 from __future__ import annotations

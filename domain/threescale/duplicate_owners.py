@@ -19,5 +19,4 @@ class Holder(Model):
 
 
 def holder_of(id_: int, holders: Iterable[Holder]) -> ObjectMeta | None:
-    """Objects that are being deleted are ignored."""
     return next((each.metadata for each in holders if each.id == id_ and not each.metadata.deleting), None)

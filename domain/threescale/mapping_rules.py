@@ -37,7 +37,7 @@ class RuleEdit(Model):
 
 
 def edits(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> tuple[RuleEdit, ...]:
-    """`found` is sorted by position."""
+    """The edits in order; `found` is sorted by position."""
     pairs = _pair(wanted, found)
     reused = set(pairs.values())
     deletions = [RuleEdit(call="DELETE", id=each.id) for index, each in enumerate(found) if index not in reused]

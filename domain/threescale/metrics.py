@@ -47,7 +47,8 @@ class Owner(Model):
 class Counting(Model):
     """Calls before the rules, and after the deployment.
 
-    `obstacles` block a wanted name as the other kind: they are deleted first, once the gateway no longer uses them.
+    `obstacles` have a wanted name as the other kind (metric or method): they are deleted first, once no gateway uses
+    them.
     """
 
     obstacles: tuple[Write, ...] = ()

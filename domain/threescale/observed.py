@@ -133,7 +133,6 @@ def outcome_of(phase: str, actions: tuple[Action, ...]) -> Outcome:
 
 
 def acts(phase: Phase, why: str, *actions: Action, **more: Any) -> Decision:
-    """The actions run in this order."""
     then = _LOOK if more.get("deadline") else ""
     return Decision(phase=phase, outcome=outcome_of(phase, actions), why=why, actions=actions, at_deadline=then, **more)
 
@@ -242,7 +241,7 @@ class Observed(World):
         return next_look(since, now, resource.metadata.uid)
 
     def reported(self, situation: Situation, now: datetime, fields: Mapping[str, object]) -> JsonPatch:
-        """The patch of the status, given the model's field names; empty if nothing changes."""
+        """The status patch, from fields by their model names; empty if nothing changes."""
         resource: Any = self.resource
         before = resource.status
         known = {} if _stays_behind(resource, fields) else fields
@@ -374,7 +373,6 @@ class Observed(World):
         return acts(Phase.DELETING, "delete it from 3scale", *sync.reads, *sync.writes)
 
     def released(self, why: str, left: tuple[str, ...]) -> Decision:
-        """`left` describes what stays."""
         meta, finalizer = self.resource.metadata, self.resource.kind_of.finalizer
         patch: JsonPatch = {"metadata": {"finalizers": meta.finalizers_without(finalizer)}}
         return acts(Phase.DELETING, why, DropFinalizer(**self.own(patch), left=left))
@@ -390,7 +388,7 @@ class ObservedOne(Observed):
     found: One[Any] = One()
 
     def is_it(self, found: Any) -> bool:
-        """Only called while the id is unknown."""
+        """Whether an entry is this object's; called only while the id is unknown."""
         raise NotImplementedError
 
     def read(self, read: Read, body: object) -> Self:
@@ -420,7 +418,7 @@ def status_in_sync(resource: Any, why: str, now: datetime) -> JsonPatch:
 
 
 def _stays_behind(resource: CustomResource, fields: Mapping[str, object]) -> bool:
-    """Whether the tenant has changed and has no id yet: the address in the status stays with the id."""
+    """Whether the object has moved to another tenant and has no id there: its status keeps the old address and id."""
     own, host = OWN_IDS.get(resource.kind_of.name), fields.get("provider_account_host")
     status: object = getattr(resource, "status", None)
     before = getattr(status, "provider_account_host", None)
@@ -453,7 +451,6 @@ def blocking(sync: Sync, refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
 
 
 def calls(sync: Sync, slots: Iterable[str], *before: Action, phase: Phase = Phase.SYNCING) -> Decision | None:
-    """Reads, or else `before` and the writes."""
     refused = set(slots)
     reads = tuple(each for each in sync.reads if each.slot not in refused)
     if reads:

@@ -86,7 +86,7 @@ class ObservedOpenApi(Observed):
         return self.beside({"text": text_at(str(body))})
 
     def forget(self) -> Self:
-        """A document at an address is fetched again."""
+        """Forgets the document, so that it is fetched again."""
         return self if self.resource.spec.openapi_ref.secret_ref else self.beside({"text": None})
 
 

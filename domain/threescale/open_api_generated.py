@@ -57,8 +57,6 @@ S = TypeVar("S", ProductSpec, BackendSpec)
 
 
 class Generated(Model):
-    """`warnings` name ignored parts of the spec."""
-
     name: str
     product: ProductSpec
     backend: BackendSpec

@@ -186,7 +186,7 @@ def _forgetting(observed: ObservedProduct, before: Digests, desired: Digests, sy
 
 
 def _missing(product: Product, sync: Sync) -> Blocker:
-    """A synced backend lacks a metric in 3scale: its own comparison corrects that."""
+    """A synced backend lacks a metric in 3scale: the product waits for the backend's own comparison."""
     namespace = product.metadata.namespace
     names = tuple(dict.fromkeys(each.partition("/")[0] for each in sync.missing))
     return waiting(

@@ -137,9 +137,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
 def _cleared(
     spec: ProductSpec, owner: Owner, found: FoundProduct, obstacles: tuple[Write, ...], refused: set[str]
 ) -> list[Write]:
-    """Removes obstacles from the gateway, then deletes them; nothing while 3scale refuses because production uses
-    them.
-    """
+    """Removes the obstacles from the gateway, then deletes them; neither while production uses them."""
     allowed = unless_refused(obstacles, refused)
     if not allowed:
         return []
@@ -152,7 +150,7 @@ def _cleared(
 
 
 def _is_held(spec: ProductSpec, found: FoundProduct, refused: set[str]) -> bool:
-    """Incomplete rules are not deployed."""
+    """Whether the deployment must wait, because rules are incomplete."""
     assert found.service is not None  # noqa: S101 - it has been made
     owner = Owner.product(found.service.id)
     whole = order(owner, spec.mapping_rules, found.metrics or (), found.rules or ()) or ()
@@ -225,7 +223,7 @@ def _terms(spec: ProductSpec, plans: Iterable[FoundPlan], ids: Mapping[tuple[str
 
 
 def _gateway(wanted: Wanted, found: FoundProduct, service: FoundService, before: Iterable[Write]) -> list[Write]:
-    """The last call deploys to staging."""
+    """Calls for the gateway, of which the last deploys to staging."""
     deployment, path = wanted.spec.deployment, f"services/{service.id}/proxy"
     writes = []
     if any((found.flow or {}).get(name) != value for name, value in flows(deployment).items()):

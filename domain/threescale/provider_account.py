@@ -84,9 +84,7 @@ def same_tenant(one: str | None, other: str | None) -> bool:
 
 
 def known_at(url: str, host: str | None, id_: int | None) -> int:
-    """The remembered id; 0 if it is from a tenant at another address. `host` is the address in the object's
-    status, which the id belongs to.
-    """
+    """The recorded id, if the status's address `host` is that of `url`; otherwise 0."""
     elsewhere = bool(host) and not same_tenant(host, url)
     return 0 if elsewhere else id_ or 0
 

@@ -70,7 +70,7 @@ def _owned(world: Observed) -> Decision | None:
 
 
 def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
-    """Whether the decision only waits after a first refusal, probably temporary, that the status does not show."""
+    """Whether only a first, probably temporary refusal is waited for, which the status does not show."""
     refused = [each for each in world.refusals.values() if each.retry_at > now]
     quiet = all(each.type in _PASSING and (each.attempts == 1 or _is_asked_for(each)) for each in refused)
     idle = all(isinstance(each, ShowStatus) for each in decision.actions)
@@ -78,7 +78,6 @@ def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
 
 
 def _is_asked_for(refusal: Refusal) -> bool:
-    """3scale has given a delay."""
     return refusal.type is ErrorType.THROTTLED and bool(refusal.asked)
 
 
@@ -92,7 +91,7 @@ def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[
 
 
 def _noted(world: Observed) -> JsonPatch:
-    """After a blocker the next pass compares with 3scale again."""
+    """The patch after which the next pass compares with 3scale, because something was blocked."""
     annotations = world.resource.metadata.annotations
     asked = {LOOKED: annotations.get(DRIFT, ""), **({RETRIED: world.retry} if world.retry else {})}
     noted = {name: value for name, value in asked.items() if annotations.get(name, "") != value}

@@ -133,7 +133,7 @@ def finalizer_removed(account: DeveloperAccount | None) -> bool:
 
 
 def takes_its_own(account: DeveloperAccount) -> bool:
-    """Whether 3scale deletes users and applications with the account; not while it refuses that."""
+    """Whether 3scale deletes users and applications with the account, which it may refuse."""
     return account.metadata.deleting and not is_true(account.status.conditions, FAILED)
 
 

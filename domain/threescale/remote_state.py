@@ -22,8 +22,6 @@ def missing_mark(annotations: Mapping[str, Json]) -> dict[str, Json]:
 
 
 class Found(Model):
-    """A null field means empty."""
-
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, value: object) -> object:
@@ -194,7 +192,7 @@ def answer_of(wrapper: str, answer: object) -> JsonObject:
 
 
 def answers_of(wrapper: str, answer: object) -> tuple[JsonObject, ...]:
-    """None as answer means an absent list."""
+    """The entries of a list's answer; None (absent) has none."""
     return tuple(answer_of(wrapper, each) for each in entries_of(answer))
 
 

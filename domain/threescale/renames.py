@@ -17,7 +17,7 @@ def in_turn(
     aside: str = ASIDE,
     normalized: Callable[[str], str] = str,
 ) -> list[tuple[int, str]]:
-    """In an order without duplicates at any time.
+    """The changes in an order that never has duplicates.
 
     Values are by id; one that another object keeps is left out. `aside` is a template for temporary values;
     `normalized` is equal for values that 3scale treats as equal.

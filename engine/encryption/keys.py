@@ -32,8 +32,6 @@ class UnknownKey(ValueError):  # noqa: N818
 
 
 class KeyRing:
-    """The constructor raises KeysUnreadable."""
-
     def __init__(self, directory: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._directory = directory
         self._clock = clock

@@ -369,14 +369,8 @@ class KubeApi:
     ) -> JsonObject:
         """JSON merge patch: null removes a field, a list replaces the list.
 
-        Args:
-            kind: what it is.
-            namespace: empty for cluster-scoped kinds.
-            name: which one.
-            patch: the fields to change.
-            subresource: e.g. `status`.
-            resource_version: if the object is at another version, `Conflict`.
-            field_manager: the change's owner in `metadata.managedFields`.
+        With `resource_version`, `Conflict` if the object has another one. `field_manager` becomes the change's owner in
+        `metadata.managedFields`.
         """
         body = dict(patch)
         if resource_version:
@@ -539,7 +533,7 @@ async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 def _hang_up(response: aiohttp.ClientResponse) -> None:
-    """Closing TLS would wait for the server, and leave the socket open if the loop ends."""
+    """Disconnect without waiting for the server to close TLS, which would leave the socket open if the loop ends."""
     connection = response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
@@ -568,5 +562,5 @@ def _parameters(**values: str) -> dict[str, str]:
 
 
 def _written_by(field_manager: str) -> dict[str, str]:
-    """The API server drops unknown fields in any case: no warning."""
+    """The query parameters of a write. Unknown fields cause no warning: the API server drops them anyway."""
     return {"fieldManager": field_manager, "fieldValidation": "Ignore"}

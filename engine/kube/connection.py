@@ -40,7 +40,7 @@ class Connection:
 
     @property
     def local(self) -> bool:
-        """Compressing answers from this machine is waste."""
+        """Whether the API server is on this machine, so that compression would be a waste."""
         return urlsplit(self.host).hostname in _LOOPBACK
 
     async def load(self, seen: int = 0) -> None:

@@ -23,8 +23,6 @@ LOOK_AGAIN = 2.0
 
 @dataclass(frozen=True)
 class Served:
-    """Cluster-scoped unless `namespaced`."""
-
     kind: Kind
     namespaced: bool
 
@@ -41,8 +39,6 @@ class _Version:
 
 
 class Discovery:
-    """For one cluster and one event loop."""
-
     def __init__(self, api: KubeApi) -> None:
         self._api = api
         self._versions: dict[str, _Version] = {}
@@ -62,7 +58,7 @@ class Discovery:
         return version.kinds[kind]
 
     async def in_any_version(self, api_version: str, kind: str) -> Served | None:
-        """None if its group serves it in no version; ApiError as for `served`."""
+        """The kind in a version that is served; None if there is none. ApiError as for `served`."""
         for each in await self._versions_of(api_version.rpartition("/")[0]):
             try:
                 return await self.served(each, kind)
@@ -71,7 +67,6 @@ class Discovery:
         return None
 
     async def _versions_of(self, group: str) -> list[str]:
-        """The preferred one first."""
         listed = Kind(name="APIGroup" if group else "APIVersions", group=group, version="", plural="", area="")
         try:
             answer = await self._api.get(listed, "", "")
@@ -98,7 +93,7 @@ class Discovery:
 
 
 def _kinds(group: str, version: str, answer: JsonObject) -> Iterator[Served]:
-    """Omits subresources."""
+    """The kinds of a version, without subresources."""
     for resource in sequence(answer, "resources"):
         plural, name = text(resource, "name"), text(resource, "kind")
         if plural and name and "/" not in plural:

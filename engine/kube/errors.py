@@ -21,15 +21,12 @@ _LONGEST_MESSAGE = 1000
 
 
 class Expired(Unavailable):
-    """Older than what the server keeps: list again."""
+    """The version is older than what the server keeps: list again."""
 
 
 def api_error(attempt: str, status: int, body: str, retry_after: str = "") -> ApiError:
-    """Args:
-    attempt: such as `patch Account aws-account-operator/osd-1`.
-    status: of HTTP.
-    body: a `Status` or text.
-    retry_after: the header of that name, in seconds.
+    """`attempt` is such as `patch Account aws-account-operator/osd-1`, `body` a `Status` or text, `retry_after` the
+    header.
     """
     answer = _parsed(body)
     reason, details = text(answer, "reason"), mapping(answer, "details")
@@ -68,7 +65,7 @@ def _parsed(body: str) -> object:
 
 
 def _cause(details: object) -> str:
-    """Callers distinguish only one: a namespace in deletion refuses new objects with 403."""
+    """The cause that callers distinguish: a namespace in deletion refuses new objects with 403."""
     reasons = {text(cause, "reason") for cause in sequence(details, "causes")}
     return NAMESPACE_TERMINATING if NAMESPACE_TERMINATING in reasons else ""
 

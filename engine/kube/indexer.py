@@ -21,8 +21,6 @@ IndexFunction = Callable[[T], Iterable[Hashable]]
 
 
 class Indexer(MutableMapping[Name, T], Generic[T]):
-    """Iterates in insertion order."""
-
     def __init__(self, indexes: Mapping[Hashable, IndexFunction[T]] | None = None) -> None:
         self._objects: dict[Name, T] = {}
         self._functions: dict[Hashable, IndexFunction[T]] = {}

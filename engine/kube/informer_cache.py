@@ -3,9 +3,9 @@
 Each kind and namespace has one mirror, which all readers share. The reflector of a kind that is not installed, or that
 may not be listed, tries again without delaying others; `Mirror.trouble` says why the mirror is empty.
 
-A mirror is some milliseconds behind the API server. So the answer to each write is added at once (`learn`), and the
-larger resourceVersion stays: a reader finds its own writes. For other clients' writes it waits until the mirror has
-reached their version (`reached`), or is called at each change (`listen`).
+A mirror is some milliseconds behind the API server. The answer to each write is therefore added at once (`learn`), and
+of two versions the larger stays, so a reader finds its own writes. For other clients' writes it waits until the mirror
+has reached their version (`reached`), or is called at each change (`listen`).
 """
 
 from __future__ import annotations
@@ -93,11 +93,11 @@ class Mirror:
         return newest_version(self.reflector.newest, self._learned)
 
     async def settled(self) -> None:
-        """Complete, or known not to be installed."""
+        """Whether the mirror is complete, or the kind known not to be installed."""
         await self._known.wait()
 
     async def current(self) -> None:
-        """Wait until it is behind by milliseconds only."""
+        """Wait until the mirror is behind by milliseconds only."""
         await self.reflector.running.wait()
 
     async def reach(self, version: str) -> None:
@@ -126,7 +126,6 @@ class Mirror:
         return self.entries.values_of(index)
 
     def all(self) -> Iterator[JsonObject]:
-        """A snapshot."""
         return iter([entry.object for entry in self.entries.values()])
 
     def __len__(self) -> int:
@@ -147,7 +146,7 @@ class Mirror:
             self._notify(before, seen)
 
     def listen(self, listener: Listener) -> None:
-        """Call `listener` at each change from now on, our own writes included."""
+        """Call `listener` at each change, our own writes included."""
         self._listeners.append(listener)
 
     async def run(self) -> None:
@@ -201,8 +200,6 @@ class InformerCache:
 
 
 class Store:
-    """Leaving the block ends the mirrors."""
-
     def __init__(self, api: KubeApi, timing: Timing | None = None) -> None:
         self._api = api
         self._timing = timing

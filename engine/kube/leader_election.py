@@ -85,7 +85,7 @@ class LeaderElection:
         self.leader = ""  # whose Lease this process waits for; empty before it has asked
 
     def annotation(self, name: str) -> str:
-        """As read last, empty if there is none."""
+        """The annotation as last read; empty if absent."""
         return text(self._seen, "metadata", "annotations", name)
 
     async def acquire(self) -> None:
@@ -116,7 +116,7 @@ class LeaderElection:
                 renewed = False
 
     async def release(self) -> None:
-        """After a lost answer the Lease is read first."""
+        """Give the Lease up; if the last answer was lost, read it first."""
         if self._holder != self._identity:
             return
         try:
@@ -269,7 +269,7 @@ def lease_duration(lease: JsonObject) -> timedelta:
 
 
 def lease_is_live(lease: JsonObject, now: datetime) -> bool:
-    """By its own times."""
+    """Whether it is held, judged by its own times."""
     renewed = parse_timestamp(text(lease, "spec", "renewTime"))
     held = bool(text(lease, "spec", "holderIdentity"))
     return held and renewed is not None and now < renewed + lease_duration(lease) + CLOCK_TOLERANCE
@@ -280,7 +280,7 @@ async def leader_lock_is_live(api: KubeApi, namespace: str, name: str) -> bool:
 
 
 async def leader_lock_holder(api: KubeApi, namespace: str, name: str) -> str:
-    """The holder of this Lease or ConfigMap, empty if it is not held; on an ApiError the caller must not act."""
+    """The holder of this Lease or ConfigMap; empty if it is not held. After an ApiError the caller must not act."""
     now = datetime.now(UTC)
     try:
         lease = await api.get(LEASE, namespace, name)

@@ -70,13 +70,13 @@ M = TypeVar("M", bound=Mirrored)
 
 class Changes(Protocol[M]):
     def started(self, objects: list[M]) -> None:
-        """The first list is complete."""
+        pass
 
     def changed(self, before: M | None, after: M | None, *, seen_live: bool) -> None:
-        """`seen_live`: one event, not the sum of several."""
+        """`seen_live`: the change is one event, not the sum of several."""
 
     def absent(self) -> None:
-        """The kind is not installed."""
+        pass
 
 
 class Selection(Protocol):
@@ -90,15 +90,15 @@ class Selection(Protocol):
 
     @property
     def namespace(self) -> str:
-        """Empty for all."""
+        pass
 
     @property
     def label_selector(self) -> str:
-        """In the API's notation."""
+        pass
 
     @property
     def field_selector(self) -> str:
-        """In the API's notation."""
+        pass
 
     @property
     def metadata_only(self) -> bool:
@@ -180,7 +180,7 @@ class Reflector(Generic[M]):
         return time.monotonic() - self._unserved_since
 
     def starved(self) -> Iterable[str]:
-        """Why changes may go unnoticed."""
+        """Watches in which changes may go unnoticed, and why."""
         if self.unserved > self._timing.unserved.total_seconds():
             lacks = "has no watch" if self.listed else "is not listed"
             why = self.trouble or "no answer"

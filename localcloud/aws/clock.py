@@ -13,7 +13,7 @@ from localcloud.aws.contract import ClockChange, ClockReading
 
 
 class Clock:
-    """Continuous over changes of speed. Times are seconds since the epoch."""
+    """Time since the epoch in seconds, continuous over changes of speed."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -190,7 +190,7 @@ class Ledger(Model):
         return self.calls()
 
     def mutating(self) -> int:
-        """Effective or not; without AssumeRole and dry runs."""
+        """The number of calls that may change state, effective or not; without AssumeRole and dry runs."""
         return sum(c.count for c in self.counts if c.mutating)
 
     def by_action(self) -> dict[str, int]:

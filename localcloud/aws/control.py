@@ -51,7 +51,6 @@ class Emulator(DisturbableCloud):
         count: int | None = None,
         **more: object,
     ) -> Fault:
-        """`more` are fields of `Fault`."""
         fault = Fault.model_validate({"service": service, "action": action, "kind": kind, "count": count, **more})
         return self._send("POST", "faults", fault.model_dump(mode="json"), Fault)
 
@@ -59,7 +58,6 @@ class Emulator(DisturbableCloud):
         return [Fault.model_validate(entry) for entry in self.request("GET", "faults").json()]
 
     def ledger(self, *, recent: bool = False) -> Ledger:
-        """`recent` adds the last calls individually."""
         return self._get("ledger?recent=1" if recent else "ledger", Ledger)
 
     def world(self) -> World:
@@ -95,7 +93,6 @@ class Emulator(DisturbableCloud):
         self.request("DELETE", "events")
 
     def event_fault(self, kind: EventFaultKind | str, **more: object) -> EventFault:
-        """`more` are fields of `EventFault`."""
         fault = EventFault.model_validate({"kind": kind, **more})
         return self._send("POST", "event-faults", fault.model_dump(mode="json"), EventFault)
 

@@ -16,7 +16,7 @@ _POLICY = "arn:aws:iam::aws:policy/AdministratorAccess"
 
 
 def open_account(account_id: str = "") -> CustomerAccount:
-    """An existing account keeps its key. Requires moto's lock."""
+    """Create the account; an existing one keeps its key. Requires moto's lock."""
     account_id = account_id or "7" + "".join(mock_random.choice("0123456789") for _ in range(11))
     iam = cast(PerdureIAM, iam_backends[account_id][PARTITION])
     user = iam.users.get(USER)

@@ -80,7 +80,7 @@ class RedHatImage(Ami):
         return [{"DeviceName": self.root_device_name, "Ebs": ebs}]
 
     def get_tags(self) -> list[dict[str, str]]:
-        """AWS hides the tags of other owners' images."""
+        """An image's tags, which AWS hides from other accounts."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""`localcloud.faults` selects among matching faults."""
+"""Faults of calls; `localcloud.faults` selects among matching ones."""
 
 from __future__ import annotations
 

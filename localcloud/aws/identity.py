@@ -80,7 +80,7 @@ def install() -> None:
 
 
 def index_keys() -> None:
-    """Call it after state was loaded."""
+    """Index all keys; call it after state was loaded."""
     _account_of_key.clear()
     for account_id, regional in iam_backends.items():
         for backend in regional.values():

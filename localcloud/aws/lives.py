@@ -29,7 +29,7 @@ Change = tuple[Instance, InstanceState]
 
 
 class SpotRequest(SpotInstanceRequest):
-    """moto creates no request for RunInstances."""
+    """A Spot request, which moto does not create for RunInstances."""
 
     def __init__(self, backend: EC2Backend, instance: Instance) -> None:
         # moto's constructor would launch another instance.

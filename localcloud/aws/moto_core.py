@@ -36,7 +36,7 @@ def install() -> None:
 
 
 def _replace(owner: Any, name: str, by: Callable[[Any], Any]) -> None:
-    """Raises AttributeError on an unsupported version of moto."""
+    """Patch moto. Raises AttributeError on an unsupported version."""
     setattr(owner, name, by(getattr(owner, name)))
 
 

@@ -257,7 +257,6 @@ class PerdureOrganizations(OrganizationsBackend):
         account.parent_id = destination
 
     def close_account(self, **kwargs: Any) -> None:
-        """Applies AWS's quotas for closures."""
         self.let_time_pass()
         account = self.by_id.get(kwargs["AccountId"])
         if account is None:

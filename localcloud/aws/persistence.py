@@ -67,7 +67,6 @@ class StateFile:
         self._thread = threading.Thread(target=self._save_again_and_again, name="state", daemon=True)
 
     def load(self) -> bool:
-        """False if there is no stored state."""
         # A kill before the first save leaves an empty file.
         if not self.path.exists() or self.path.stat().st_size == 0:
             self.path.parent.mkdir(parents=True, exist_ok=True)

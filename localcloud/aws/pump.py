@@ -51,7 +51,7 @@ def deed(name: str, doing: Deed) -> None:
 
 
 def later(account: str, region: str, seconds: float, name: str, *arguments: Any) -> None:
-    """After seconds of the emulator's clock; 0 is now. Requires moto's lock."""
+    """Schedule an effect, after seconds of the emulator's clock; 0 is now. Requires moto's lock."""
     if seconds <= 0:
         _deeds[name](account, region, *arguments)
         return

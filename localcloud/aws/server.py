@@ -45,7 +45,6 @@ class Emulator:
         self._control = ControlAPI(state)
 
     def answer(self, environ: wire.Environ) -> Answer | None:
-        """None closes the connection."""
         path = environ.get("PATH_INFO", "/")
         if path == "/perdure" or path.startswith("/perdure/"):
             status, body = self._control.answer(environ)
@@ -138,7 +137,7 @@ class Handler(MotoRequestHandler):
         return bool(proceed)
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Logs nothing, since the ledger has it."""
+        pass
 
     def _send(self, answer: Answer) -> None:
         self.send_response_only(answer.status)

@@ -216,7 +216,7 @@ class PerdureServiceQuotasResponse(ServiceQuotasResponse):
         return quota
 
     def _serves(self, quota: Quota) -> bool:
-        """Account-wide quotas exist in us-east-1 only."""
+        """Whether the region has the quota: account-wide ones are in us-east-1 only."""
         return not quota.is_global or self.region == "us-east-1"
 
     def _describe_quota(self, quota: Quota, value: float) -> dict[str, Any]:

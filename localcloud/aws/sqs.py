@@ -88,11 +88,10 @@ class PerdureQueue(Queue):
         return taken
 
     def next_visible_in(self) -> float:
-        """Seconds."""
+        """Seconds until the next message becomes visible."""
         return max(0.0, (self.hidden[0][0] - _now_ms()) / 1000) if self.hidden else _NEVER
 
     def delete_message(self, receipt_handle: str) -> None:
-        """Ignores outdated handles."""
         if self.fifo_queue:
             super().delete_message(receipt_handle)
             return
@@ -167,7 +166,7 @@ class PerdureQueue(Queue):
         return True
 
     def _buried(self, message: Message) -> bool:
-        """Moves the message to the dead letters if true."""
+        """Whether the message was moved to the dead letters."""
         if self.dead_letter_queue is None or not self.redrive_policy:
             return False
         if message.approximate_receive_count < self.redrive_policy["maxReceiveCount"]:

@@ -1,7 +1,7 @@
 """AWS Support: cases stay open until they are resolved, unlike moto's, which advance at each DescribeCases.
 
-They resolve at the age of `case_seconds` or by a call. Resolved cases are listed only with `includeResolvedCases`, even
-by id, and an unknown id fails the whole call
+They are resolved at the age of `case_seconds` or by a call. Resolved cases are listed only with `includeResolvedCases`,
+even by id, and an unknown id fails the whole call
 (https://docs.aws.amazon.com/awssupport/latest/APIReference/API_DescribeCases.html).
 """
 
@@ -164,7 +164,7 @@ class PerdureSupportResponse(SupportResponse):
         return json.dumps({"initialCaseStatus": initial, "finalCaseStatus": case.status})
 
     def add_communication_to_case(self) -> str:
-        """Reopens a resolved case, as on AWS."""
+        """Add a communication, which reopens a resolved case as on AWS."""
         parameters = self._parameters()
         case = self._ours.case(parameters.get("caseId", ""))
         case.communications.append((datetime.now(UTC).timestamp(), parameters.get("communicationBody", "")))

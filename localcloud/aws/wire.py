@@ -86,8 +86,6 @@ class SignedRequest:
 
 
 class Refusal(HTTPException):
-    """moto's handlers may raise it."""
-
     def __init__(self, service: str, error: ErrorAnswer) -> None:
         super().__init__()
         self.code = error.status
@@ -99,7 +97,7 @@ class Refusal(HTTPException):
         return self._headers
 
     def get_body(self, *_args: Any, **_kwargs: Any) -> str:
-        """Flask calls this if moto does not catch the exception."""
+        """The body, which Flask requests if moto does not catch the exception."""
         return self.description or ""
 
 

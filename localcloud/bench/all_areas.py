@@ -1,4 +1,4 @@
-"""Objects of all areas in one deployment, with what should have become of each: for `bench outages` and `bench day`."""
+"""Objects of all areas in one deployment, each with its expected state: for `bench outages` and `bench day`."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _REACTIONS = {"PERDURE_INSTANCES_REACTIONS": "terminated=delete-machine"}
 
 
 class PatientKubeApi(KubeApi):
-    """Repeats a request until the API server answers, so changes keep their order; what an earlier attempt has done
-    counts.
+    """Repeats a request until the API server answers, so that changes keep their order. If an earlier attempt has
+    succeeded already, that counts.
     """
 
     async def _send(self, request: Request) -> JsonObject:
@@ -102,10 +102,10 @@ class Area(ABC):
 
     @abstractmethod
     async def disagreements(self) -> list[str]:
-        """What is not yet as requested, or exists twice."""
+        """Objects that are not as requested yet, or exist twice."""
 
     async def leftovers(self) -> list[str]:
-        """What else must agree once everything has settled."""
+        """Further disagreements that must be gone once everything has settled."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""Progress output of `perdure bench claims` on standard error, since rows take minutes; and cost meters."""
+"""Progress output of `perdure bench claims` on standard error, and cost meters."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ class Cost(NamedTuple):
     """Seconds by service; `evaluators` are the worker's children."""
 
     def cpu_of(self, count: int) -> str:
-        """Shows milliseconds per item."""
         return ", ".join(f"{service} {1000 * seconds / count:.1f}" for service, seconds in self.cpu.items())
 
 
@@ -68,7 +67,6 @@ class Meter:
 
 
 async def idle_cpu(lab: Laboratory) -> dict[str, float]:
-    """CPU seconds per second by service."""
     await lab.quiet()
     meter = Meter(lab)
     await asyncio.sleep(_IDLE_SECONDS)

@@ -107,7 +107,6 @@ async def end_to_end(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def _answered(on: Scene) -> None:
-    """Wait until EC2's answers are written."""
     await asyncio.sleep(45)
     await on.lab.quiet()
 
@@ -212,8 +211,8 @@ async def broken(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 def disturbed(last: Mapping[str, State], states: Sequence[State], dice: random.Random) -> tuple[list[str], int]:
-    """All instances' messages, a fifth sent twice, a tenth out of order, a tenth malformed in addition; and the number
-    of malformed ones.
+    """All instances' messages, of which a fifth is sent twice and a tenth out of order, and a tenth more that are
+    malformed; and the number of the latter.
     """
     until = now()
     lives = [life(each, (*states[:-1], state), until) for each, state in last.items()]

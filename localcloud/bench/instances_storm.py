@@ -268,7 +268,9 @@ async def _empty_groups(on: Storm) -> None:
 
 
 def _bunches(on: Storm, dice: random.Random) -> tuple[list[list[Member]], list[Member]]:
-    """What happens, and what is announced together; then the instances to which nothing happens."""
+    """The members by what happens to them, in bunches of one announcement; then the members to which
+    nothing happens.
+    """
     bunches, untouched = list[list[Member]](), list[Member]()
     for cluster, account in on.accounts.items():
         own = [each for each in on.members.values() if each.cluster == cluster]
@@ -306,7 +308,7 @@ def _bunches(on: Storm, dice: random.Random) -> tuple[list[list[Member]], list[M
 def _order(
     bunches: Sequence[list[Member]], forged: Sequence[Forged], dice: random.Random
 ) -> list[list[Member] | Forged]:
-    """Shuffled; the forged ones come early enough that their labels are gone at the end of an hour."""
+    """Bunches and forged messages, shuffled; the forged ones early, so that their labels are gone after an hour."""
     placed = [(dice.random(), each) for each in bunches]
     placed += [(dice.random() * _FORGED_UNTIL, each) for each in forged]  # type: ignore[misc]
     return [each for _, each in sorted(placed, key=lambda one: one[0])]
@@ -334,7 +336,7 @@ async def _blow(
 
 
 async def _undisturbed(on: Storm, bunch: Sequence[Member]) -> None:
-    """Wait, not for long, until others leave the whole limit of the node group to the bunch."""
+    """Wait, not for long, until no other disruption uses up the node group's limit."""
     where = (bunch[0].cluster, bunch[0].group)
     deadline = time.monotonic() + _UNDISTURBED_SECONDS
     while time.monotonic() < deadline:
@@ -350,7 +352,7 @@ def _well(on: Storm, member: Member) -> bool:
 
 
 def _disturb(on: Storm, member: Member, bunch: Sequence[Member], dice: random.Random) -> None:
-    """EventBridge delivers an event of a part of the happenings late, twice, or after the next one."""
+    """Disturb a part of the events: EventBridge delivers them late, twice, or after the next one."""
     if member is not bunch[0]:
         member.late = bunch[0].late
         return
@@ -400,7 +402,7 @@ def _happen(on: Storm, bunch: Sequence[Member]) -> None:
 
 
 async def _launched(on: Storm, member: Member) -> None:
-    """Its Node joins a little later, and is ready after that."""
+    """A launch: the Node joins a little later, and is ready after that."""
     (found,) = await asyncio.to_thread(on.group, member)
     member.instance = str(found["InstanceId"])
     await asyncio.sleep(_JOINS_SECONDS)

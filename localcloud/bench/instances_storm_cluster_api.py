@@ -27,8 +27,6 @@ _PREPARED_SECONDS = 5
 
 
 class ClusterApi:
-    """Call `run` as a task, and cancel it once nothing happens any more."""
-
     def __init__(self, on: Storm) -> None:
         self._on = on
         self._making: Counter[tuple[str, str]] = Counter()
@@ -78,7 +76,7 @@ class ClusterApi:
         await asyncio.to_thread(announce, "health", member.account, REGION, name, **over)
 
     async def _remedy(self, member: Member) -> None:
-        """Until it is replaced, its node group has no room for others."""
+        """Repair a machine; until it is replaced, its node group has no room for other disruptions."""
         await asyncio.sleep(_UNHEALTHY_SECONDS)
         if member.cluster == OF_NODES:
             self._begun.add(member.instance)
@@ -138,7 +136,7 @@ class ClusterApi:
 
 
 async def _insist(call: Callable[[], Awaitable[object]]) -> None:
-    """Again while an overloaded API server gives no answer; what is gone needs nothing."""
+    """Repeat a call while an overloaded API server does not answer; an absent object needs nothing."""
     while True:
         try:
             await call()

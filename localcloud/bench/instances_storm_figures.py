@@ -1,4 +1,4 @@
-"""Row i of `perdure bench instances`: what came of the storm."""
+"""Row i of `perdure bench instances`: the storm's figures."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def unsettled(on: Storm, affected: Sequence[Member]) -> list[str]:
 
 
 def mislabelled(on: Storm, forged: Sequence[Forged]) -> list[str]:
-    """Until EC2 is asked, half a minute later, a forged change of state is in the label."""
+    """Instances whose labels are wrong. A forged change of state may be in the label for half a minute, until EC2 is
+    queried.
+    """
     names = {each.member.instance: each.member.name for each in forged}
     return [f"{whole}: {on.state(name)}" for name, whole in names.items() if on.state(name) != "running"]
 
@@ -132,7 +134,7 @@ def _at_once(on: Storm, affected: Sequence[Member]) -> Figure:
 
 
 def _below(on: Storm, affected: Sequence[Member], most: Mapping[str, int]) -> list[str]:
-    """Of clusters whose limit was not reached: from when until when each machine was disrupted."""
+    """For clusters in which the limit was not reached: when each machine was disrupted, from and until."""
     found = []
     for cluster in (each for each, number in most.items() if number < LIMITS[each]):
         for group in GROUPS:
@@ -160,7 +162,7 @@ def _control_planes(on: Storm, affected: Sequence[Member]) -> Figure:
 
 
 def _unwell(on: Storm, taken: Member, moment: float) -> bool:
-    """Whether one of the other two is not there, not well, or taken as well."""
+    """Whether one of the other two control-plane machines is missing, unhealthy, or taken as well."""
     seen, well = on.seen, 0
     for each in on.members.values():
         name = each.instance
@@ -266,7 +268,7 @@ def _was_corrected(on: Storm, instance: str) -> bool:
 
 
 def _seconds(on: Storm, affected: Sequence[Member]) -> list[Figure]:
-    """Latencies of instances notified in time that wait for no others."""
+    """Latencies of the instances that were notified in time and wait for no others."""
     timely = [each for each in affected if not each.late]
     label = [
         seen - each.since
@@ -294,7 +296,7 @@ def _seconds(on: Storm, affected: Sequence[Member]) -> list[Figure]:
 
 
 async def _wrong(on: Storm, affected: Sequence[Member], requests: Requests) -> dict[str, list[str]]:
-    """By instance, what deviates from its policy's reaction."""
+    """By instance, what deviates from the reaction of its policy."""
     found: dict[str, list[str]] = {}
     for each in affected:
         left, name, seen = LEFT[each.reaction], each.instance, on.seen
@@ -330,7 +332,7 @@ async def _touched(on: Storm, member: Member) -> bool:
 
 
 def spans(on: Storm, members: Sequence[Member]) -> list[tuple[float, float]]:
-    """From when until when each is disrupted: from mark, replacement or deletion until it is gone or used again."""
+    """When each machine is disrupted: from mark, replacement or deletion until it is gone or in use again."""
     seen, found = on.seen, list[tuple[float, float]]()
     for each in members:
         name = each.instance
@@ -372,7 +374,7 @@ def _exceeded(on: Storm, affected: Sequence[Member], cluster: str) -> int:
 
 
 def _scheduled(affected: Sequence[Member], cluster: str, group: str) -> list[Member]:
-    """Members that a limit delays; a taint without NoExecute disrupts nothing."""
+    """Members with a scheduled event that the limit can delay; a taint without NoExecute disrupts nothing."""
     own = (each for each in affected if (each.cluster, each.group) == (cluster, group))
     return [each for each in own if each.limited and each.reaction is not Reaction.TAINT]
 

@@ -127,7 +127,7 @@ RETURNS = ("reboot", "maintenance")
 
 
 class Left(NamedTuple):
-    """What a reaction leaves behind; None of the Pod is Cluster API's work."""
+    """What a reaction leaves behind; for the Pod, None leaves that to Cluster API."""
 
     deleted: bool = False
     cordoned: bool = False
@@ -174,12 +174,12 @@ class Member:
 
     @property
     def limited(self) -> bool:
-        """Whether it may have to wait for others of its node group."""
+        """Whether it may have to wait for other members of its node group."""
         return self.cause in ("ending", *RETURNS) and self.cluster in LIMITS
 
 
 class Seen:
-    """Moments in seconds since the epoch, by the instance."""
+    """Observed moments by instance, in seconds since the epoch."""
 
     def __init__(self, lab: Laboratory, labels: Labels) -> None:
         self._lab = lab
@@ -310,7 +310,7 @@ class Storm:
     # Kubernetes.
 
     async def adopt(self, member: Member, *, ready: bool = True) -> None:
-        """Node and a Pod of an instance, and its Machine and AWSMachine where there is Cluster API."""
+        """Create the instance's Node and a Pod and, in clusters with Cluster API, its Machine and AWSMachine."""
         name, kube = member.instance, self.lab.kube
         provider_id = f"aws:///{REGION}a/{name}"
         own = _node_labels(member) if member.cluster == OF_NODES else {}
@@ -323,7 +323,7 @@ class Storm:
         await self.becomes(member, ready=ready)
 
     async def joins(self, member: Member) -> None:
-        """A new machine, whose Node is ready a little later, and whose etcd member after that."""
+        """A new machine joins: its Node is ready a little later, its etcd member after that."""
         await self.adopt(member, ready=False)
         await asyncio.sleep(READY_SECONDS)
         await self.becomes(member, ready=True, etcd=False)
@@ -332,7 +332,7 @@ class Storm:
             await self.becomes(member, ready=True)
 
     async def becomes(self, member: Member, *, ready: bool, etcd: bool = True) -> None:
-        """The conditions that the kubelet and Cluster API set."""
+        """Set the conditions that the kubelet and Cluster API would set."""
         node: JsonObject = {"status": {"conditions": [_condition("Ready", ready)]}}
         await self.lab.patch(NODE, "", member.instance, node, subresource="status")
         if member.cluster == OF_NODES:

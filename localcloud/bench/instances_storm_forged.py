@@ -1,7 +1,7 @@
-"""Row i of `perdure bench instances`: messages about things that have not happened.
+"""Row i of `perdure bench instances`: forged messages about things that have not happened.
 
-Each kind is sent twice: well-formed, and in the name of an account that the queue does not serve. EC2 cannot confirm
-recommendations to rebalance and notices of capacity reservations; these are sent in the other account's name alone.
+Each kind is sent twice: well-formed, and in the name of an account that the queue does not serve. Rebalance
+recommendations and capacity reservation notices, which EC2 cannot confirm, are sent in the other account's name only.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Forged:
         return [json.dumps(make(each, self.group).envelope(str(uuid4()), time.time())) for each in subjects]
 
     def label_stays(self, now: float) -> bool:
-        """Whether its label may still be there."""
+        """Whether the forged label may still be there."""
         fades = next((each for name, each in _LABEL_FADES.items() if name in self.kind), 0.0)
         return now < self.sent_at + fades
 

@@ -52,7 +52,7 @@ class Labels:
         self._first.clear()
 
     def first(self, instance: str, label: str, value: str) -> float | None:
-        """Returns seconds since the epoch."""
+        """When the instance first had this label, in seconds since the epoch."""
         return self._first[instance, label].get(value)
 
     def value(self, instance: str, label: str) -> str:
@@ -144,7 +144,7 @@ class Scene:
         )
 
     async def stop_silently(self, instances: Sequence[str]) -> None:
-        """Suppresses EC2's events, for hand-made ones that EC2 confirms."""
+        """Stop instances without EC2's events; the test sends these itself, and EC2 confirms them."""
         self.lab.emulator.event_fault(EventFaultKind.DROP)
         await asyncio.to_thread(self.ec2.stop_instances, InstanceIds=list(instances))
         await self.until(lambda: self._all_stopped(instances))
@@ -286,7 +286,7 @@ def spot_warning(instance: str, at: datetime, id_: str = "") -> str:
 
 
 def life(instance: str, states: Iterable[InstanceState], until: datetime) -> list[str]:
-    """Events are one second apart, the last at `until`."""
+    """Events of these states, one second apart, the last at `until`."""
     listed = list(states)
     return [state_change(instance, s, until - timedelta(seconds=len(listed) - 1 - n)) for n, s in enumerate(listed)]
 

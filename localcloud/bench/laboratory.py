@@ -170,7 +170,7 @@ class Laboratory:
 
     @asynccontextmanager
     async def nobody_at_work(self, *, ready_seconds: float) -> AsyncIterator[None]:
-        """Hide the context's changes from worker and watcher until all are made; both restart afterwards.
+        """Stop worker and watcher until all changes of the context are made; then both restart.
 
         Raises:
             DeploymentError: one of them was not ready within `ready_seconds`.
@@ -257,7 +257,6 @@ async def laboratory_with(
 
 
 def writes(requests: Mapping[str, int]) -> int:
-    """Ignores Leases and Events."""
     return sum(
         count
         for name, count in requests.items()
@@ -266,7 +265,6 @@ def writes(requests: Mapping[str, int]) -> int:
 
 
 def memory_mib(lab: Laboratory, service: str) -> float:
-    """0 if it does not run."""
     pid = lab.deployment.service(service).pid
     return memory_of_mib(pid) if pid is not None else 0.0
 
@@ -282,7 +280,6 @@ def memory_of_mib(pid: int) -> float:
 
 
 def _request_name(entry: JsonObject) -> str:
-    """For example `patch accounts/status`."""
     resource = text(entry, "objectRef", "resource") or text(entry, "requestURI").partition("?")[0]
     subresource = text(entry, "objectRef", "subresource")
     return f"{text(entry, 'verb')} {resource}{'/' + subresource if subresource else ''}"

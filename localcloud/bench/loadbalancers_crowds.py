@@ -202,7 +202,7 @@ async def _left_balancer(on: Scene, made: Made, replicas: int) -> JsonObject:
 
 
 async def _left_renamed(on: Scene, made: Made) -> None:
-    """The machine's final name is known only now."""
+    """Give the machine its final name, which is known only now."""
     machine_set = await _left_balancer(on, made, 1)
     (machine,), name = made.machines, machine_name(machine_set, 0)
 
@@ -228,7 +228,7 @@ async def _together(work: Iterable[Awaitable[T]]) -> list[T]:
 
 
 async def _looked_at(on: Scene, wanted: int) -> None:
-    """Wait until the worker has settled so many objects; a TimeoutError names their phases."""
+    """Wait until the worker has settled this many objects; a TimeoutError names their phases."""
     well = "ExecutionStatus = 'Running' AND OpPhase IN ('Ready', 'Sweeping')"
     patience = PATIENCE_SECONDS + _PATIENCE_FOR_EACH * wanted
     deadline = time.monotonic() + patience

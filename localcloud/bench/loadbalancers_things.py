@@ -57,7 +57,6 @@ class Scene(NamedTuple):
         return self.lab.objects.of(LOAD_BALANCER_MACHINE)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Polls, since not everything emits events."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not await asyncio.to_thread(holds):  # noqa: ASYNC110 - see above
                 await asyncio.sleep(_LOOK_SECONDS)

@@ -192,7 +192,6 @@ _OWN = ("_at", "token", "key", "id", "secret", "host", "endpoint", "content", "l
 
 
 def holds(world: TenantWorld) -> dict[str, list[str]]:
-    """Comparable rows, without what differs between equal tenants."""
     compared = {table: rows for table, rows in world.tables.items() if rows and table not in _OF_ORDER}
     found = {table: sorted(_plain(row, world.name) for row in rows) for table, rows in compared.items()}
     if "keys" in found:

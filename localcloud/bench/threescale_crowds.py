@@ -1,4 +1,4 @@
-"""Rows d, e, l and j."""
+"""Rows d, e, l and j of `perdure bench threescale`: many objects."""
 
 from __future__ import annotations
 

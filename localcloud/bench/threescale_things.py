@@ -48,7 +48,6 @@ class Scene(NamedTuple):
     async def until(
         self, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS, *, look: float = _LOOK_SECONDS
     ) -> None:
-        """Each poll reads all objects."""
         async with asyncio.timeout(seconds):
             while not holds():  # noqa: ASYNC110 - see above
                 await asyncio.sleep(look)

@@ -1,4 +1,4 @@
-"""The keys that a demo's claims hand over, and what they open."""
+"""The AWS keys that a demo's claims hand over, and the accounts that they open."""
 
 from __future__ import annotations
 

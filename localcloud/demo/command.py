@@ -140,7 +140,7 @@ def play(deployment: Deployment, name: str, *, fast: bool, timeout: float | None
 
 
 class _Unsettled(Exception):  # noqa: N818 - carries a reason out of the event loop
-    """The demo failed."""
+    pass
 
 
 async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seconds: float | None) -> None:

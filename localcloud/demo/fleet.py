@@ -1,5 +1,3 @@
-"""A demo's EC2 instances in one place."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -58,7 +58,6 @@ def look(obj: JsonObject | None) -> Waiting:
 
 
 def failure(obj: JsonObject) -> str:
-    """Greetings wait, so none fails."""
     return ""
 
 

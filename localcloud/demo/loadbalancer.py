@@ -157,7 +157,6 @@ async def _one_master(stage: Stage, machines: MachineHost, holds: Callable[[Mach
 
 
 def failure(_: JsonObject) -> str:
-    """Load balancers wait, so none fails."""
     return ""
 
 

@@ -21,7 +21,7 @@ class Answer(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Logs nothing."""
+        pass
 
 
 class Server(ThreadingHTTPServer):

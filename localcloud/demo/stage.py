@@ -44,7 +44,7 @@ LOOK_SECONDS = 0.2
 
 
 class UnsettledError(Exception):
-    """Names the object and the reason."""
+    pass
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,6 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Row:
-    """Times are UTC."""
-
     key: Key
     phase: str
     waits_for: tuple[str, ...] = ()
@@ -67,10 +65,10 @@ class Row:
 
 class Spectator(Protocol):
     def say(self, line: str) -> None:
-        """Print a line."""
+        pass
 
     def show(self, rows: tuple[Row, ...]) -> None:
-        """Display the current lifecycles."""
+        pass
 
     def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None: ...
 
@@ -132,7 +130,6 @@ class Stage:
                 await self._apply(document)
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> None:
-        """Succeeds if it does not exist."""
         try:
             await self.kube.delete(kind, namespace, name)
         except Absent:
@@ -211,7 +208,6 @@ class Stage:
             await self.kube.patch(kind, namespace, name, document, field_manager=FIELD_MANAGER)
 
     async def why(self, id_: str) -> Why | None:
-        """Returns None if it does not answer."""
         handle = self._temporal.get_workflow_handle(id_)
         try:
             async with asyncio.timeout(ASKED_WHY_SECONDS):

@@ -29,7 +29,7 @@ class Lines:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to clean up."""
+        pass
 
     def say(self, line: str) -> None:
         self._print(line)

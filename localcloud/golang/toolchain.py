@@ -52,7 +52,6 @@ class Toolchain:
 
 
 def _memory_limit() -> int:
-    """Bytes of heap for one of several compilers."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(_LARGEST_HEAP, memory // (2 * (os.cpu_count() or 1)))
 

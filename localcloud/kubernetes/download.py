@@ -59,7 +59,7 @@ _MB = 1_000_000
 
 
 class DownloadError(Exception):
-    """The programs will be compiled instead."""
+    pass
 
 
 class WrongHashError(DownloadError):
@@ -73,7 +73,6 @@ class Target:
 
     @classmethod
     def of_this_computer(cls) -> Target | None:
-        """Returns None without official programs."""
         target = cls(platform.system().lower(), _MACHINES.get(platform.machine().lower(), ""))
         return target if target.archive in SHA512 else None
 

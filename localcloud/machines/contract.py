@@ -35,7 +35,7 @@ class FloatingIp(Model):
 
 
 class Fare(Model):
-    """Changes also apply to running machines."""
+    """Faults of machines, such as slow boots. Changes also apply to running machines."""
 
     server: str = Field(default="", description="regular expression, searched for in the server's name; empty: all")
     boots: bool = Field(default=True, description="False: it never comes up, or has lost its power")

@@ -54,7 +54,6 @@ class Host:
         return self._fares
 
     def set_fares(self, fares: Fares) -> None:
-        """The faults survive this process."""
         replace_file(self._fares_file, fares.model_dump_json())
         self._fares = fares
         self._changed.set()
@@ -183,7 +182,6 @@ class Host:
         )
 
     def _asked(self, what: str, shape: type[M]) -> list[M]:
-        """Invalid files are reported once and skipped."""
         found = []
         for path in sorted((self._ground / what).glob("[!.]*.json")):
             with contextlib.suppress(FileNotFoundError):  # deleted meanwhile

@@ -84,7 +84,7 @@ class Machine:
             self._fare_changed.set()
 
     def turn(self, *, master: bool) -> None:
-        """Repeated calls rewrite keepalived's statistics."""
+        """Make the machine master or standby, like keepalived, and rewrite its statistics."""
         now = time.monotonic()
         if self.priority is None:
             self._pid_file.unlink(missing_ok=True)

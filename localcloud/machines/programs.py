@@ -42,7 +42,6 @@ class Program:
         self._off.set()
 
     def switch(self, *, on: bool) -> None:
-        """Repeated calls have no effect."""
         rising, falling = (self._on, self._off) if on else (self._off, self._on)
         rising.set()
         falling.clear()

@@ -27,7 +27,7 @@ _STARTING = ("start", "restart")
 
 
 class ForeignError(ValueError):
-    """The user data is no load balancer machine's."""
+    pass
 
 
 class File(Model):

@@ -65,7 +65,7 @@ def is_built(cache: Path | None = None) -> bool:
 
 
 def recipe() -> str:
-    """A digest of the lock, the migrations and the interpreter."""
+    """A digest of all that determines a build: the lock, the migrations and the interpreter."""
     digest = hashlib.sha256(LOCK.read_bytes())
     digest.update("\n".join(" ".join(step) for _, step in _migrations()).encode())
     digest.update(_ENTRY_POINTS.encode())
@@ -125,7 +125,7 @@ def _make_schemas(programs: OpenStackPrograms, home: Path, narrator: Narrator) -
 
 
 def _migrations() -> list[tuple[str, list[str]]]:
-    """Cells are templates of nova.conf's `[database] connection`."""
+    """The commands of the migrations; cells are templates of nova.conf's `[database] connection`."""
     return [
         ("python", ["-m", "perdure_openstack.databases", *_DATABASES]),
         ("keystone-manage", ["db_sync"]),

@@ -42,7 +42,6 @@ class OpenStackControl(Closing):
         kind: FaultKind | str = FaultKind.BEFORE,
         **more: object,
     ) -> Fault:
-        """`more` are fields of `Fault`."""
         fault = Fault.model_validate({"method": method, "path": path, "kind": kind, **more})
         answer = self._request(service, "POST", "faults", fault.model_dump(mode="json"))
         return Fault.model_validate(answer)
@@ -56,13 +55,11 @@ class OpenStackControl(Closing):
         self._request("nova", "PUT", "boots", BootFaults().model_dump(mode="json"))
 
     def boots(self, **changes: object) -> BootFaults:
-        """`changes` are fields of `BootFaults`."""
         if not changes:
             return BootFaults.model_validate(self._request("nova", "GET", "boots"))
         return BootFaults.model_validate(self._request("nova", "PUT", "boots", changes))
 
     def ledger(self, *, recent: bool = False) -> Ledger:
-        """`recent` adds the last calls, in order."""
         counts: list[CallCount] = []
         calls: list[Call] = []
         for name in self._services:

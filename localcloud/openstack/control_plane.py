@@ -93,6 +93,6 @@ def public_environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[
 
 
 def _networks(placed: Layout) -> Networks:
-    """`perdure status` works without them."""
+    """The networks, or placeholders: `perdure status` works without them."""
     file = placed.home / "loopback"
     return Networks(int(file.read_text())) if file.is_file() else Networks(loopback.PAIRS[0])

@@ -15,7 +15,7 @@ DEVELOPMENT, POSTGRES = "development", "postgres"
 
 
 class UnknownChoice(ValueError):  # noqa: N818
-    """The option or variable is not supported."""
+    pass
 
 
 @dataclass(frozen=True)

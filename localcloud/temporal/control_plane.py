@@ -86,7 +86,7 @@ def schema_environment(wanted: Database) -> dict[str, str]:
 
 
 def server(temporal: ProductionTemporal, state: StateDirectory) -> list[str]:
-    """Certificates say who may connect, so there is no authorizer."""
+    """The server's command line; certificates decide who may connect, so there is no authorizer."""
     file = state.data("temporal-production") / "server.yaml"
     return [str(temporal.server), "--config-file", str(file), "--allow-no-auth", "start"]
 
@@ -150,7 +150,7 @@ def server_configuration(wanted: Database, proofs: Certificates, ports: Mapping[
 
 
 def ui_configuration(proofs: Certificates, ports: Mapping[str, int]) -> dict[str, Any]:
-    """Readers' browsers ask the codec server for what is encrypted."""
+    """The web UI's configuration: browsers ask the codec server for encrypted payloads."""
     certificate, key = map(str, proofs.client)
     return {
         "temporalGrpcAddress": f"{LOOPBACK}:{ports['temporal']}",

@@ -43,7 +43,7 @@ class Call:
             raise refusals.not_found() from None
 
     def find(self, table: str, **where: JsonValue) -> Record:
-        """Refuses with not-found if there is none."""
+        """The record; refuses the call with not-found if there is none."""
         found = self.store.find(table, **where)
         if found is None:
             raise refusals.not_found()

@@ -43,7 +43,6 @@ class ThreescaleControl(DisturbableCloud):
     def fault(
         self, method: str = "*", path: str = "", *, kind: FaultKind | str = FaultKind.REFUSE, **more: object
     ) -> Fault:
-        """`more` are fields of `Fault`."""
         fault = Fault.model_validate({"method": method, "path": path, "kind": kind, **more})
         return self._send("POST", "faults", fault.model_dump(mode="json"), Fault)
 
@@ -51,7 +50,6 @@ class ThreescaleControl(DisturbableCloud):
         return [Fault.model_validate(each) for each in self.request("GET", "faults").json()]
 
     def ledger(self, *, recent: bool = False) -> Ledger:
-        """`recent` adds the last calls individually."""
         return self._get("ledger?recent=1" if recent else "ledger", Ledger)
 
     def tenants(self) -> list[TenantRecord]:
@@ -73,7 +71,6 @@ class ThreescaleControl(DisturbableCloud):
         self.request("PUT", f"tenants/{name}/state", {"state": "approved"})
 
     def add_token(self, tenant: str, **wish: object) -> TokenRecord:
-        """`wish` are fields of `TokenWish`."""
         return self._send("POST", f"tenants/{tenant}/tokens", wish, TokenRecord)
 
     def revoke(self, value: str) -> None:

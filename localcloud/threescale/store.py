@@ -30,7 +30,6 @@ class Record:
     values: Mapping[str, JsonValue]
 
     def __getitem__(self, name: str) -> JsonValue:
-        """None if unset."""
         return self.values.get(name)
 
     @property
@@ -55,7 +54,7 @@ class Record:
 
 
 class Store:
-    """None in a condition means "unset"."""
+    """Records by table; None in a condition means "unset"."""
 
     def __init__(self, path: Path | str) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None)
@@ -115,7 +114,6 @@ class Store:
         return self.get(record.table, record.id)
 
     def delete(self, record: Record) -> None:
-        """Also deletes the rows that it owns."""
         self._connection.execute(f"DELETE FROM {record.table} WHERE id = ?", (record.id,))  # noqa: S608
 
     def get(self, table: str, identifier: int) -> Record:
@@ -205,6 +203,6 @@ def _record(table: str, row: sqlite3.Row) -> Record:
 
 
 def _parted(body: str) -> tuple[str, str]:
-    """Separates constraints, which SQLite wants last."""
+    """Column definitions and constraints, separated, since SQLite wants constraints last."""
     columns, found, constraints = body.partition("UNIQUE (")
     return columns.strip().rstrip(","), f"{found}{constraints}".strip()

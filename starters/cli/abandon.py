@@ -102,7 +102,7 @@ async def _stuck(session: ClusterSession, asked: Target) -> JsonObject:
 async def _release(
     session: ClusterSession, asked: Target, seen: JsonObject, why: str, shown: Sequence[str]
 ) -> Abandoned:
-    """The object may have changed while the person decided."""
+    """Release the finalizer. The object may have changed while the person decided."""
     from engine.errors import Absent
     from engine.kube.json import text
     from starters.cli.records import record

@@ -73,7 +73,9 @@ def audit(
         return [finding for name, each in served for finding in await of_one(name, each, session)]
 
     async def of_one(name: str, each: Audit, session: Session) -> list[Finding]:
-        """A failed audit does not stop the others; an installation may lack an area's kinds."""
+        """The findings of one area. A failed audit does not stop the others; an installation may lack an
+        area's kinds.
+        """
         try:
             return await each(session, thorough=thorough)
         except ApiError as error:
@@ -97,7 +99,7 @@ def audit(
 
 
 def served_audits(known: Mapping[str, Audit], settings: Settings) -> Mapping[str, Audit]:
-    """Others may not even be readable."""
+    """The audits of served areas; of others not even the objects may be readable."""
     return {area: each for area, each in known.items() if not settings.areas or area in settings.areas}
 
 

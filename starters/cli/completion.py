@@ -101,7 +101,7 @@ def candidates(arguments: list[str]) -> list[str]:
 
 
 def asked_as(what: str, **variables: str) -> str:
-    """The protocol of shells' completion uses environment variables."""
+    """A shell's completion request, which is made by environment variables."""
     from starters.cli.main import build
 
     asking = {_VARIABLE: what, **variables}

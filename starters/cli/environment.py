@@ -61,7 +61,7 @@ def _named() -> Path | None:
 
 
 def _default() -> Path | None:
-    """None if the local deployment is not up, or the environment names another server."""
+    """The default directory, or None if the local deployment is not up, or the environment names another server."""
     directory = platformdirs.user_state_path("perdure") / "local"
     named = any(os.environ.get(name) for name in POINTERS)
     return directory if not named and (directory / "env").is_file() else None

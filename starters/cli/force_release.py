@@ -25,7 +25,7 @@ class Released(Model):
 
 
 def release(asked: Target, reason: str, output: Format) -> None:
-    """End a deleted AccountClaim or Account; the Account is not handed out again before it was cleaned.
+    """End a deleted AccountClaim or Account without a clean-up; the account stays unavailable until it is cleaned.
 
     Raises:
         CommandError: another kind, no reason, or the object is not being deleted or holds no account.
@@ -60,7 +60,7 @@ def release(asked: Target, reason: str, output: Format) -> None:
         return obj
 
     async def account_of(session: ClusterSession, asked: Target, obj: JsonObject) -> Target:
-        """Tenants can write claims, so the annotation counts on the Account only."""
+        """The Account, on which alone the annotation counts: tenants can write claims."""
         if asked.kind == ACCOUNT:
             return asked
         uid = text(obj, "metadata", "uid")

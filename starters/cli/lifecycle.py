@@ -140,7 +140,7 @@ async def plan(session: Session, key: Key) -> Why:
 
 
 async def _with_pause(session: Session, key: Key, said: Why) -> Why:
-    """The lifecycle may not know yet of its area's pause."""
+    """The answer with its area's pause, of which the lifecycle may not know yet."""
     paused = why_paused(await current_pauses(session), all_kinds()[key.kind].area)
     return said.model_copy(update={"hold": said.hold or paused})
 
@@ -239,7 +239,7 @@ async def _refused(client: Client, key: Key, asked: str, error: RPCError) -> NoR
 
 @asynccontextmanager
 async def _answered_in_time(client: Client, key: Key, asked: str) -> AsyncIterator[None]:
-    """Stops waiting for a worker after `ANSWER`."""
+    """Wait for the worker's answer, at most `ANSWER`."""
     try:
         async with asyncio.timeout(ANSWER.total_seconds()):
             yield
@@ -252,7 +252,7 @@ async def _unanswered(client: Client, key: Key, asked: str) -> CommandError:
 
 
 async def _why_unanswered(client: Client, key: Key, asked: str, symptom: str) -> CommandError:
-    """Finds the reason: its tasks fail, no worker runs it, or only the symptom is known."""
+    """The error with the reason why no answer came: failing tasks, or no worker; otherwise only the symptom."""
     if found := await stuck(client, key):
         return found
     with suppress(RPCError):

@@ -56,7 +56,7 @@ class Row(Model):
     workflow_id: str = ""
 
     def key(self, cluster: str) -> Key | None:
-        """None for another cluster's lifecycle."""
+        """The lifecycle's key; None in another cluster."""
         return key_found(self.workflow_id, self.kind, self.namespace, self.name, cluster)
 
 

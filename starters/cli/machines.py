@@ -64,16 +64,10 @@ async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) ->
 def instance_of(
     target: Target, named: Named, lifecycles: Mapping[str, bool], at: Collection[tuple[str, str]]
 ) -> InstanceKey:
-    """The instance with its account.
+    """The instance with its account. Raises CommandError unless exactly one account and region is possible.
 
-    Args:
-        target: the requested object.
-        named: the instance as the object names it.
-        lifecycles: ids of lifecycles with that instance id, and whether each is open.
-        at: the served accounts and regions.
-
-    Raises:
-        CommandError: not exactly one account and region is possible.
+    `lifecycles` are the ids of lifecycles with that instance id, and whether each is open; `at` the served accounts and
+    regions.
     """
     had = {_place_of(id_): is_open for id_, is_open in lifecycles.items() if named.region in ("", _place_of(id_)[1])}
     among = [where for where, is_open in had.items() if is_open] or list(had)
@@ -105,7 +99,7 @@ def named_in(obj: JsonObject) -> Named:
 
 
 async def _of_its_awsmachine(session: Session, machine: Target) -> Named:
-    """The AWSMachine has it some time before the Machine does."""
+    """The instance that the Machine's AWSMachine names, which has it some time earlier."""
     listing = await session.cluster_of(AWS_MACHINE).list(AWS_MACHINE, machine.namespace)
     return next((named_in(each) for each in listing.items if owner_of(each) == machine.name), Named())
 

@@ -1,6 +1,6 @@
 """The `perdure` command line.
 
-Commands join by their module's `register(app)`, other packages by an entry point of the group `perdure.commands`.
+A module's commands join by its `register(app)`, another package's by an entry point of the group `perdure.commands`.
 Temporal and Kubernetes are imported only when a command runs, to keep help and completion fast.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.

@@ -1,5 +1,3 @@
-"""`perdure install migrate`."""
-
 from __future__ import annotations
 
 import sys

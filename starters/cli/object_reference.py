@@ -106,7 +106,7 @@ def _of_others(word: str) -> Kind | None:
 
 
 def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
-    """Valid in Kubernetes, so safe in queries and paths."""
+    """The name, if it is valid in Kubernetes and thus safe in queries and paths."""
     if not _NAME.fullmatch(name):
         raise typer.BadParameter(f"{name!r} is not a valid name of a Kubernetes object", param_hint=hint)
     return name
@@ -132,7 +132,7 @@ def _names(kind: Kind) -> tuple[str, ...]:
 
 
 def _short_names(domain: str) -> dict[str, Kind]:
-    """Reads the CRDs, which is slow."""
+    """Kinds by short name, from the CRDs, whose generation is slow."""
     from domain.custom_resources import custom_resources
 
     models = [(each.kind_of.under(domain), each.definition.short_names) for each in custom_resources()]

@@ -50,7 +50,7 @@ class CommandError(Exception):
 
 
 def console() -> Console:
-    """Prints literally, without markup: `[request 1a2b]`, `:key:`."""
+    """A console without markup, which would swallow `[request 1a2b]` and `:key:`."""
     found = Console(highlight=False, markup=False, emoji=False)
     return found if found.is_terminal else Console(highlight=False, markup=False, emoji=False, width=_PIPE_WIDTH)
 
@@ -80,7 +80,7 @@ def print_json(value: Model | Sequence[Model]) -> None:
 
 
 def printed(value: Model | Sequence[Model], form: Format) -> bool:
-    """False if the format is text."""
+    """Whether a document was printed; not for the format text."""
     if form is Format.JSON:
         print_json(value)
     elif form is Format.YAML:
@@ -110,7 +110,6 @@ def grid(*columns: str) -> Table:
 
 
 def facts(pairs: Iterable[tuple[str, str | Text]]) -> None:
-    """Empty values are omitted."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="bold")
     grid.add_column(overflow="fold")

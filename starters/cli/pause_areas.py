@@ -15,7 +15,7 @@ from starters.cli.session import ClusterSession, perform_on_cluster, person
 
 
 class Held(Model):
-    """An object, an area, or `all`."""
+    """What is paused: an object, an area, or `all`."""
 
     kind: str = ""
     namespace: str = ""

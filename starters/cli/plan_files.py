@@ -197,7 +197,7 @@ class SupposedKube(KubeApi):
 
 
 class OnlyAsking:
-    """A client of Temporal, or a workflow's handle, that only queries."""
+    """A client of Temporal, or a workflow's handle, that only sends queries."""
 
     def __init__(self, real: Any) -> None:
         self._real = real

@@ -96,7 +96,6 @@ def version(output: FormatOption = Format.TEXT, state: UnusedStateOption = None)
 
 
 def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
-    """Logs are flushed, without the interpreter's finalisation."""
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
@@ -128,7 +127,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
 
 def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
-    """`execute`, with the places of the AWS provider's clusters where the settings ask for these."""
+    """`execute`; entries `clusters` in the settings are replaced by the places of these clusters first."""
     from domain.instances.queues_from_clusters import cluster_entries
 
     def end() -> None:

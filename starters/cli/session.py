@@ -51,7 +51,7 @@ class ClusterSession:
     served: KubeApi | None = None  # the cluster whose Services are served, if it is another
 
     def cluster_of(self, kind: Kind) -> KubeApi:
-        """The API server where objects of the kind live."""
+        """The API server that stores objects of the kind."""
         return self.served or self.kube if kind.served else self.kube
 
 

@@ -152,7 +152,7 @@ def queues(settings: Settings, areas: str) -> set[tuple[str, str]]:
 async def _until_polled(
     client: Client, deployment: str, build_id: str, wanted: set[tuple[str, str]], wait: float
 ) -> None:
-    """A version that is current without workers would block everything new."""
+    """Wait until workers poll: without them a current version would block everything new."""
     from engine import worker_versions
 
     deadline = time.monotonic() + wait

@@ -125,7 +125,7 @@ async def _backlog(session: Session, areas: Sequence[str], now: datetime) -> tup
 
 
 async def no_worker(session: Session, areas: Sequence[str]) -> dict[str, list[str]]:
-    """By area, the missing workers with their version."""
+    """The missing workers by area, with their version."""
     from engine.missing_workers import missing_workers
 
     found: dict[str, list[str]] = defaultdict(list)
@@ -151,7 +151,7 @@ async def count_area(session: Session, area: str, now: datetime) -> AreaAtAGlanc
 
 
 def queried(cluster: str, *areas: str) -> str:
-    """Limited to this cluster, since several may share a namespace."""
+    """A query limited to this cluster, since several may share a namespace."""
     kinds = [kind.name for kind in all_kinds().values() if kind.area in areas and kind.lifecycle]
     ids = " OR ".join(f"WorkflowId STARTS_WITH '{id_prefix(kind, cluster)}'" for kind in kinds)
     return f"ExecutionStatus = 'Running' AND ({ids})"

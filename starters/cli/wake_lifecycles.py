@@ -95,7 +95,6 @@ def _served(settings: Settings) -> Sequence[str]:
 
 
 async def keys_of(session: Session, kind: Kind) -> list[Key]:
-    """Some kinds have lifecycles without objects."""
     if not kind.plural:
         return list(objectless(kind.name, session.settings.cluster, session.settings.claims_domain))
     try:
@@ -116,7 +115,7 @@ async def keys_of(session: Session, kind: Kind) -> list[Key]:
 
 
 def concerns(kind: Kind, obj: JsonObject) -> bool:
-    """Excludes most Services, which have no lifecycle."""
+    """Whether an object has a lifecycle: most Services have none."""
     if not kind.served:
         return True
     held = kind.finalizer in sequence(obj, "metadata", "finalizers")

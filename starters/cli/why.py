@@ -58,7 +58,7 @@ def _several(name: str, lines: Iterable[str]) -> list[tuple[str, str | Text]]:
 
 
 def _blocked(said: Why, now: datetime) -> list[tuple[str, str | Text]]:
-    """Operations that run in the cloud are checked again; refused ones are retried."""
+    """What blocks it, and when that is checked (operations in a cloud) or retried (refusals)."""
     looked = [item for item in said.hindrances if item.type == ErrorType.PENDING]
     refused = [item for item in said.hindrances if item.type != ErrorType.PENDING]
     pairs = _several("in progress", (_progress(item, now) for item in looked))

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class Unguarded(ValueError):  # noqa: N818
-    """Anyone could read everything."""
+    """The codec server would let anyone read everything."""
 
 
 async def run_codec_server(settings: Settings, port: int, *, stop: asyncio.Event | None = None) -> None:
@@ -90,7 +90,7 @@ def _answering(work: Work) -> Handler:
 
 
 def _across_origins(origins: frozenset[str]) -> Middleware:
-    """Pages of these origins may read the answers (CORS)."""
+    """Let pages of these origins read the answers (CORS)."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -111,7 +111,7 @@ def _across_origins(origins: frozenset[str]) -> Middleware:
 
 
 async def _answered(handler: Handler, request: web.Request) -> web.StreamResponse:
-    """Refusals need CORS headers, too, for their reason to be readable."""
+    """The answer, also for refusals with CORS headers, or the page could not read the reason."""
     try:
         return await handler(request)
     except web.HTTPException as refusal:

@@ -47,9 +47,9 @@ logger = logging.getLogger(__name__)
 class Consumer:
     """Args:
     pollers: concurrent receives.
-    most: maximum number of messages in work.
+    most: maximum number of messages in progress.
     visibility: timeout of received messages.
-    drain: how long messages in work may take to end.
+    drain: how long messages in progress may take to end.
     patience: longest backoff, in seconds.
     missing: called, at most once a minute, when the queue does not exist.
     """
@@ -91,11 +91,11 @@ class Consumer:
         return len(self._in_work)
 
     def stalled(self) -> Iterable[str]:
-        """Reasons for a restart; an unreadable queue is none."""
+        """Why the process must be restarted; an unreadable queue is no reason."""
         return self._turns.stalled()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """At the end messages in work finish, or are given back."""
+        """Run until `stop`; then messages in progress finish, or are given back."""
         metrics.IN_WORK.labels(self.name).set_function(lambda: len(self._in_work))
         metrics.OLDEST.labels(self.name).set_function(lambda: self._in_work.oldest_age(datetime.now(UTC)))
         beating = asyncio.create_task(self._in_work.keep_hidden(self._hidings.add))
@@ -170,7 +170,7 @@ class Consumer:
             logger.warning("%s: nothing could be received (%d times): %s", self.name, failures, self.trouble)
 
     async def _tell_missing(self) -> None:
-        """The maintainer checks on its own only within the hour."""
+        """Notify the queue's maintainer, which by itself checks only once an hour."""
         if self._missing is None or (self._told_missing and time.monotonic() - self._told_missing < TELL_MISSING_EVERY):
             return
         self._told_missing = time.monotonic()

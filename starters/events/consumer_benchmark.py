@@ -96,7 +96,7 @@ class MemoryQueue:
         return taken
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """An outdated receipt deletes nothing."""
+        """Delete messages; an outdated receipt has no effect."""
         self._refuse()
         for receipt in receipts:
             id_, _, number = receipt.partition("#")
@@ -237,7 +237,7 @@ def maintenance(instance_id: str, event_id: str, at: datetime) -> str:
 
 
 def mixture(instances: int) -> Iterator[str]:
-    """States, Spot notices and maintenance in equal parts, endlessly."""
+    """Messages about states, Spot notices and maintenance in equal parts, endlessly."""
     for number in itertools.count():
         name, id_, now = instance_name(number % instances), f"event-{number}", datetime.now(UTC)
         if number % 3 == 0:

@@ -44,13 +44,10 @@ class DeadLetter(Model):
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """The queue that the dead letter names, else the owner of this dead letter queue.
+    """The queue that the dead letter names, else the owner of this dead letter queue (`dead`, read for the place
+    `whose`).
 
-    Args:
-        message: the dead letter.
-        dead: the name of the dead letter queue.
-        whose: the place for which that queue was read.
-        places: those in the settings; no other is accepted.
+    `places` are those in the settings; no other is accepted.
     """
     near = [each for each in places if each.where == whose.where]
     said = message.attributes.get("PERDURE_QUEUE", "")
@@ -60,7 +57,7 @@ def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]
 
 
 async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -> list[DeadLetter]:
-    """Returns up to `most`, or those of them with a home; all are given back."""
+    """Up to `most` dead letters, with `home` those for which it returns a queue; all are given back."""
     found = [message async for message in _received(dead, most)]
     await _given_back(dead, found)
     asked = [message for message in found if home is None or home(message)]
@@ -68,7 +65,7 @@ async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -
 
 
 async def redrive(dead: SqsQueue, home: Home, chosen: Collection[str], *, most: int) -> list[DeadLetter]:
-    """With these ids, or all with a home if no id is given; returns those sent."""
+    """Send dead letters to the queues that `home` returns: those with the `chosen` ids, or all; returns those sent."""
     found = [message async for message in _received(dead, most)]
     sent = []
     try:

@@ -5,8 +5,8 @@
        └────► its group ──► results, wake, at most one a moment ────┐
        └────► its instance ──► gathered with its other events ──────┴► the workflow's answer
 
-Without an answer in time the event is *unavailable*, its message is kept, and `troubled` holds pollers back: each
-receive brings a message closer to the dead letters.
+Without an answer in time the event is *unavailable* and its message is kept. While hand-overs fail (`troubled`),
+pollers pause: each receive brings a message closer to the dead letters.
 """
 
 from __future__ import annotations
@@ -93,14 +93,8 @@ class _Waiting:
 
 
 class Dispatcher:
-    """Args:
-    index: the cluster's instances and groups.
-    places: the served accounts and regions.
-    hand_over: hands events over to an instance's workflow.
-    wake_group: wakes a group's workflow.
-    doubtful: whether the index may be incomplete.
-    at_once: concurrent hand-overs.
-    patience: a workflow's timeout.
+    """`doubtful`: whether the index may be incomplete. `at_once` limits concurrent hand-overs, `patience` is a
+    workflow's timeout.
     """
 
     def __init__(
@@ -138,7 +132,6 @@ class Dispatcher:
         return self._failures >= TROUBLE_AFTER
 
     async def outcome(self, event: InstanceEvent, receives: int = 1) -> Handled:
-        """`receives` counts the event's message."""
         if not ours(event, self._places):
             return Handled(event=event, outcome=Outcome.FOREIGN)
         group = group_of(event)
@@ -155,12 +148,11 @@ class Dispatcher:
         return worst.model_copy(update={"event": event}) if worst.event is not event else worst
 
     def received(self, queue: str, *, full: bool) -> None:
-        """`full` means the maximum number of messages."""
         self._reads.setdefault(queue, ReadAhead()).received(full=full)
         self._begin()
 
     async def close(self) -> None:
-        """Callers of running hand-overs get unavailable."""
+        """End; pending hand-overs are reported as unavailable."""
         tasks = [*self._telling.values(), *self._groups.values()]
         for task in tasks:
             task.cancel()
@@ -272,7 +264,7 @@ class Dispatcher:
         return Handled(event=event, outcome=Outcome.APPLIED if woken else Outcome.UNAVAILABLE)
 
     async def _woken(self, group: GroupKey) -> bool:
-        """Wakes the group once for all concurrent callers; returns whether that succeeded."""
+        """Wake the group, once for all concurrent callers; returns whether that succeeded."""
         rest = self._woken_at.get(group, 0.0) + GROUP_REST_SECONDS - time.monotonic()
         if rest > 0:
             await asyncio.sleep(rest)

@@ -34,7 +34,6 @@ async def get_event_from_sqs(queue: Queue) -> EventBridgeEvent | None:
 
 
 async def get_events_from_sqs(queue: Queue, most: int = MOST_IN_BATCH) -> list[EventBridgeEvent]:
-    """One call."""
     return [EventBridgeEvent.model_construct(message=each, parsed=parse(each)) for each in await queue.receive(most)]
 
 
@@ -57,7 +56,7 @@ async def acknowledgement_of(dispatcher: Dispatcher, received: EventBridgeEvent)
 
 
 def in_words(parsed: Parsed) -> str:
-    """Kinds and names only."""
+    """Only kinds and names of events, for logs."""
     if isinstance(parsed, Events):
         names = [f"{each.kind.value} {each.instance_id or each.host or each.group}" for each in parsed.events]
         rest = f" and {len(names) - 3} more" if len(names) > 3 else ""

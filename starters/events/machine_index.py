@@ -51,7 +51,7 @@ class Holder:
     expectant: bool = False
 
     def lives_in(self, account: str, region: str) -> bool:
-        """True also if the object does not say where."""
+        """Whether the object may be in this account and region; True if it does not say where it is."""
         if self.group is not None:
             return (self.group.account, self.group.region) == (account, region)
         return self.region in ("", region)
@@ -85,7 +85,7 @@ def pool(obj: JsonObject) -> Holder:
 
 
 def node(obj: JsonObject) -> Holder:
-    """A Node without an instance expects none: it may be on another provider."""
+    """The Node's keys. Without an instance it expects none: it may be on another provider."""
     provider_id = text(obj, "spec", "providerID")
     instance = instance_of_node(provider_id)
     return Holder(
@@ -191,7 +191,7 @@ class Feed:
 
     @property
     def ready(self) -> bool:
-        """A kind that is not installed has no objects."""
+        """Whether all kinds are listed or known not to be installed."""
         return all(each.listed or not each.installed for each in self._reflectors)
 
     @property

@@ -14,17 +14,12 @@ PERIOD_SECONDS = 60.0
 
 
 class ReadAhead:
-    """Args:
-    clock: monotonic seconds.
-    """
-
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._began = -PERIOD_SECONDS + clock()
         self._behind = False
 
     def received(self, *, full: bool) -> None:
-        """`full` means the maximum number of messages."""
         now = self._clock()
         if not full:
             self._behind = False

@@ -64,13 +64,8 @@ class _Api(Protocol):
 
 
 class SqsQueue:
-    """Args:
-    place: account and region.
-    caller: identity for the calls.
-    threads: where calls run; a receive occupies one.
-    wait: duration of a long poll.
-    visibility: visibility timeout.
-    name: another queue of the place, such as its dead letters.
+    """One queue. A receive occupies one of the `threads` for up to `wait`, a long poll's duration; `name` selects
+    another queue of the place, such as its dead letters.
     """
 
     def __init__(
@@ -105,7 +100,7 @@ class SqsQueue:
         return await self._run(self._hide, entries)
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
-        """In the queue's own dead letters, or the region's for queues of the AWS provider."""
+        """Add a dead letter: to the queue's own or, for queues of the AWS provider, to the region's."""
         try:
             await self._run(self._send, self._place.dead_letters, body, attributes)
         except Absent:
@@ -174,5 +169,4 @@ def _failed(answer: Mapping[str, object], receipts: Sequence[Receipt]) -> list[R
 
 
 def _whole(duration: timedelta) -> int:
-    """SQS takes whole seconds."""
     return math.ceil(max(timedelta(0), min(duration, _LONGEST_HIDING)).total_seconds())

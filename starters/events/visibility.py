@@ -56,7 +56,7 @@ class VisibilityExtender:
             await self._changed.wait()
 
     def oldest_age(self, now: datetime) -> float:
-        """Seconds, of the last minute's messages; 0 if there was none."""
+        """The age in seconds of the oldest of the last minute's messages; 0 if there was none."""
         self._forget(self._clock())
         taken = [at for _, at in self._received]
         return max(0.0, (now - min(taken)).total_seconds()) if taken else 0.0

@@ -98,12 +98,12 @@ def read_claim(obj: JsonObject) -> View:
 
 
 def _is_the_pools(claim: AccountClaim) -> bool:
-    """A new claim that the pool could serve has nothing to report for a while."""
+    """Whether the pool handles the claim: a new claim that it could serve reports nothing for a while."""
     return claim.status.state == ClaimState.NEW and claim.from_pool and spec_fault(claim) is None
 
 
 def read_pool(obj: JsonObject) -> View:
-    """A pool's workflow is woken at every start, because its status does not show stale counts."""
+    """A pool is never shown as settled: its status does not reveal that its counts are stale."""
     annotations = mapping(obj, "metadata", "annotations")
     return View(
         fingerprint=(generation(obj), others_finalizers(obj, FINALIZER), chosen(annotations, POOL_ANNOTATIONS)),

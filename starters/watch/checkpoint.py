@@ -29,8 +29,8 @@ class Checkpoint:
         return bool(seen) and newer(known.resource_version, seen)
 
     def renew(self, positions: Mapping[str, str], watched: Collection[str]) -> None:
-        """Kinds that are declared but not listed keep their old version; kinds not watched any more are dropped, since
-        annotations are limited to 256 KiB.
+        """Record the positions. Kinds that are declared but not listed keep their old version; kinds not watched any
+        more are dropped, since annotations are limited to 256 KiB.
         """
         known = {**self._inherited, **self._reached, **positions}
         self._reached = {name: version for name, version in known.items() if name in watched}

@@ -97,7 +97,7 @@ class Readings:
         )
 
     def pool(self, obj: JsonObject) -> View:
-        """A pool's workflow is woken at every start, because its status does not show stale counts."""
+        """A pool is never shown as settled: its status does not reveal that its counts are stale."""
         return View(
             fingerprint=self._content(obj),
             facts=_facts(
@@ -159,7 +159,7 @@ def _facts(**facts: str) -> dict[str, str]:
 
 
 def _earliest(*moments: str) -> str:
-    """Returns nothing without a valid timestamp, so that nothing expires."""
+    """The earliest valid timestamp; empty without one, so that nothing expires."""
     read = filter(None, map(parse_timestamp, filter(None, moments)))
     return min((timestamp(moment) for moment in read), default="")
 

@@ -1,7 +1,8 @@
-"""Which workflow does the work of an object: the object's own, or that of its delegate (see `watched_kinds.py`).
+"""Which workflow does the work of an object: the object's own, or that of its delegate (see `watched_kinds.py`), which
+*carries* the object.
 
-The object's own workflow is woken after its work has moved away, opened when the work comes back, and woken when its
-object is deleted while carried.
+The object's own workflow is woken after its work has moved to a delegate, opened when the work comes back, and woken
+when the object is deleted while carried.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Delegation:
         return known.key
 
     def of_all(self, keys: Iterable[Key]) -> dict[Key, None]:
-        """Removes duplicates and keeps the order; an unknown object carries itself."""
+        """The delegates without duplicates, in order; an unknown object is its own."""
         known = ((key, self._known(key)) for key in keys)
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 
@@ -85,7 +86,7 @@ class Handover:
         task.add_done_callback(self.opening.discard)
 
     def _is_carried(self, known: Projection | None) -> bool:
-        """True also if the object did not exist."""
+        """Whether the object was carried; True also if it did not exist."""
         return known is None or self._delegation.of(known) != known.key
 
     async def _open(self, key: Key, seconds: float) -> None:
@@ -99,7 +100,7 @@ class Handover:
             self._queue.put(key)
 
     async def _opened(self, key: Key) -> bool | None:
-        """None if Temporal did not answer: the caller then wakes it."""
+        """Open the workflow; None if Temporal did not answer, after which the caller wakes it."""
         try:
             return self._is_open is not None and await self._is_open(key)
         except Exception:

@@ -62,7 +62,7 @@ class _Projected(Collector):
 
 
 def families(index: Index) -> Iterable[Metric]:
-    """An area's error must not suppress the others' metrics."""
+    """The metric families; an area's error does not suppress the others'."""
     families: dict[str, Metric] = {}
     for gauges in gauges_of_areas():
         try:

@@ -26,7 +26,7 @@ CACHED = 1.0
 
 
 def read_machine(obj: JsonObject) -> View:
-    """The object is settled once its status shows a state."""
+    """Read an AWSMachine; it is settled once its status shows a state."""
     instance = text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID"))
     state = text(obj, "metadata", "labels", STATE_LABEL)
     return View(
@@ -62,7 +62,7 @@ def read_pool(obj: JsonObject) -> View:
 
 
 def opened_for(settings: Settings) -> tuple[Key, ...]:
-    """Empty unless Perdure maintains queues and rules."""
+    """The lifecycles of queues and rules; none unless Perdure maintains these."""
     if not settings.instances_setup:
         return ()
     return tuple(key_of(place, settings.cluster) for place in with_queues(places(settings.instances_queues)))

@@ -106,7 +106,6 @@ def _counted(
 
 
 def _rollouts(balancers: Sequence[Projection], sets: Sequence[Projection]) -> Metric:
-    """In a rollout both sets have machines."""
     with_machines = Counter(
         (each.key.namespace, each.fact("owner"))
         for each in sets

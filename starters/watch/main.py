@@ -58,7 +58,6 @@ async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, 
 
 
 async def _connect(settings: Settings, api: KubeApi, served: KubeApi, health: Health) -> None:
-    """`health` reports what cannot be reached."""
     stage = ["connecting to Temporal"]
     health.add(PROCESS, unready=lambda: stage)
     async with AsyncExitStack() as checks:
@@ -95,7 +94,7 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
 
 @asynccontextmanager
 async def _lease_client(settings: Settings, thread: OwnThread) -> AsyncIterator[KubeApi]:
-    """Its own thread renews the Lease while the event loop is busy."""
+    """A client on its own thread, which renews the Lease even while the event loop is busy."""
     api = await thread.run(KubeApi.open(settings, PROCESS))
     try:
         yield api
@@ -179,5 +178,5 @@ def _watcher(settings: Settings, api: KubeApi, served: KubeApi, client: Client, 
 
 
 def identity(settings: Settings) -> str:
-    """Survives a crash, so that a restarted process takes its Lease back at once."""
+    """The process's name in the Lease. It survives a crash, so a restarted process takes its Lease back at once."""
     return f"{socket.gethostname()}_{settings.health_port or os.getpid()}"

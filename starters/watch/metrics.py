@@ -1,4 +1,4 @@
-"""Streams have their metrics in `engine.kube.reflector`."""
+"""The watcher's metrics; those of streams are in `engine.kube.reflector`."""
 
 from __future__ import annotations
 

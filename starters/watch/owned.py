@@ -18,7 +18,7 @@ from starters.watch.watched_kinds import Watched, read_nothing
 
 
 def objects(kind: Kind) -> Watched:
-    """Woken by changes of spec and levers, and of a status that we did not write."""
+    """A kind whose objects are woken by changes of spec and levers, and of a status that we did not write."""
     return Watched(Followed(kind), read=_read_object)
 
 

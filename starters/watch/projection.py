@@ -34,7 +34,7 @@ Place = tuple[Relation, Side]
 
 
 class Shown(NamedTuple):
-    """Names by which both ends of a relation find each other, and hashes of what the other end decides by.
+    """How both ends of a relation see an object: its names there, and hashes of what the other end decides by.
 
     `as_made`: the object looks as the other end makes it. `counts`: it matters at the other end.
     """
@@ -48,9 +48,11 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """`ours`: the newest writer was certainly Perdure. `handed`: the part of the fingerprint that other objects'
-    workflows write. `others`: a digest of other writers in managedFields. `own`: Perdure's entries there. `levers`: a
-    digest of people's requests in annotations.
+    """Attributes:
+    ours: the newest writer was certainly Perdure.
+    handed: the part of the fingerprint that other objects' workflows write.
+    others: a digest of other writers in managedFields; `own` are Perdure's entries there.
+    levers: a digest of people's requests in annotations.
     """
 
     key: Key
@@ -199,5 +201,5 @@ def chosen(values: Mapping[str, object], names: tuple[str, ...]) -> tuple[tuple[
 
 
 def generation(obj: JsonObject) -> object:
-    """Changes with the spec; with the status only if the kind has no status subresource."""
+    """A value that changes with the spec, and with the status if the kind has no status subresource."""
     return at(obj, "metadata", "generation")

@@ -65,8 +65,6 @@ class _Parts:
 
 
 class Mirrors:
-    """Passes the reflectors' events to `listener`."""
-
     def __init__(
         self,
         api: KubeApi,
@@ -144,7 +142,7 @@ class Mirrors:
         return any(declared.entry.name == entry.name for declared in self._declared.values())
 
     def awaited(self, entry: Watched) -> bool:
-        """Whether a newly listed kind was missing, or denied, when it was declared."""
+        """Whether a kind that is listed now was missing or denied when it was declared."""
         waiting = any(one.awaited for one in self._declared.values() if one.entry.name == entry.name)
         return waiting or bool(self.reflectors[entry.name].trouble if entry.name in self.reflectors else "")
 
@@ -266,7 +264,7 @@ class Mirrors:
                     await parts.news.wait()
 
     async def _may_watch(self, entry: Watched, *, otherwise: bool) -> bool:
-        """`otherwise` if the API server does not answer."""
+        """Whether the kind may be watched; `otherwise` if the API server does not answer."""
         api = self._served if entry.kind.served else self._api
         try:
             return await api.may(("list", "watch"), entry.kind, entry.followed.namespace)
@@ -306,7 +304,7 @@ class Mirrors:
         return (declared for declared in self._declared.values() if declared.entry.name == entry.name)
 
     async def declared_tried(self, seconds: float) -> None:
-        """Waits until each is listed or known to be missing."""
+        """Wait until each declared kind is listed or known to be missing."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 for declared in tuple(self._declared.values()):
@@ -319,7 +317,6 @@ class Mirrors:
         return mirror is not None and mirror.listed
 
     def positions(self) -> Mapping[str, str]:
-        """Resource versions by name."""
         mirrors = self.reflectors.items()
         return {name: mirror.position for name, mirror in mirrors if mirror.listed and mirror.position}
 
@@ -333,17 +330,17 @@ class Mirrors:
         return {each.selection.kind.name: each.newest for each in mirrors if each.listed and each.newest}
 
     def names(self) -> set[str]:
-        """Excludes parts that a cluster-wide watch covers."""
+        """The names of the watches, without parts that a cluster-wide watch covers."""
         return {*self.reflectors, *(one.entry.name for one in self._declared.values() if one.task is not None)}
 
     def unlisted(self) -> list[Reflector[Projection]]:
-        """Excludes kinds that have no CRD, and declared kinds."""
+        """Reflectors before their first list, except kinds without a CRD and declared kinds."""
         declared = self._declared_names()
         mirrors = self.reflectors.items()
         return [m for name, m in mirrors if m.installed and not m.listed and name not in declared]
 
     def denied(self) -> Iterable[str]:
-        """Excludes declared kinds."""
+        """The kinds that may not be watched, except declared ones."""
         declared = self._declared_names()
         for name, mirror in self.reflectors.items():
             if mirror.listed and mirror.denied and name not in declared:

@@ -187,7 +187,7 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """Perdure has just linked an object to another that will refer back as the next step."""
+    """Whether the change only links an object to another one, which will refer back as the next step."""
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
         return False
@@ -256,7 +256,7 @@ def _known(end: End, at: Place, name: Hashable, index: Index) -> list[Projection
 
 
 def _has(end: Key, side: Side, index: Index) -> bool:
-    """A lifecycle without an object matters only while its area has objects."""
+    """Whether a lifecycle without an object matters: only while its area has objects."""
     area = all_kinds()[end.kind].area
     kinds = (kind.name for kind in all_kinds().values() if kind.area == area and kind.plural)
     return side is Side.REFERRER or any(len(index.of(kind)) for kind in kinds)

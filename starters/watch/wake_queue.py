@@ -58,7 +58,7 @@ class WakeQueue:
         return len(self.outstanding()) + len(self.held) + bool(self._gathered)
 
     def put(self, key: Key, *, urgent: bool = False) -> None:
-        """Served later if the key is being woken, or rests."""
+        """Wake the key; later if it is being woken, or rests."""
         if urgent:
             self._urgent[key] = None
         if (context := origin()) is not None:
@@ -108,7 +108,7 @@ class WakeQueue:
         return self._clock() - min(since) if since else 0.0
 
     def stalled(self) -> Iterable[str]:
-        """Keys wait, but no wake was attempted for long. A failed wake is an attempt."""
+        """Why wakes have stalled: keys wait, but none was attempted for long. A failed wake is an attempt."""
         ago = self._clock() - max(self._last_turn, min(self._waiting.values(), default=self._last_turn))
         if self._waiting and ago > LONGEST_TURN:
             yield f"{len(self._waiting)} wakes wait, and none has been tried for {ago:.0f} s"

@@ -121,12 +121,10 @@ class Watched:
 
     @property
     def name(self) -> str:
-        """Used in metrics, logs and the index."""
         return self.followed.name
 
     @property
     def end(self) -> str:
-        """What relations call its objects."""
         return self.kind.name
 
     @property
@@ -145,7 +143,6 @@ class Watched:
         return missing_referents(self.relations, self.end, index)
 
     def declared(self, known: Projection) -> tuple[WatchedWhileNamed, ...]:
-        """What else is watched while this object exists."""
         return tuple(_watched_while_named(self.relations, *each) for each in dict.fromkeys(self._named(known)))
 
     def _named(self, known: Projection) -> Iterator[tuple[Relation, tuple[str, ...]]]:
@@ -268,7 +265,6 @@ def _all_of(how: WhileNamed, api_version: str, name: str) -> Followed:
 
 
 def read_nothing(_: JsonObject) -> View:
-    """Only the relations of these objects matter."""
     return View((), settled=True)
 
 

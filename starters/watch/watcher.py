@@ -175,14 +175,14 @@ class Watcher:
         self.mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
-        """Wake slowly; at once if that phase is over, as a kind installed later has few objects."""
+        """Wake these slowly, or at once if that phase is over: a kind installed later has few objects."""
         if self._adopted:
             self._put_all(keys)
         else:
             self.doubtful.extend(keys)
 
     def _wake_now_and_once_listed(self, wake: Callable[[], None]) -> None:
-        """Before the first lists are complete, relatives may be unknown."""
+        """Wake now, and again after the first lists: before, relatives may be unknown."""
         wake()
         if self._until_listed is not None:
             self._until_listed.append(wake)
@@ -245,11 +245,10 @@ class Watcher:
             self.queue.put_now(key, urgent=is_urgent(before, after))
 
     async def send(self, key: Key) -> None:
-        """A gone object wakes only an open lifecycle."""
+        """Wake a lifecycle; of a deleted object only an open one."""
         await (self._wake_open if self._is_gone(key) else self._wake)(key)
 
     def _is_gone(self, key: Key) -> bool:
-        """False for lifecycles without an object."""
         entries = [entry for entry in self._watched.values() if entry.has_workflow and entry.kind.name == key.kind]
         return any(map(self.mirrors.is_listed, entries)) and not any(self._knows(entry, key) for entry in entries)
 
@@ -330,7 +329,7 @@ class Watcher:
         health.add("watch", dead=self.queue.stalled, unready=self.unready, notes=self.notes)
 
     def unready(self) -> list[str]:
-        """A missing list, unaccepted first wakes, a withdrawn right.
+        """What is not ready: a list, the first wakes, a permission.
 
         Kinds that are declared or not installed are no reason: an installation may have only one area's CRDs.
         """
@@ -375,7 +374,7 @@ def _names(entry: Watched, known: Projection, declared: str) -> bool:
 
 
 def _made_by_others(watched: Watched, before: Projection | None, after: Projection | None) -> bool:
-    """A new object of another workflow, which works on it or opens its workflow."""
+    """Whether another workflow has made the object, and works on it or opens its workflow."""
     return watched.carried.from_birth and before is None and after is not None and after.ours and not after.deleting
 
 

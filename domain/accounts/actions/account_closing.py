@@ -9,7 +9,7 @@ from domain.model import Model
 
 
 class Closing(Model):
-    """Closed (or closing) if empty, otherwise postponed by this limit of AWS."""
+    """The AWS limit that postpones the closing; empty once the account is closed or closing."""
 
     limited: str = ""
 

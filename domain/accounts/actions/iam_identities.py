@@ -27,8 +27,6 @@ class EnsureSupportRole(MemberAction):
 
 
 class AdminSecret(Facts):
-    """The key itself never leaves the activity."""
-
     admin_secret: str
 
 

@@ -68,7 +68,6 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
 
 
 def spec_fault(world: FederatedAccessWorld) -> str:
-    """Empty if valid."""
     access = world.access
     secret = access.spec.aws_customer_credential_secret
     if secret.namespace and secret.namespace != access.metadata.namespace:

@@ -53,8 +53,6 @@ class ClearValidation(Action):
 
 
 class StampAccesses(Action):
-    """Wakes the accesses' lifecycles."""
-
     activity: ClassVar[str] = "accounts.stamp_accesses"
     start_to_close: ClassVar[timedelta] = ALL_ACCESSES
 
@@ -97,7 +95,7 @@ class CustomerAccount(Facts):
 
 
 class IdentifyCustomer(CustomerAction):
-    """By the customer's keys. Denied: no or revoked keys, or a protected account."""
+    """Find the AWS account of the customer's keys. Denied: no or revoked keys, or a protected account."""
 
     activity: ClassVar[str] = "aws.identify_customer"
     title: ClassVar[str] = "find the owner of the account"
@@ -141,7 +139,7 @@ class EnsureAccessRole(GrantAction):
 class AttachAccessPolicies(GrantAction):
     """With `exact` detach all others, and delete this access's custom ones.
 
-    A grant by the replaced operator is only extended, because other agreements are unknown.
+    A grant by the replaced operator is only extended, because it is unknown what else was agreed.
     """
 
     activity: ClassVar[str] = "aws.attach_access_policies"

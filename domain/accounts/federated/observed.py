@@ -24,8 +24,6 @@ class SeenAccess(Model):
 
 
 class RoleMemory(Model):
-    """Losing it costs one validation."""
-
     verdict: Verdict | None = None
     stamped: int = 0  # the last generation that accesses were notified of
     cleared: bool = False

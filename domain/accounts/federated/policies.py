@@ -26,7 +26,6 @@ _CONSOLES = {"aws-us-gov": "signin.amazonaws-us-gov.com"}
 
 
 def document(policy: CustomPolicy) -> str:
-    """Keys are in the replaced operator's order."""
     statements = [_statement(each) for each in policy.aws_statements]
     return _compact({"Version": "2012-10-17", "Statement": statements})
 

@@ -62,7 +62,9 @@ class RenderingContext(Context):
         return value.value() if isinstance(value, LazyVariable) else value
 
     def was_given(self, value: object) -> bool:
-        """Computed only before a change."""
+        """Whether the value is one of the template's inputs, which must not be changed. They are listed at the first
+        question.
+        """
         if self._given is None:
             self._given = frozenset(_containers(self.parent.values()))
         return id(value) in self._given
@@ -77,8 +79,6 @@ class RenderingContext(Context):
 
 
 class LazyVariable:
-    """Rendered at its first use."""
-
     __slots__ = ("_render", "_text", "_value")
 
     def __init__(self, render: Callable[[str], object], text: str) -> None:
@@ -132,7 +132,7 @@ def _containers(values: Iterable[object]) -> set[int]:
 
 class _Generator(CodeGenerator):
     def visit_ExprStmt(self, node: nodes.ExprStmt, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
-        """A bare context reference, which templates cannot contain, marks a step."""
+        """Counts a step for each bare context reference: these are inserted, as templates cannot contain them."""
         if isinstance(node.node, nodes.ContextReference):
             self.writeline("context.budget.step()", node)
         else:
@@ -160,8 +160,6 @@ class _Formatter(SandboxedFormatter):
 
 
 class Sandbox(SandboxedEnvironment):
-    """One per set of rules and process."""
-
     intercepted_binops = frozenset({"+", "*", "**", "%"})
     context_class = RenderingContext
     code_generator_class = _Generator
@@ -223,7 +221,6 @@ class Sandbox(SandboxedEnvironment):
         raise SecurityError(f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe.")
 
     def wrap_str_format(self, value: object) -> Callable[..., str] | None:
-        """None for methods other than `format`."""
         if not isinstance(value, types.BuiltinMethodType) or value.__name__ not in ("format", "format_map"):
             return None
         text = value.__self__

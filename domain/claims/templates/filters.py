@@ -46,7 +46,6 @@ def json_query(value: object, expression: str) -> object:
 
 
 def merge_list_of_dicts(value: object) -> object:
-    """Later entries override earlier ones."""
     if not value:
         return {}
     if isinstance(value, Mapping):
@@ -81,7 +80,6 @@ def to_datetime(text: str, fmt: str = "%Y-%m-%d %H:%M:%S") -> datetime:
 
 
 def bool_filter(value: object) -> bool:
-    """Poolboy 1.12: an unknown word is an error."""
     return truth(value)
 
 

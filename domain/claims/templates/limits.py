@@ -169,7 +169,6 @@ def field(spec: str) -> None:
 
 
 def percent_format(text: str, arguments: object) -> None:
-    """Also refuses widths in arguments."""
     for spec in re.findall(r"%%|%(?:\([^)]*\))?([-+ #0-9.*]*)", text):
         if "*" in spec:
             raise LimitExceeded("a field whose width is an argument in a format")

@@ -27,7 +27,7 @@ class BlockedStep(Model):
         return self.blocker.problem if self.blocker else ""
 
     def notices(self, problem: str, now: datetime) -> tuple[Notice, ...]:
-        """Includes a temporary blocker that lasts too long."""
+        """All problems, including a temporary blocker that lasts too long."""
         since = self.refusal.lasts_since if self.refusal else None
         return (*notices_of(problem, self.blocker), *overdue(self.blocker, since, now))
 
@@ -39,7 +39,7 @@ def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
 
 
 def blocked_step(world: CloudWorld, wanted: Iterable[Action]) -> BlockedStep:
-    """Our own bugs are left out, because the runner reports them."""
+    """The blockers of wanted steps, without our own bugs, which the runner reports."""
     refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
     blocked = [
         BlockedStep(refusal=each, blocker=Blocker.of_refusal(each))
@@ -50,7 +50,7 @@ def blocked_step(world: CloudWorld, wanted: Iterable[Action]) -> BlockedStep:
 
 
 def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
-    """Observes again later, for a problem that is not a refused call."""
+    """Observe again later, because no refused call does it."""
     if not (world.known.blocked_since and world.seen_at):
         return []
     again = Blocker(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)

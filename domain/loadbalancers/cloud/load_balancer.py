@@ -158,7 +158,7 @@ def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[
 
 
 def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
-    """A port cannot move, and machines elsewhere cannot serve its address."""
+    """Why the port is at the wrong place: it cannot move, and machines elsewhere cannot serve its address."""
     infrastructure = balancer.spec.infrastructure
     if port.network_id and port.network_id != infrastructure.network:
         was, wanted = f"network {port.network_id}", f"network {infrastructure.network}"

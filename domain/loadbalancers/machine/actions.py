@@ -18,8 +18,6 @@ class SeenMachine(Seen):
 
 
 class LookAtMachine(Look):
-    """Includes the port with its LoadBalancer's address."""
-
     activity: ClassVar[str] = "openstack.look_at_machine"
     title: ClassVar[str] = "find its port and server in OpenStack"
     result: ClassVar[type[Model] | None] = SeenMachine
@@ -51,8 +49,6 @@ class _Access(Action):
 
 
 class GrantAccess(_Access):
-    """Creates only the missing objects."""
-
     activity: ClassVar[str] = "loadbalancers.grant_access"
 
     objects: tuple[Document, ...]

@@ -34,7 +34,6 @@ class Credentials(Model):
 
 
 def access_objects(machine: LoadBalancerMachine) -> tuple[Document, ...]:
-    """In the order of creation."""
     name, namespace = machine.metadata.name, machine.metadata.namespace
     meta: Document = {"name": name, "namespace": namespace}
     subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}

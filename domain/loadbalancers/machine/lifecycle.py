@@ -125,7 +125,7 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
 
 
 def _plan(world: MachineWorld) -> MachinePlan:
-    """Without an observation, with the server state that the status implies."""
+    """The plan; before an observation, from the server state that the status implies."""
     plan = world.plan if world.seen == world.look else None
     if plan is not None:
         return plan
@@ -152,7 +152,7 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
 
 
 def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None, now: datetime) -> JsonPatch:
-    """Records a complete observation, after changes and the first time."""
+    """Records that all cloud objects were found, the first time and after changes."""
     news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
     if world.cloud is None or blocker or not (plan.settled and news):
         return {}

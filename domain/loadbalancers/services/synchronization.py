@@ -280,7 +280,7 @@ def _port(port: Port) -> Document:
 
 
 def done_since(balancer: LoadBalancer, generation: int) -> tuple[Notice, ...]:
-    """The success of an attempt whose answer was lost: the LoadBalancer has changed since this generation (0: absent).
+    """The changes of an attempt whose answer was lost: the LoadBalancer is newer than this generation (0: absent).
 
     Which parts a lost patch changed cannot be observed, so each synchronized part is reported.
     """

@@ -53,7 +53,7 @@ def show(call: Call, account: Record) -> JsonObject:
 
 
 def establish(store: Store, provider: Record, values: JsonObject) -> Record:
-    """Uses the tenant's default plan unless given."""
+    """Create the account, with the tenant's default plan unless another one is given."""
     default = plans.default_of(store, provider, plans.ACCOUNT)
     return store.insert(
         tables.ACCOUNTS,

@@ -92,7 +92,7 @@ def change(call: Call, owner: Record) -> Answer:
 
 @OWNED.add("DELETE", "/{metric}")
 def delete(call: Call, owner: Record) -> Answer:
-    """Deletes its rules, limits and prices, too."""
+    """Delete the metric with its rules, limits and prices."""
     return _delete(call, owner, _of(call, owner))
 
 
@@ -201,7 +201,7 @@ def _is_in_gateway(store: Store, owner: Record, metric: Record) -> bool:
 
 
 def _close_gaps(store: Store, owner: Record, metric: Record) -> None:
-    """Call it before the rules are deleted."""
+    """Close the gaps in the positions; call it before the rules are deleted."""
     for rule in reversed(store.all(tables.MAPPING_RULES, "position", **owned_by(owner), metric_id=metric.id)):
         store.delete(rule)
         store.shift(tables.MAPPING_RULES, owned_by(owner), rule.number("position") + 1, None, -1)

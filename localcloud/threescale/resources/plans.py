@@ -38,7 +38,7 @@ _IN_USE = "This application plan cannot be deleted! At least one application dep
 
 
 def establish_default(store: Store, tenant: Record, kind: str, service: Record | None = None) -> Record:
-    """Publishes the plan, which subscriptions without a plan get."""
+    """Create and publish the plan that subscriptions without a plan get."""
     return establish(store, tenant, kind, service, "Default", default=True)
 
 
@@ -105,7 +105,7 @@ class _Plans:
         return answers.item(self.wrapper, show(call, self._of(call)))
 
     def create(self, call: Call) -> Answer:
-        """Hides the plan unless its event publishes it."""
+        """Create a plan, hidden unless its event publishes it."""
         owner = self._owner(call)
         sent = call.parameters.within(self.wrapper, "plan")
         system_name = names.system_name_of(sent)

@@ -95,7 +95,7 @@ def establish(store: Store, tenant: Record, service: Record) -> Record:
 
 
 def readdress(store: Store, tenant: Record, service: Record) -> None:
-    """Call it after a change of the deployment option."""
+    """Set the gateway's addresses after a change of the deployment option."""
     store.update(of_service(store, service), **_addresses(tenant, service))
 
 

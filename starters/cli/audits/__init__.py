@@ -30,7 +30,7 @@ class Audit(Protocol):
 
 
 async def found_twice(look: Callable[[], Awaitable[Iterable[Finding]]], apart_seconds: float) -> list[Finding]:
-    """Lists lag, so only findings of both looks count."""
+    """The findings of both of two looks, because lists lag."""
     first = list(await look())
     if not first:
         return []

@@ -1,7 +1,7 @@
 """Resource claims: claims against handles, handles against the resources with their marks, all against workflows.
 
-Only mismatches in both of two looks count: Temporal's lists lag, and the next pass corrects what a crash left.
-Unreadable kinds are reported in one line.
+A mismatch counts only if two comparisons both show it: Temporal's lists lag, and the next pass corrects what a crash
+left. Unreadable kinds are reported in one line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WORKFLOWS = "ExecutionStatus = 'Running' AND WorkflowType IN ('ResourceClaim', 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`things` carry the name of a handle."""
+    """`things` are the managed resources, which carry a handle's name."""
 
     names: DomainNames
     claims: Sequence[JsonObject] = ()
@@ -130,7 +130,7 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
 
 
 def orphans(found: Snapshot) -> Iterator[Finding]:
-    """The handle does not exist, or does not list the resource."""
+    """Resources whose handle does not exist, or does not list them."""
     for thing in filter(found.stays, found.things):
         name = _handle_of(found.names, thing)
         handle = found.handles_by_name.get(name)
@@ -210,7 +210,7 @@ async def _look(session: Session, discovery: Discovery) -> Snapshot:
 def kinds_named(
     handles: Iterable[JsonObject], watches: Iterable[JsonObject], providers: Iterable[JsonObject]
 ) -> set[tuple[str, str]]:
-    """Templates that need rendering are skipped."""
+    """The kinds of managed resources; templates that need rendering are skipped."""
     entries = [
         entry for handle in handles for part in ("spec", "status") for entry in sequence(handle, part, "resources")
     ]

@@ -71,7 +71,7 @@ async def _look(session: Session, served: ServedPlaces) -> list[Finding]:
 
 
 def unserved(open_: Collection[object]) -> Iterator[Finding]:
-    """Lifecycles may be open although the settings name no queue."""
+    """Instances are not served, because the settings name no queue, although lifecycles are open."""
     if open_:
         yield Finding(
             area=AREA,
@@ -137,7 +137,6 @@ async def open_lifecycles(session: Session) -> list[tuple[Key, datetime]]:
 
 
 async def _objects(session: Session, kind: Kind) -> list[JsonObject]:
-    """Empty if the kind is not installed."""
     try:
         return (await session.kube.list(kind)).items
     except Absent:

@@ -90,7 +90,7 @@ async def _lists(tenant: Tenant, url: str, objects: list[CustomResource]) -> Lis
 
 
 async def _tenants(session: Session) -> tuple[dict[Account, list[CustomResource]], list[Finding]]:
-    """An Application belongs to its account's tenant."""
+    """The objects by tenant; an Application belongs to its account's tenant."""
     objects, found = await _objects(session)
     accounts: dict[tuple[str, str], Account | None] = {}
     named = {

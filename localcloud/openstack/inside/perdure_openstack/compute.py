@@ -37,7 +37,7 @@ _running: list[Any] = []
 
 class Driver(fake.FakeDriver):
     def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
-        """FakeDriver's UUIDs change with each process, which Placement refuses."""
+        """Node names by UUIDs that stay the same: FakeDriver's change with each process, which Placement refuses."""
         return {_node_id(name): name for name in self.get_available_nodes()}
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _run(started: Any) -> None:
 
 
 def _await_needed() -> None:
-    """Rarely waits, since importing Nova takes longer."""
+    """Wait for Keystone and Placement, rarely for long, since importing Nova takes longer."""
     deadline = time.monotonic() + _NEEDED_SECONDS
     for name in _NEEDED:
         url = f"{environment.urls()[name]}/perdure/health"

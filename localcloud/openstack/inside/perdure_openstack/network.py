@@ -12,7 +12,7 @@ from . import ground
 
 class EveryHost(api.MechanismDriver):
     def initialize(self) -> None:
-        """Does nothing."""
+        pass
 
     def bind_port(self, context: Any) -> None:
         for segment in context.segments_to_bind:
@@ -22,7 +22,7 @@ class EveryHost(api.MechanismDriver):
 
 class Router(l3_router_plugin.L3RouterPlugin):
     def notify_router_updated(self, *_: Any, **__: Any) -> None:
-        """There is no agent."""
+        pass
 
     notify_routers_updated = notify_router_deleted = notify_router_updated
 

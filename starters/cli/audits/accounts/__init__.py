@@ -66,7 +66,7 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
 
 
 def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Account]) -> list[Finding]:
-    """A case may be opened, or resolved, between the reads."""
+    """Open cases that no Account waits for, before or after: a case may be opened or resolved in between."""
     try:
         cases = open_cases(sessions.payer())
     except ApiError as error:
@@ -104,7 +104,7 @@ def unrecorded(
 
 
 def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iterable[Finding]:
-    """Each of ours and each untagged account, the others in one line."""
+    """A finding for each account that is ours or untagged; the others in one line."""
     others = Counter(owner for owner in owners.values() if owner is not None and owner != ours)
     if others:
         named = sorted((owner or "an installation without shard-name", count) for owner, count in others.items())

@@ -43,7 +43,7 @@ def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: 
 
 
 def _wanted(account: Account | None, opened: Sequence[str]) -> str:
-    """The account adopts the first if none is recorded yet."""
+    """The case that the account waits for: the recorded one, else the first, which it will adopt."""
     if account is None or account.status.state not in _WAITING:
         return ""
     return account.status.support_case_id or opened[0]

@@ -51,7 +51,7 @@ def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool
 
 
 def torn(judging: Iterable[str], roles: Sequence[AWSFederatedRole]) -> list[Finding]:
-    """Policies made for a role's validation, if the role does not exist or has been validated."""
+    """Policies of an interrupted validation: their role does not exist, or has been validated."""
     at_work = {role.metadata.uid for role in roles if role.status.observed_generation != role.metadata.generation}
     return [
         Finding(
@@ -71,7 +71,7 @@ def left(
     roles: Sequence[AWSFederatedRole],
     accesses: Sequence[AWSFederatedAccountAccess],
 ) -> list[Finding]:
-    """`names` are kind, name and tag value (empty for none)."""
+    """Roles and policies of deleted accesses. `names` are kind, name and tag value (empty for none)."""
     uids = {access.metadata.uid for access in accesses}
     suffixes = {uid_of(access) for access in accesses}
     ours = {role.metadata.name for role in roles} | {role.spec.aws_custom_policy.name for role in roles}

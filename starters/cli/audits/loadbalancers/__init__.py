@@ -1,7 +1,8 @@
 """Load balancers: each OpenStack project against the LoadBalancers and machines that own its objects.
 
-Only findings in both of two looks count (`findings.py`). Objects without an owner's uid belong to it by name, which is
-a question: clusters may share a project. A project costs five lists; calls that are not reads are refused.
+A finding counts only if two comparisons, some time apart, both show it (`findings.py`). Objects without an owner's uid
+belong to it by name, so such a finding is a question: clusters may share a project. A project costs five lists; only
+reads are allowed.
 """
 
 from __future__ import annotations

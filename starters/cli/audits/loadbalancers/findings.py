@@ -36,7 +36,7 @@ _NAMED = "delete it, unless it belongs to another cluster or to a person"
 
 @dataclass(frozen=True)
 class Owners:
-    """`rights`: by namespace, the machines that Roles give rights to."""
+    """`rights`: by namespace, the machines for which Roles exist."""
 
     balancers: tuple[LoadBalancer, ...] = ()
     sets: tuple[LoadBalancerSet, ...] = ()
@@ -74,7 +74,7 @@ class Snapshot:
 
 
 def findings(found: Snapshot, now: datetime) -> Iterator[Finding]:
-    """Each once, although two Secrets may lead to one project."""
+    """All findings without duplicates, which two Secrets of one project would cause."""
     found_below = (
         *unreadable(found),
         *without_project(found),
@@ -206,7 +206,7 @@ def _differs(obj: CustomResource, difference: str) -> Iterator[Finding]:
 
 
 def doubled(found: Snapshot) -> Iterator[Finding]:
-    """Also foreign objects of the same name."""
+    """Objects that exist twice, and foreign objects of the same name."""
     clouds = dict(found.read)
     for each in found.owners.objects:
         cloud = clouds.get(_reference(each))
