@@ -62,6 +62,15 @@ class Cluster:
         """One object, None if there is none."""
         return self._ask("GET", self._path(plural, namespace, name)) or None
 
+    def versions(self, plural: str, namespace: str, name: str, since: str) -> list[dict[str, Any]]:
+        """An object after each of its changes since a version, the oldest first."""
+        path = self._path(plural, namespace, "").rstrip("/")
+        asked = {"fieldSelector": f"metadata.name={name}", "resourceVersion": since, "timeoutSeconds": "1"}
+        answer = self._http.get(path, params={"watch": "true", **asked})
+        events = [json.loads(line) for line in answer.raise_for_status().text.splitlines()]
+        assert all(event["type"] in {"ADDED", "MODIFIED"} for event in events), events
+        return [event["object"] for event in events]
+
     def create(self, plural: str, namespace: str, obj: dict[str, Any]) -> None:
         """Create an object; an existing one is left unchanged."""
         where = f"/namespaces/{namespace}" if namespace else ""

@@ -54,12 +54,19 @@ def beside(*lifecycles: Sequence[Row]) -> list[Row]:
     return [tuple(chain.from_iterable(rows)) for rows in zip_longest(*lifecycles, fillvalue=())]
 
 
-def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> float:
-    """Take a turn and kill the worker when every effect of the row is under way; the seconds to settle."""
+def kill_at(
+    lab: Lab, row: Row, mode: Break, turn: Callable[[], object], meanwhile: Callable[[], object] | None = None
+) -> float:
+    """Take a turn and kill the worker when every effect of the row is under way; the seconds to settle.
+
+    `meanwhile` happens before the next worker begins.
+    """
     armed = [lab.arm(effect, mode) for effect in row]
     turn()
     lab.await_struck(armed)
     lab.worker.kill()
+    if meanwhile is not None:
+        meanwhile()
     if mode is not Break.PARKED:
         lab.lift()
     lab.worker.start()
@@ -80,9 +87,9 @@ class Death:
     mode: Break
     record_property: Callable[[str, object], None]
 
-    def amidst(self, turn: Callable[[], object]) -> None:
+    def amidst(self, turn: Callable[[], object], meanwhile: Callable[[], object] | None = None) -> None:
         """Take the turn, the worker dying in it; record how long all took to settle."""
-        self.record_property("seconds", round(kill_at(self.lab, self.row, self.mode, turn), 1))
+        self.record_property("seconds", round(kill_at(self.lab, self.row, self.mode, turn, meanwhile), 1))
 
 
 class Turns(Protocol):

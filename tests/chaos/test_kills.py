@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from chaos_access_role import access_role_effects
 from chaos_customers_effects import customer_effects
 from chaos_effects import (
     BOOTING,
@@ -120,7 +121,7 @@ def test_no_call_is_made_for_a_deleted_account_although_the_worker_dies(lab: Lab
 
 
 def test_every_type_of_action_has_its_moment() -> None:
-    swept = (*effects(), *federated_effects(), *regions_effects(), *customer_effects())
+    swept = (*effects(), *federated_effects(), *regions_effects(), *customer_effects(), *access_role_effects())
     assert {effect.activity for effect in swept} == activities_of_accounts()
 
 
