@@ -88,8 +88,8 @@ async def figures(
         _at_once(on, affected),
         _control_planes(on, affected),
         _replaced_first(on, affected, replicas),
-        _hooks(on, affected, calls, "hook"),
-        _hooks(on, affected, calls, "launch"),
+        hooks_figure(affected, calls, "hook"),
+        hooks_figure(affected, calls, "launch"),
         _terminations(on, affected, calls),
         await _forged(on, forged, calls),
         *_seconds(on, affected),
@@ -204,7 +204,7 @@ def _replacement_ready(on: Storm, member: Member) -> bool:
     return any(asked <= seen.well.get(each, 0.0) <= deleted for each in younger if each != name)
 
 
-def _hooks(on: Storm, affected: Sequence[Member], calls: Sequence[Call], cause: str) -> Figure:
+def hooks_figure(affected: Sequence[Member], calls: Sequence[Call], cause: str) -> Figure:
     hooked = [each for each in affected if each.cause == cause]
     succeeded = [each for each in calls if each.action == "CompleteLifecycleAction" and each.status == 200]
     completed = Counter(name for each in succeeded for name in each.named)

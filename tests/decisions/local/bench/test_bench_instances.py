@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter, defaultdict
+from typing import Any
 
 import pytest
 import typer
@@ -12,8 +13,11 @@ import typer
 from domain.instances.event_parser import Events, Invalid, parse
 from domain.instances.events import InstanceState as State
 from domain.instances.message_unwrapping import Message
+from localcloud.aws.contract import Call
 from localcloud.bench import instances_consumer as bench
 from localcloud.bench.command import Benchmark, selected_work
+from localcloud.bench.instances_storm_figures import hooks_figure
+from localcloud.bench.instances_storm_fleet import Member
 from localcloud.bench.instances_things import PLACE, life, now, spot_warning
 
 LAST = {f"i-{number}": State.TERMINATED if number % 2 else State.STOPPED for number in range(50)}
@@ -46,3 +50,15 @@ def test_storm_outages_and_hooks_are_measured_on_request_only() -> None:
     assert len(selected_work(Benchmark.INSTANCES, "f2", sizes)) == 1
     with pytest.raises(typer.BadParameter):
         selected_work(Benchmark.INSTANCES, "z", sizes)
+
+
+def test_a_refused_completion_does_not_count_as_the_end_of_a_hook() -> None:
+    """A forged launch hook named the group of a hook that had been completed long before."""
+    hooked = Member("i-1", "storm-a", "1", "pool", hooked="storm-a-0", cause="hook", since=100.0)
+
+    def completion(moment: float, status: int) -> Call:
+        where: Any = {"service": "autoscaling", "account": "1", "region": "r", "seconds": 0.1, "mutating": True}
+        return Call(**where, action="CompleteLifecycleAction", at=moment, status=status, named=("storm-a-0",))
+
+    done, refused = completion(108.0, 200), completion(1528.0, 400)
+    assert hooks_figure([hooked], [done, refused], "hook").measured == "1; 8.0 s"
