@@ -141,6 +141,8 @@ class BeatHook(_HookAction):
 
 class EndHook(_HookAction):
     activity: ClassVar[str] = "instances.complete_hook"
+    # AWS's answer may be outdated before a throttled call succeeds.
+    finishes: ClassVar[bool] = True
 
     outcome: str
     because: Because | None = None
@@ -526,7 +528,8 @@ class CountRefuted(_InstanceAction):
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         said = f"AWS does not confirm {self.cause} of instance {self.key.name}: nothing is done"
         world = world.with_news(*on_each(self.about, warning, "EventRefuted", said))
-        return world.with_record(refuted(world.record, self.cause))
+        at = world.facts.at if world.facts else world.record.heard_at
+        return world.with_record(refuted(world.record, self.cause, at))
 
 
 class TellImpossible(RecordEvents):

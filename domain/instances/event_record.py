@@ -15,7 +15,7 @@ from domain.instances.constants import ASK_AFTER, SPOT_LEAD, SPOT_OUTLIVED
 from domain.instances.event_delivery import Outcome
 from domain.instances.event_ordering import Ask, LastState, place
 from domain.instances.event_routing import instance_of
-from domain.instances.event_verification import ASK_AGAIN, Facts, may_be_late
+from domain.instances.event_verification import ASK_AGAIN, Facts, Question, holds, may_be_late
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.interruption_policy import Reaction
 from domain.instances.names import InstanceKey
@@ -67,6 +67,7 @@ class HeldHook(Model):
     action: HookAction
     time: datetime
     received_at: datetime
+    confirmed: bool = False  # Auto Scaling has said that the instance waits
     heartbeat_at: datetime | None = None
     ended_at: datetime | None = None  # completed, or found not to be waiting
 
@@ -251,6 +252,7 @@ def _with_hook(record: InstanceRecord, event: InstanceEvent, action: HookAction)
         action=action,
         time=event.time,
         received_at=event.received_at,
+        confirmed=known is not None and known.confirmed,
         heartbeat_at=known.heartbeat_at if known else None,
         ended_at=known.ended_at if known else None,
     )
@@ -321,12 +323,14 @@ def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> In
     return record.model_copy(update={"misses": misses, "ask_at": again, "only_to_check": False})
 
 
-def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:
-    """EC2 does not confirm a cause: further copies of its event cause no reaction."""
+def refuted(record: InstanceRecord, cause: str, at: datetime) -> InstanceRecord:
+    """AWS does not confirm a cause: copies of its event cause no reaction, and a lifecycle action is over."""
     if cause in record.refuted_causes:
         return record
     causes = _with_last(record.refuted_causes, cause, _MOST_NOTICES * 2)
-    return record.model_copy(update={"refuted": record.refuted + 1, "refuted_causes": causes})
+    counted = record.model_copy(update={"refuted": record.refuted + 1, "refuted_causes": causes})
+    token = next((held.action.token for held in record.open_hooks if held.key == cause), "")
+    return hook_ended(counted, token, at)
 
 
 def impossible(record: InstanceRecord, cause: str) -> InstanceRecord:
@@ -343,11 +347,20 @@ def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> Instance
     return _hook_changed(record, token, heartbeat_at=at)
 
 
+def hooks_confirmed(record: InstanceRecord, facts: Facts) -> InstanceRecord:
+    """Notes the lifecycle actions that Auto Scaling's answer confirms."""
+    for held in record.open_hooks if Question.GROUP in facts.asked else ():
+        action = held.action
+        if held.received_at <= facts.at and holds(action.transition, held.group, facts):
+            record = _hook_changed(record, action.token, confirmed=True)
+    return record
+
+
 def hook_ended(record: InstanceRecord, token: str, at: datetime) -> InstanceRecord:
     return _hook_changed(record, token, ended_at=at)
 
 
-def _hook_changed(record: InstanceRecord, token: str, **changes: datetime) -> InstanceRecord:
+def _hook_changed(record: InstanceRecord, token: str, **changes: datetime | bool) -> InstanceRecord:
     held = record.hooks.get(token)
     if held is None:
         return record

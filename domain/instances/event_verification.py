@@ -10,8 +10,8 @@ Anyone who may send to the queue could claim anything, so EC2 and Auto Scaling a
 | scheduled event | an open event with a matching code in DescribeInstanceStatus |
 | lifecycle action | the instance waits in that group: `Terminating:Wait`, `Pending:Wait` |
 
-An answer counts if AWS was asked after the claim and within the last minute. AWS's APIs may lag behind its events, so
-AWS is asked again for a while before a claim is refuted.
+An answer counts if AWS was asked after the claim and within the last minute. AWS's APIs may lag behind its events, so a
+claim is refuted only after a while.
 """
 
 from __future__ import annotations
@@ -156,10 +156,13 @@ def verify_hook(transition: str, group: str, facts: Facts | None, claimed_at: da
     known = _answer(facts, claimed_at, now, Question.GROUP)
     if known is None:
         return Verdict.UNASKED
+    return Verdict.CONFIRMED if holds(transition, group, known) else _late(known, claimed_at, _APIS_LAG)
+
+
+def holds(transition: str, group: str, facts: Facts) -> bool:
+    """Whether the group holds the instance for a lifecycle action."""
     waiting = "Pending:Wait" if transition == "launching" else "Terminating:Wait"
-    if known.group == group and known.lifecycle.removeprefix("Warmed:") == waiting:
-        return Verdict.CONFIRMED
-    return _late(known, claimed_at, _APIS_LAG)
+    return facts.group == group and facts.lifecycle.removeprefix("Warmed:") == waiting
 
 
 def askable(facts: Facts | None, question: Question, claimed_at: datetime, now: datetime) -> bool:

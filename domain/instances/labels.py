@@ -126,11 +126,11 @@ def _story(record: InstanceRecord, now: datetime) -> Story:
 
 
 def _waiting(record: InstanceRecord, now: datetime) -> dict[str, HeldHook]:
-    """Lifecycle actions that Auto Scaling may still wait for; heartbeats, which change all the time, are left out."""
+    """Lifecycle actions that Auto Scaling may still wait for; what changes all the time is left out."""
     if record.state is not None and record.state.final:
         return {}
     waiting = (held for held in record.open_hooks if held.time + LONGEST_HOOK > now)
-    return {held.action.token: held.model_copy(update={"heartbeat_at": None}) for held in waiting}
+    return {held.action.token: held.model_copy(update={"heartbeat_at": None, "confirmed": False}) for held in waiting}
 
 
 def _fitting(story: Story) -> Story:

@@ -5,8 +5,8 @@
 
 A heartbeat is sent at half the hook's timeout, and every five minutes at least. The wait ends after 48 hours or 100
 timeouts, heartbeats or not. A hook is completed even while the machine is paused or being deleted: the instance would
-hang. If the policy asks for labels only, the hook is left to its owner. A termination that returns the instance to its
-warm pool drains nothing.
+hang. Before its limit it is completed only if AWS has confirmed it. If the policy asks for labels only, the hook is
+left to its owner. A termination that returns the instance to its warm pool drains nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from domain.model import Model
 class HookWork(Model):
     """Attributes:
     drain: whether the Node is to be drained for it.
-    unproven: whether an irreversible reaction waits for AWS to confirm the action.
+    unproven: whether a drain or the completion waits for AWS to confirm the action.
     verdict: whether Auto Scaling confirms that the instance waits.
     limit: when it is completed at the latest.
     heartbeat: the heartbeat that is due.
@@ -62,7 +62,9 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
         limit = min(limit, held.time + policy.launch_timeout)
     drain = free and not launching and not held.action.warms and not emptied
     done = world.node_ready or not free if launching else not drain
-    outcome: Literal["CONTINUE", "ABANDON"] | None = "CONTINUE" if done or limit <= now else None
+    # The state of an instance that returns to its warm pool is not documented.
+    proven = held.confirmed or (held.action.warms and not launching) or verdict is Verdict.CONFIRMED
+    outcome: Literal["CONTINUE", "ABANDON"] | None = "CONTINUE" if (done and proven) or limit <= now else None
     abandoning = launching and not done and outcome is not None and policy.abandon_failed_launch
     if abandoning:
         # Abandoning terminates the instance, so an unconfirmed event never suffices.
@@ -74,7 +76,8 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
     return HookWork(
         held=held,
         drain=drain and limit > now,
-        unproven=((drain and limit > now) or abandoning) and verdict is not Verdict.CONFIRMED,
+        unproven=(limit > now and not proven)
+        or (((drain and limit > now) or abandoning) and verdict is not Verdict.CONFIRMED),
         verdict=verdict,
         limit=limit,
         heartbeat=BeatHook.model_validate(which) if outcome is None and beat_at <= now else None,

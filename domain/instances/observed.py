@@ -13,7 +13,7 @@ from typing import Self
 from domain.decision import World
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_delivery import Outcome, Taken
-from domain.instances.event_record import InstanceRecord, answered, fold, hear, opened
+from domain.instances.event_record import InstanceRecord, answered, fold, hear, hooks_confirmed, opened
 from domain.instances.event_verification import STOPPED_STATES, Facts, HookTiming
 from domain.instances.events import InstanceEvent
 from domain.instances.interruption_policy import ReactionPolicy
@@ -259,7 +259,7 @@ class InstanceWorld(World):
 
     def told(self, facts: Facts, timings: Mapping[str, HookTiming]) -> Self:
         """The world with AWS's answer, and with events that it implies but that never arrived."""
-        record = answered(self.record, facts, absence_counts=self.absence_counts)
+        record = hooks_confirmed(answered(self.record, facts, absence_counts=self.absence_counts), facts)
         for event in missed_events(record, facts):
             record = fold(record, event)
         tags = self.tags if facts.tags is None else facts.tags

@@ -1,9 +1,9 @@
 """The reaction to an instance that AWS takes: one at a time, and only for causes that AWS confirms.
 
 Of several causes the one with the strongest reaction comes first, then the most urgent. A drain that has begun goes on
-without asking AWS again, unless only an annotation reports it: then AWS is asked, and the Node is cordoned and drained
-again. A refuted cause is reported once. When the cause is over and the instance runs, a Node that Perdure cordoned is
-uncordoned, and a requested replacement is withdrawn; the latter also once its Machine is deleted.
+without asking AWS again, unless only an annotation reports it: then the Node is cordoned and drained again. A refuted
+cause is reported once. When the cause is over and the instance runs, a Node that Perdure cordoned is uncordoned, and a
+requested replacement is withdrawn, also once its Machine is deleted.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def reactions(
     """Actions for the due causes, and for drains that precede the completion of a hook."""
     # Also causes without a reaction: a forged notice would stay in the label until its date.
     unlisted = unlisted_plans(world.record, world.facts, now)
+    forged = [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
     if world.blocker:
-        return (*_refuted(world, unlisted), *end_replacement(world, ()))
+        return (*_refuted(world, (*unlisted, *forged)), *end_replacement(world, ()))
     due = [cause for cause in found if cause.wanted and cause.from_ <= now]
-    refuted = [cause.name for cause in found if cause.from_ <= now and _forged(world, cause)]
-    refuted += [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
+    refuted = [cause.name for cause in found if cause.from_ <= now and _forged(world, cause)] + forged
     wanted = _wanted(world, found, hooks, now)
     turn = world.turn
     step = _strongest(world, [each for each in wanted if not (turn and turn.holds_up(now, taken=each.taken))], now)
@@ -167,7 +167,7 @@ def _forged(world: InstanceWorld, cause: Cause) -> bool:
 
 
 def hook_unproven(world: InstanceWorld, hook: HookWork) -> bool:
-    return hook.unproven and hook.verdict in _OPEN_VERDICTS and not _begun(world, hook.held.key)
+    return hook.unproven and hook.verdict in _OPEN_VERDICTS and not (hook.drain and _begun(world, hook.held.key))
 
 
 def hook_untimed(world: InstanceWorld, hook: HookWork) -> bool:

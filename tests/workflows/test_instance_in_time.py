@@ -457,6 +457,7 @@ async def test_the_hook_of_a_node_that_somebody_deletes_is_completed(env: Workfl
         await one.hand_over(await one.event(EventKind.TERMINATING, group=GROUP, hook=action))
         assert not one.did("complete t-1 CONTINUE")
         one.joined = None
+        one.facts["lifecycle"] = "Terminating:Wait"
         await wake(env.client, one.key.lifecycle)
         await one.until(lambda: bool(one.did("complete t-1 CONTINUE")), "the hook is completed")
         assert not one.did("cordon")

@@ -254,11 +254,11 @@ def test_a_scheduled_event_ends_with_its_window() -> None:
 def test_the_most_severe_interruption_is_shown() -> None:
     known = record(event(EventKind.REBALANCE, 1), scheduled(2, at(9000)), spot(3))
     assert interruption_label(known, at(4)) == "spot-terminate"
-    assert interruption_label(refuted(known, spot(3).key), at(4)) == "scheduled-stop"
+    assert interruption_label(refuted(known, spot(3).key, at(4)), at(4)) == "scheduled-stop"
 
 
 def test_a_claim_is_refuted_once() -> None:
-    known = refuted(refuted(record(), "e/i"), "e/i")
+    known = refuted(refuted(record(), "e/i", at(1)), "e/i", at(2))
     assert (known.refuted, known.refuted_causes) == (1, ("e/i",))
 
 
@@ -275,7 +275,7 @@ def test_what_is_remembered_is_bounded() -> None:
     for number in range(600):
         known = fold(known, hook(number, token=f"t-{number}"))
         known = fold(known, scheduled(number, at(90000), arn=f"arn:{number}"))
-        known = refuted(known, f"c-{number}")
+        known = refuted(known, f"c-{number}", at(number))
     assert len(known.seen) == 256
     assert len(known.hooks) == len(known.planned) == 16
     assert len(known.refuted_causes) == 32

@@ -38,7 +38,16 @@ from domain.instances.actions import (
     ReleaseNode,
 )
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
-from domain.instances.event_record import InstanceRecord, answered, cordoned, fold, heartbeat_sent, hook_ended, refuted
+from domain.instances.event_record import (
+    InstanceRecord,
+    answered,
+    cordoned,
+    fold,
+    heartbeat_sent,
+    hook_ended,
+    hooks_confirmed,
+    refuted,
+)
 from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.instance_lifecycle import InstanceWork, work_for_instance
@@ -48,7 +57,7 @@ from domain.instances.labels import label_patch, recalled
 from domain.instances.notices import about
 from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.phases import InstancePhase
-from domain.instances.resources import AWSMachinePool
+from domain.instances.resources import AWSMachinePool, Machine
 from domain.resource import ObjectMeta
 from domain.writes import merge
 
@@ -260,7 +269,7 @@ def test_a_forged_notice_is_told_and_forgotten(answer: Facts) -> None:
     seconds = (answer.at - at(0)).total_seconds() + 1
     done = work(record(spot(4)), seconds, policy=deleting_all(), facts=answer)
     assert done.steps == (refutation(spot(4).key),)
-    after = work(refuted(record(spot(4)), spot(4).key), seconds, policy=deleting_all(), facts=answer)
+    after = work(refuted(record(spot(4)), spot(4).key, at(5)), seconds, policy=deleting_all(), facts=answer)
     assert (after.steps, labels(after)) == ((), {STATE_LABEL: "running"})
 
 
@@ -454,7 +463,7 @@ def test_a_scheduled_event_that_ec2_does_not_list_is_not_labelled_for_long(
     if expected:
         (step,) = done.steps
         assert isinstance(step, CountRefuted)
-        after = refuted(known, step.cause)
+        after = refuted(known, step.cause, at(1))
         assert INTERRUPTION_LABEL not in labels(work(after, seconds + 2, machine=held, facts=answer))
         world = InstanceWorld(key=KEY.lifecycle, known=InstanceMemory(record=after), machine=held)
         later = STOP.model_copy(update={"id": "e-1", "not_before": at(9 * DAY)})
@@ -473,7 +482,7 @@ def test_an_event_that_was_refuted_is_believed_again_with_another_date() -> None
     known = record(first)
     step = work(known, DAY + 11, policy=deleting_all(), facts=facts(DAY + 10)).steps[0]
     assert isinstance(step, CountRefuted)
-    moved = fold(refuted(known, step.cause), scheduled(DAY + 20, at(3 * DAY)))
+    moved = fold(refuted(known, step.cause, at(1)), scheduled(DAY + 20, at(3 * DAY)))
     assert effects(work(moved, 2 * DAY + 9, policy=deleting_all(), facts=facts(2 * DAY + 8, scheduled=(STOP,)))) == [
         "delete_machine"
     ]
@@ -572,7 +581,9 @@ def test_a_short_hook_has_its_heartbeat_at_half_its_timeout() -> None:
 
 @pytest.mark.parametrize("transition", ["launching", "terminating"])
 def test_the_times_of_a_hook_that_is_waited_for_are_asked_for_at_once(transition: str) -> None:
-    known = cordoned(record(hook(5, transition)), hook(5).key, "node-0")
+    lifecycle = "Pending:Wait" if transition == "launching" else "Terminating:Wait"
+    held = hooks_confirmed(record(hook(5, transition)), facts(5, group=GROUP, lifecycle=lifecycle))
+    known = cordoned(held, hook(5).key, "node-0")
     asking = (Question.GROUP, Question.INSTANCE)
     assert asked(hooked(known, 6, timings={}, facts=None)) == asking
     assert asked(hooked(known, 6, timings={"another": HookTiming()}, facts=facts(4))) == asking
@@ -580,8 +591,9 @@ def test_the_times_of_a_hook_that_is_waited_for_are_asked_for_at_once(transition
 
 
 def test_the_times_of_a_hook_that_aws_does_not_know_are_not_asked_for_for_ever() -> None:
-    known = record(hook(5, "launching"))
-    first = hooked(known, 7, timings={}, facts=facts(6, group=GROUP, lifecycle="Pending:Wait"))
+    waits = facts(6, group=GROUP, lifecycle="Pending:Wait")
+    known = hooks_confirmed(record(hook(5, "launching")), waits)
+    first = hooked(known, 7, timings={}, facts=waits)
     assert (asked(first), first.deadline) == ((), at(16))
     assert asked(hooked(known, 16, timings={}, facts=facts(6))) == (Question.GROUP, Question.INSTANCE)
     assert asked(hooked(known, 200, timings={}, facts=facts(65))) == ()
@@ -634,10 +646,46 @@ def test_a_forged_hook_drains_nothing() -> None:
     assert effects(waiting) == []
     forged = hooked(known, 90, facts=facts(89, group=GROUP, lifecycle="InService"))
     assert forged.steps == (refutation(hook(5).key),)
-    assert hooked(refuted(known, hook(5).key), 400).steps == ()
+    after = refuted(known, hook(5).key, at(90))
+    assert hooked(after, 400).steps == ()
+    assert hooked(after, 400).phase == "Live"
+    assert "hooks" not in hooked(after, 400).patch["metadata"]["annotations"][EVENTS_ANNOTATION]
     assert effects(hooked(known, 90, facts=facts(89, group="another", lifecycle="Terminating:Wait"))) == [
         "count_refuted"
     ]
+
+
+@pytest.mark.parametrize("kept", [{}, {"machine": machine(**PAUSED)}], ids=["free", "paused"])
+@pytest.mark.parametrize(
+    ("transition", "done"),
+    [("launching", owner(ready=True)), ("terminating", owner(node=""))],
+    ids=["launching", "terminating"],
+)
+def test_a_forged_hook_is_not_completed_either(transition: str, done: Machine, kept: dict[str, Any]) -> None:
+    """Auto Scaling would refuse it, and an alert would report a hook that was completed too late."""
+    known, whole = record(hook(5, transition)), {"owner": done, **kept}
+    elsewhere = {"group": "", "lifecycle": ""}
+    unasked = hooked(known, 6, facts=None, **whole)
+    assert (effects(unasked), asked(unasked)) == ([], (Question.GROUP, Question.INSTANCE))
+    waiting = hooked(known, 10, facts=facts(9, **elsewhere), **whole)
+    assert (effects(waiting), waiting.deadline) == ([], at(19))
+    refuting = hooked(known, 90, facts=facts(89, **elsewhere), **whole)
+    assert (effects(refuting), refuting.steps[0].cause) == (["count_refuted"], hook(5).key)  # type: ignore[attr-defined]
+
+
+def test_a_confirmed_hook_is_completed_without_asking_again() -> None:
+    waits = facts(6, group=GROUP, lifecycle="Pending:Wait")
+    world = observed(record(hook(5, "launching")), policy=DRAINING, timings=TIMINGS).told(waits, {})
+    ready = world.model_copy(update={"owner": owner(ready=True)})
+    assert effects(work_for_instance(ready, at(290))) == ["complete_hook"]
+    unready = work_for_instance(world, at(290))
+    assert (effects(unready), asked(unready)) == ([], ())
+
+
+def test_an_answer_from_before_a_hook_does_not_confirm_it() -> None:
+    waits = facts(4, group=GROUP, lifecycle="Pending:Wait")
+    world = observed(record(hook(5, "launching")), policy=DRAINING, owner=owner(ready=True)).told(waits, {})
+    assert effects(work_for_instance(world, at(6))) == []
 
 
 def test_a_hook_is_asked_about_before_the_node_is_drained() -> None:
@@ -684,9 +732,10 @@ def test_a_hook_by_deletion_of_the_machine_is_completed_once_it_is_gone() -> Non
 
 def test_a_launch_waits_for_its_node() -> None:
     known = record(hook(0, "launching"))
-    waiting = hooked(known, 10)
+    waits = {"facts": facts(9, group=GROUP, lifecycle="Pending:Wait")}
+    waiting = hooked(known, 10, **waits)
     assert (effects(waiting), waiting.deadline) == ([], at(300))
-    assert effects(hooked(known, 10, owner=owner(ready=True))) == ["complete_hook"]
+    assert effects(hooked(known, 10, owner=owner(ready=True), **waits)) == ["complete_hook"]
     assert effects(hooked(known, 900)) == ["complete_hook"]
 
 

@@ -30,7 +30,7 @@ from domain.instances.constants import (
     STATE_LABEL,
 )
 from domain.instances.disruption_budget import Turn
-from domain.instances.event_record import cordoned, heartbeat_sent, opened
+from domain.instances.event_record import cordoned, heartbeat_sent, hooks_confirmed, opened
 from domain.instances.event_verification import HookTiming, ScheduledEvent
 from domain.instances.events import InstanceState
 from domain.instances.instance_decision import decide_instance
@@ -260,15 +260,17 @@ def test_a_stranger_is_waited_for_and_then_given_up() -> None:
 # --- a Node that no Machine names ---
 
 HOOKS = ReactionPolicy(terminating_hook=Reaction.DRAIN, launching_hook=True)
-WAITING = {"group": GROUP, "lifecycle": "Terminating:Wait"}
 
 
 def of_a_pool(seconds: float, transition: str = "terminating", **changes: Any) -> InstanceWorld:
     """An instance of a group without Machines that a hook holds, `seconds` after that began."""
     pool = AWSMachinePool.model_validate({"metadata": {"name": GROUP, "namespace": "c", "uid": "3"}})
     held = heartbeat_sent(record(hook(0, transition)), "t-1", at(seconds))
+    waiting = facts(
+        seconds - 1, group=GROUP, lifecycle="Pending:Wait" if transition == "launching" else "Terminating:Wait"
+    )
     known = InstanceMemory(
-        record=held, facts=facts(seconds - 1, **WAITING), timings={"drain": HookTiming()}, recalled=True
+        record=hooks_confirmed(held, waiting), facts=waiting, timings={"drain": HookTiming()}, recalled=True
     )
     return InstanceWorld(key=KEY.lifecycle, known=known, pool=pool, policy=HOOKS, **changes)
 
