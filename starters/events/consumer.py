@@ -120,7 +120,7 @@ class Consumer:
         left = tuple(self._in_work)
         if left:
             logger.info("%d messages of %s are given back", len(left), self.name)
-            await asyncio.gather(*(self._hidings.add((each.receipt_handle, timedelta(0))) for each in left))
+            await asyncio.gather(*(self._give_back(each, timedelta(0)) for each in left))
 
     # Receiving.
 
@@ -204,7 +204,7 @@ class Consumer:
             await self._do(message, acknowledgement)
         except Exception:  # never crash on a message
             logger.exception("message %s of %s is kept", message.message_id, self.name)
-            await self._hidings.add((message.receipt_handle, back_off(message.receives)))
+            await self._give_back(message, back_off(message.receives))
         self._in_work.remove(message)
 
     def _tell(self, received: EventBridgeEvent, acknowledgement: Acknowledgement) -> None:
@@ -224,7 +224,7 @@ class Consumer:
     async def _do(self, message: Message, acknowledgement: Acknowledgement) -> None:
         verdict = acknowledgement.verdict
         if verdict is Verdict.KEEP:
-            await self._hidings.add((message.receipt_handle, acknowledgement.delay))
+            await self._give_back(message, acknowledgement.delay)
         elif verdict is Verdict.DELETE:
             await self._deleted(message)
         else:
@@ -237,11 +237,14 @@ class Consumer:
         except ApiError as error:
             metrics.FAILED_CALLS.labels(self.name, "send").inc()
             logger.warning("message %s could not be moved to the dead-letter queue: %s", message.message_id, error)
-            await self._hidings.add((message.receipt_handle, back_off(message.receives)))
+            await self._give_back(message, back_off(message.receives))
             return
         metrics.DEAD.labels(self.name, reason).inc()
         logger.warning("message %s of %s is a dead letter: %s", message.message_id, self.name, reason)
         await self._deleted(message)
+
+    async def _give_back(self, message: Message, delay: timedelta) -> None:
+        await self._in_work.give_back(message, delay, self._hidings.add)
 
     async def _deleted(self, message: Message) -> None:
         """Retries once; after another failure the message is redelivered as a duplicate."""

@@ -30,6 +30,7 @@ class VisibilityExtender:
         self._visibility = visibility
         self._clock = clock
         self._held: dict[Receipt, _Held] = {}
+        self._extending: dict[Receipt, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
         self._received: deque[tuple[float, datetime]] = deque()
 
@@ -45,8 +46,14 @@ class VisibilityExtender:
         self._received.append((now, message.taken_at))
         self._forget(now)
 
+    async def give_back(self, message: Message, delay: timedelta, hide: Hide) -> None:
+        """Hide it for the delay; an extension in flight ends first, or it could replace the delay."""
+        self.remove(message)
+        if extending := self._extending.get(message.receipt_handle):
+            await asyncio.wait((extending,))
+        await hide((message.receipt_handle, delay))
+
     def remove(self, message: Message) -> None:
-        """Call it when the message is completed or given back."""
         self._held.pop(message.receipt_handle, None)
         self._changed.set()
 
@@ -69,7 +76,10 @@ class VisibilityExtender:
     async def keep_hidden(self, hide: Hide) -> None:
         while True:
             await asyncio.sleep(self._visibility.total_seconds() / 4)
-            await asyncio.gather(*(self._extend(message, hide) for message in self.due()))
+            for message in self.due():
+                self._extending[message.receipt_handle] = asyncio.create_task(self._extend(message, hide))
+            await asyncio.gather(*self._extending.values())
+            self._extending.clear()
 
     async def _extend(self, message: Message, hide: Hide) -> None:
         asked_at = self._clock()

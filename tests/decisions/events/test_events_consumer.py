@@ -376,6 +376,52 @@ async def test_a_message_hidden_again_is_not_due_at_once() -> None:
     assert asked == [timedelta(seconds=0.1)] * 2
 
 
+async def test_an_extension_in_flight_does_not_replace_the_delay_of_a_kept_message() -> None:
+    clock, begun, ended, may_end = [1000.0], list[timedelta](), list[timedelta](), asyncio.Event()
+    in_work = VisibilityExtender(timedelta(seconds=0.1), clock=lambda: clock[0])
+    queue = memory()
+    queue.put("a")
+    (message,) = await queue.receive(1)
+    in_work.add(message)
+
+    async def hide(entry: tuple[Receipt, timedelta]) -> bool:
+        begun.append(entry[1])
+        await may_end.wait()
+        ended.append(entry[1])
+        return True
+
+    clock[0] += 0.06
+    beating = asyncio.create_task(in_work.keep_hidden(hide))
+    await until(lambda: len(begun) == 1)
+    giving = asyncio.create_task(in_work.give_back(message, timedelta(seconds=15), hide))
+    clock[0] += 1
+    await asyncio.sleep(0.1)
+    assert (begun, in_work.due()) == ([timedelta(seconds=0.1)], [])
+    may_end.set()
+    await giving
+    await asyncio.sleep(0.1)
+    beating.cancel()
+    assert ended == [timedelta(seconds=0.1), timedelta(seconds=15)]
+
+
+async def test_a_kept_message_is_not_hidden_again_by_its_own_consumer() -> None:
+    visibility, asked = timedelta(seconds=0.2), list[timedelta]()
+
+    class Slow(MemoryQueue):
+        async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
+            asked.extend(duration for _, duration in entries)
+            await asyncio.sleep(0.5)
+            return await super().hide(entries)
+
+    queue, workflows = Slow(visibility=timedelta(seconds=60), wait=SHORT), Workflows()
+    workflows.outcome = Outcome.UNAVAILABLE
+    queue.put(spot_warning(instance_name(0), "e", NOW))
+    async with consuming(queue, workflows, visibility=visibility):
+        await until(lambda: len(asked) == 1)
+        await asyncio.sleep(0.6)
+    assert asked == [timedelta(seconds=2)]
+
+
 async def test_a_stopping_consumer_lets_work_in_progress_end() -> None:
     queue, workflows = memory(), Workflows()
     queue.put(spot_warning(instance_name(0), "e", NOW))
