@@ -15,8 +15,8 @@ from activities.inline_driver import Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_binding import Created, CreateHandle, TakeHandle, Taken, decide, wanted_of
 from domain.claims.claim_validation import Claim
-from domain.claims.evaluator_interface import BindingQuestion, Fault
-from domain.claims.faults import FAULTS, fault_of
+from domain.claims.evaluator_interface import BindingQuestion
+from domain.claims.faults import FAULTS, fault_of, handle_refused
 from domain.claims.handle_binding import claim_labels, new_handle
 from domain.claims.json_objects import JsonObject, object_at, text_at, with_metadata
 from domain.claims.marks import handle_name, is_deleting, is_held_by
@@ -150,8 +150,7 @@ class Binding(Activities):
             # Another claim's, or a deleted one of this claim, which never becomes its handle again.
             return Created(handle=await self._there_for(action.key, name))
         except (Denied, Invalid) as error:
-            message = f"ResourceHandle {cache.namespace}/{name} cannot be created: {error.message}"
-            return Created(fault=Fault(reason="HandleRefused", message=message))
+            return Created(fault=handle_refused(error.message))
         except ApiError:
             if (there := await self._there_for(action.key, name)) is None:
                 raise

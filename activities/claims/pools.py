@@ -19,7 +19,8 @@ from activities.inline_driver import Inline, effects_of
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, status_conditions
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.durations import whole_seconds
-from domain.claims.evaluator_interface import Fault, HandleBody, PoolQuestion
+from domain.claims.evaluator_interface import HandleBody, PoolQuestion
+from domain.claims.faults import handle_refused
 from domain.claims.handle_binding import new_handle
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.json_objects import JsonObject, object_at, objects_at, text_at, with_metadata
@@ -147,8 +148,7 @@ class PoolActivities(Activities):
         except Beyond as beyond:
             return Made(fault=beyond.fault)
         except (Denied, Invalid) as error:
-            message = f"no ResourceHandle can be created: {error.message}"
-            return Made(fault=Fault(reason="HandleRefused", message=message))
+            return Made(fault=handle_refused(error.message))
         names, pool = self._cache.names, action.pool
         if not is_new:
             return Made(handle=pool_handle(names, handle, pool))

@@ -49,6 +49,10 @@ def fault_of(error: Exception, where: str = "") -> Fault:
     return Fault(reason=next(reason for kind, reason in REASONS if isinstance(error, kind)), message=message)
 
 
+def handle_refused(message: str) -> Fault:
+    return Fault(reason="HandleRefused", message=f"no ResourceHandle can be created: {message}")
+
+
 @contextmanager
 def collected_in(faults: list[Fault], where: str = "") -> Iterator[None]:
     try:

@@ -209,7 +209,8 @@ async def test_a_claim_shows_that_the_api_server_refuses_its_handle(monkeypatch:
     binder.has(RESOURCE_PROVIDER, provider(override={"kind": "ConfigMap"}))
     binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
     (stalled,) = (await binder.look())["status"]["conditions"]
-    assert (stalled["reason"], "exceeded quota: handles" in stalled["message"]) == ("HandleRefused", True)
+    told = "no ResourceHandle can be created: exceeded quota: handles"
+    assert (stalled["reason"], told in stalled["message"]) == ("HandleRefused", True)
 
 
 @pytest.mark.parametrize(

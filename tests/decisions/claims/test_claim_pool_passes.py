@@ -187,7 +187,8 @@ async def test_a_pool_shows_that_the_api_server_refuses_its_handles(cluster: Clu
     cluster.refusal = refusal
     world = await cluster.look()
     (stalled,) = cluster.pool["status"]["conditions"]
-    assert (stalled["reason"], refusal.message in stalled["message"]) == ("HandleRefused", True)
+    told = f"no ResourceHandle can be created: {refusal.message}"
+    assert (stalled["reason"], told in stalled["message"]) == ("HandleRefused", True)
     assert world.decision.phase == "Stalled"
     cluster.refusal, cluster.healthy = None, True
     await cluster.look(world.known, "2")
