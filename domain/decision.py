@@ -40,6 +40,14 @@ class Queue(StrEnum):
     AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
 
 
+class WhenUnwanted(StrEnum):
+    """What becomes of a running action that the decision no longer wants."""
+
+    CANCELLED = "cancelled"
+    AWAITED = "awaited"  # cancelled, and its outcome is waited for
+    FINISHED = "finished"  # runs to its end
+
+
 class Facts(Model):
     """A result whose fields are stored in the world's memory under the same names."""
 
@@ -78,10 +86,7 @@ class Action(Model):
     # a delay.
     first_retry: ClassVar[timedelta] = timedelta(seconds=1)
     longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
-    # On cancellation wait until the action has ended, because its outcome must be known.
-    awaited_when_cancelled: ClassVar[bool] = False
-    # Once started it runs to its end, even if the decision no longer wants it.
-    finishes: ClassVar[bool] = False
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.CANCELLED
     # Started only when no other action of the object runs, because the lifecycle ends afterwards.
     last: ClassVar[bool] = False
     # A local activity, run by the workflow's own worker within its task: quick, and costs the server one event.

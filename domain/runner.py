@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from domain.decision import Action, Decision, World, earliest
+from domain.decision import Action, Decision, WhenUnwanted, World, earliest
 from domain.model import Model
 from domain.notices import Notice, Reported
 from domain.refusal import ErrorType, Refusal
@@ -192,7 +192,7 @@ class State(Generic[W]):
         cancel = tuple(
             slot
             for slot, action in self.running.items()
-            if not (slot in self.cancelled or action.finishes)
+            if not (slot in self.cancelled or action.when_unwanted is WhenUnwanted.FINISHED)
             and (slot not in wanted or action.superseded_by(wanted[slot]))
         )
         running = dict(self.running)

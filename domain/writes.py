@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar, Self, TypeVar
 
-from domain.decision import Action, W, World
+from domain.decision import Action, W, WhenUnwanted, World
 from domain.identity import Key
 from domain.model import Model
 from domain.notices import Notice
@@ -105,7 +105,7 @@ class RecordEvents(Write):
     """
 
     activity: ClassVar[str] = "kube.record_events"
-    finishes: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
     notices: tuple[Notice, ...]
     at: datetime

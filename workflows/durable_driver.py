@@ -33,7 +33,7 @@ from temporalio.exceptions import (
 )
 
 from domain.continue_as_new import Carry, newest
-from domain.decision import Action, Decision, Earlier, Outcome, World
+from domain.decision import Action, Decision, Earlier, Outcome, WhenUnwanted, World
 from domain.identity import Key, task_queue
 from domain.pause_and_retry import PAUSED, RETRY
 from domain.refusal import ErrorType, Refusal
@@ -293,7 +293,7 @@ class Entity(Generic[W]):
                 ),
                 summary=summary,
             )
-        awaited = action.awaited_when_cancelled
+        awaited = action.when_unwanted is WhenUnwanted.AWAITED
         return workflow.start_activity(
             action.activity,
             action,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from domain.decision import Action, Queue, W
+from domain.decision import Action, Queue, W, WhenUnwanted
 from domain.identity import Key
 from domain.instances.disruption_budget import Turn
 from domain.instances.event_record import (
@@ -204,7 +204,7 @@ class AskReplacement(_MachineAction, _TakesTurn):
     activity: ClassVar[str] = "instances.ask_replacement"
     result: ClassVar[type[Model] | None] = Asked
     # The request is observed, and undone, even if the Machine is gone by then.
-    finishes: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
     @property
     def most_attempts(self) -> int:
@@ -232,7 +232,7 @@ class EndReplacement(_MachineAction):
 
     activity: ClassVar[str] = "instances.end_replacement"
     result: ClassVar[type[Model] | None] = Reported
-    finishes: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
     deployment: str = ""
     keep: bool = False
@@ -259,7 +259,7 @@ class DeleteOwner(_MachineAction, _TakesTurn):
 
     activity: ClassVar[str] = "instances.delete_machine"
     result: ClassVar[type[Model] | None] = Taking
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     deployment: str = ""
     cluster: str = ""
@@ -330,7 +330,7 @@ class CordonNode(_NodeAction, _TakesTurn):
 
     activity: ClassVar[str] = "instances.cordon"
     result: ClassVar[type[Model] | None] = Taking
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     machine: str = ""
     reaction: Reaction = Reaction.DRAIN
@@ -377,7 +377,7 @@ class EmptyNode(_NodeAction):
     result: ClassVar[type[Model] | None] = Emptied
     start_to_close: ClassVar[timedelta] = timedelta(hours=49)
     # The Node is used again only once no more Pods are evicted from it.
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     cause: str
     until: datetime | None = None
@@ -413,7 +413,7 @@ class TerminateInstance(_NodeAction):
     activity: ClassVar[str] = "instances.terminate"
     queue: ClassVar[str] = Queue.INSTANCES_AWS
     result: ClassVar[type[Model] | None] = Done
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     uid: str
     cause: str
@@ -467,7 +467,7 @@ class Notify(_InstanceAction):
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
     first_retry: ClassVar[timedelta] = timedelta(seconds=2)
     # The machine may be deleted and AWS's answer outdated before a failed webhook is retried.
-    finishes: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
     policy: str
     channel: str

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar
 
-from domain.decision import Action, Queue
+from domain.decision import Action, Queue, WhenUnwanted
 from domain.loadbalancers.cloud.load_balancer import plan_cloud
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_rules
@@ -113,7 +113,7 @@ class CreateSet(_SetAction):
     activity: ClassVar[str] = "loadbalancers.create_set"
     title: ClassVar[str] = "create LoadBalancerSet {name}"
     result: ClassVar[type[Model] | None] = LoadBalancerSet
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     name: str
     document: Document

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from domain.accounts.actions.handover import PatchAccount
 from domain.accounts.observed import ClaimWorld
-from domain.decision import Action, Queue
+from domain.decision import Action, Queue, WhenUnwanted
 from domain.model import Model
 
 
@@ -21,7 +21,7 @@ class CloseAccount(Action):
     title: ClassVar[str] = "CloseAccount {account_id}"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = Closing
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     account_id: str
 

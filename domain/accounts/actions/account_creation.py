@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from domain.accounts.observed import AccountWorld
-from domain.decision import Action, Facts, Queue
+from domain.decision import Action, Facts, Queue, WhenUnwanted
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal
 
@@ -39,7 +39,7 @@ class CreateAccount(Action):
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = CreateRequest
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     name: str
     email: str

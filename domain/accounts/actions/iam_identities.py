@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from domain.accounts.actions.account_access import MemberAction
-from domain.decision import Facts
+from domain.decision import Facts, WhenUnwanted
 from domain.identity import Key
 from domain.model import Model
 
@@ -19,7 +19,7 @@ class EnsureSupportRole(MemberAction):
     activity: ClassVar[str] = "aws.ensure_support_role"
     title: ClassVar[str] = "create support role ManagedOpenShift-Support-{iam_user_id}"
     learns: ClassVar[Mapping[str, object]] = {"support_role": True, **_MADE}
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     iam_user_id: str
     jump_role: str
@@ -40,7 +40,7 @@ class EnsureAdminUser(MemberAction):
     title: ClassVar[str] = "create user osdManagedAdmin-{iam_user_id} and Secret {secret}"
     learns: ClassVar[Mapping[str, object]] = _MADE
     result: ClassVar[type[Model] | None] = AdminSecret
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     owner: Key
     iam_user_id: str
@@ -82,7 +82,7 @@ class EnsureFleetRole(MemberAction):
     activity: ClassVar[str] = "aws.ensure_fleet_role"
     title: ClassVar[str] = "create role managed-sts-role for {trusted_arn}"
     learns: ClassVar[Mapping[str, object]] = {"fleet_role": True}
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     trusted_arn: str
     name: str

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from domain.accounts.actions.account_access import MemberAction
 from domain.accounts.observed import AccountWorld, RegionOutcome
-from domain.decision import Facts
+from domain.decision import Facts, WhenUnwanted
 from domain.identity import Key
 from domain.model import Model
 
@@ -32,7 +32,7 @@ class InitializeRegion(MemberAction):
     start_to_close: ClassVar[timedelta] = timedelta(minutes=15)
     first_retry: ClassVar[timedelta] = timedelta(seconds=2)
     longest_retry: ClassVar[timedelta] = timedelta(seconds=512)
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     owner: Key
     region: str

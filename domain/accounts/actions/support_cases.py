@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from domain.accounts.observed import AccountWorld
-from domain.decision import Action, Facts, Queue
+from domain.decision import Action, Facts, Queue, WhenUnwanted
 from domain.model import Model
 
 
@@ -20,7 +20,7 @@ class OpenSupportCase(Action):
     title: ClassVar[str] = "open a support case for {account_id}"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = SupportCase
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     account_id: str
     name: str

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, TypeVar
 
-from domain.decision import Action, Queue
+from domain.decision import Action, Queue, WhenUnwanted
 from domain.identity import Key
 from domain.loadbalancers.blockers import with_pause
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
@@ -55,7 +55,7 @@ class CloudAction(Action):
 
 class Step(CloudAction):
     result: ClassVar[type[Model] | None] = Brought
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
         assert isinstance(result, Brought)  # noqa: S101 - the activity's type

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar
 
-from domain.decision import Action, Queue
+from domain.decision import Action, Queue, WhenUnwanted
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.step_results import Brought
 from domain.loadbalancers.cloud.steps import CloudAction, Look, Seen
@@ -43,7 +43,7 @@ class _Access(Action):
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
-    awaited_when_cancelled: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.AWAITED
 
     namespace: str
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 from named_actions import KEY, Do, Hello
 
-from domain.decision import Action, Decision, Outcome
+from domain.decision import Action, Decision, Outcome, WhenUnwanted
 from domain.notices import Notice, Reported, normal, warning
 from domain.refusal import STALE_VERSION, ErrorType, Refusal
 from domain.runner import BUG, MOST_RECORDED, OBSERVE, State, Step
@@ -30,7 +30,7 @@ class Watch(Do):
 
 
 class Finish(Do):
-    finishes: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
 
 class Read(Do):

@@ -20,7 +20,7 @@ from activities.instances.cache import InstanceCache
 from activities.instances.disruption_budget import Disruptions
 from activities.instances.machine_replacement import MachineActivities
 from domain.built_in_kinds import EVENT, LEASE
-from domain.decision import Action
+from domain.decision import Action, WhenUnwanted
 from domain.identity import Key, Kind
 from domain.instances import INTERRUPTION_POLICY, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
 from domain.instances.actions import Asked, AskInstance, AskReplacement, DeleteOwner, EndReplacement, Taking
@@ -237,8 +237,8 @@ def test_a_replacement_is_waited_for_before_the_cache_shows_its_mark() -> None:
 
 
 def test_what_was_asked_for_runs_to_its_end() -> None:
-    assert AskReplacement.finishes
-    assert EndReplacement.finishes
+    assert AskReplacement.when_unwanted is WhenUnwanted.FINISHED
+    assert EndReplacement.when_unwanted is WhenUnwanted.FINISHED
 
 
 # --- which MachineDeployments are scaled ---
