@@ -19,8 +19,6 @@ HELD_FOR = timedelta(minutes=1)
 
 
 class Leaders:
-    """Concurrent callers share one request."""
-
     def __init__(self, kube: KubeApi) -> None:
         self._kube = kube
         self._asking = asyncio.Lock()

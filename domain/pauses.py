@@ -51,7 +51,6 @@ def pauses_in(config_map: Mapping[str, object] | None) -> dict[str, Pause]:
 
 
 def why_paused(pauses: Pauses, area: str) -> str:
-    """Empty if changes are allowed."""
     named = next((name for name in (EVERYTHING, area) if name in pauses), "")
     return pauses[named].described(named) if named else ""
 

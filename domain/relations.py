@@ -138,7 +138,6 @@ def by_name(model: Any) -> Iterable[Name]:
 
 
 def version(model: Any) -> Hashable:
-    """Any change counts."""
     return str(model.metadata.resource_version)
 
 

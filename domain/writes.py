@@ -154,7 +154,6 @@ def patched(resource: R, patch: JsonPatch, resource_version: str) -> R:
 
 
 def difference(before: Model, after: Model) -> JsonPatch:
-    """Lists are replaced whole."""
     old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
     return _difference(old, new)
 

@@ -64,8 +64,6 @@ class Write:
 
 
 class Listener:
-    """Every method is optional."""
-
     def on_request(self, request: Request) -> None:
         pass
 
@@ -118,7 +116,6 @@ def wrote(asked: Patch, answer: Mapping[str, object]) -> None:
 
 
 def subject() -> str:
-    """Empty outside of activities."""
     return activity.info().workflow_type or "" if activity.in_activity() else ""
 
 

@@ -391,7 +391,7 @@ class Instances(_Group):
     )
     instances_reactions: Names = Field(
         (),
-        description="Reactions to instances that AWS takes, comma-separated, each as CAUSE=REACTION: causes "
+        description="Reactions to instances that AWS reclaims, comma-separated, each as CAUSE=REACTION: causes "
         "`terminated`, `stopped`, `spot`, `ending`, `reboot`, `maintenance`, `terminating-hook`, reactions `label`, "
         "`taint`, `cordon`, `drain`, `terminate-instance`, `delete-machine`; and `launching-hook=true`. An "
         "InterruptionPolicy takes precedence for the instances that it selects.",

@@ -135,7 +135,6 @@ def change(name: str, attributes: Mapping[str, str]) -> Iterator[None]:
 
 
 def origin() -> Context | None:
-    """None outside of traces."""
     if not _tracers:
         return None
     found = _change.get()

@@ -43,8 +43,6 @@ _KINDS = {
 
 
 class VersionStatus(StrEnum):
-    """In Temporal's words."""
-
     INACTIVE = "inactive"
     CURRENT = "current"
     RAMPING = "ramping"
@@ -77,7 +75,6 @@ def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
 
 
 async def versions(client: Client, deployment: str) -> list[Version]:
-    """The newest first."""
     return [
         Version(
             deployment=deployment,

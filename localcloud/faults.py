@@ -72,7 +72,6 @@ class Board(Generic[D]):
             return named
 
     def remove(self, fault_id: str) -> bool:
-        """False if it does not exist."""
         with self.changed:
             before = len(self._armed)
             self._armed = [armed for armed in self._armed if armed.fault.id != fault_id]

@@ -68,7 +68,6 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
                 await self.live()
 
     def observation(self, *, dry_run: bool = False) -> Action:
-        """It also writes the label."""
         return look_at(self.world, workflow.now(), dry_run=dry_run)
 
     @workflow.update(name=HAND_OVER, description="Events of this instance; answers once its label says what they say.")
@@ -80,7 +79,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
         looked = done or await self.look_now()
         return self.world.taken(outcomes, looked=looked)
 
-    @workflow.signal(name=ANSWERED, description="What AWS says of this instance, as a query for many has found.")
+    @workflow.signal(name=ANSWERED, description="AWS's answer about this instance, from a query for many.")
     def answered(self, answer: Answer) -> None:
         """Adopt AWS's answer. The labels are observed again, since they may have been edited."""
         self.replace_world(self.world.told(answer.facts, answer.timings))

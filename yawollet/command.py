@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-_OURS = "Places, as the machine image has them"
+_OURS = "Paths and ports, as in the machine image"
 _LOG_LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARNING", "warning": "WARNING", "error": "ERROR"}
 
 
@@ -31,14 +31,14 @@ def yawollet(
     ] = "/tmp/keepalived.stats",  # noqa: S108 - where the machine image puts it
     metrics_bind_address: Annotated[str, typer.Option(help="Serve the process' own metrics; 0: nowhere.")] = "0",
     health_probe_bind_address: Annotated[str, typer.Option(help="Serve readyz; 0: nowhere.")] = "127.0.0.1:8080",
-    kubeconfig: Annotated[str, typer.Option(help="How the cluster is reached.")] = "",
+    kubeconfig: Annotated[str, typer.Option(help="The kubeconfig of the cluster; by default the environment's.")] = "",
     zap_log_level: Annotated[str, typer.Option(hidden=True)] = "",
     zap_encoder: Annotated[str, typer.Option(hidden=True)] = "",
     zap_stacktrace_level: Annotated[str, typer.Option(hidden=True)] = "",
     zap_time_encoding: Annotated[str, typer.Option(hidden=True)] = "",
     zap_devel: Annotated[bool, typer.Option("--zap-devel", hidden=True)] = False,
     ads_bind_address: Annotated[
-        str, typer.Option(help="Where Envoy asks for its configuration.", rich_help_panel=_OURS)
+        str, typer.Option(help="The address at which Envoy fetches its configuration.", rich_help_panel=_OURS)
     ] = "127.0.0.1:18000",
     envoy_admin_address: Annotated[
         str, typer.Option(help="Envoy's administration.", rich_help_panel=_OURS)
@@ -46,9 +46,9 @@ def yawollet(
     keepalived_pid_file: Annotated[Path, typer.Option(help="keepalived's process.", rich_help_panel=_OURS)] = Path(
         "/run/keepalived.pid"
     ),
-    snapshot_file: Annotated[Path, typer.Option(help="Keeps what Envoy has accepted.", rich_help_panel=_OURS)] = Path(
-        "/var/lib/yawollet/snapshot.json"
-    ),
+    snapshot_file: Annotated[
+        Path, typer.Option(help="The file with the configuration that Envoy accepted last.", rich_help_panel=_OURS)
+    ] = Path("/var/lib/yawollet/snapshot.json"),
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
 ) -> None:
     """Configure Envoy inside a load balancer's machine, and report the machine's health."""

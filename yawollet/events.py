@@ -43,7 +43,7 @@ class EventRecorder:
                 EVENT, event(Subject.of(LOAD_BALANCER_MACHINE, machine), said, now), namespace
             )
         except ApiError as error:
-            log.info("no Event about %s: %s", text(machine, "metadata", "name"), error.message)
+            log.info("no Event was written about %s: %s", text(machine, "metadata", "name"), error.message)
             return
         if len(self._recorded) >= _REMEMBERED:
             self._recorded.clear()

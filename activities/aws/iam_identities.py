@@ -72,7 +72,6 @@ def _mend_role(iam: IAMClient, name: str, lets_in: tuple[str, ...], tags: Mappin
 
 
 def _mend_policies(iam: IAMClient, name: str, wanted: str) -> None:
-    """AdministratorAccess and nothing else."""
     attached = attached_policies(iam, name)
     if wanted not in attached:
         iam.attach_role_policy(RoleName=name, PolicyArn=wanted)

@@ -123,7 +123,6 @@ def tags_of(payer: Payer, account_id: str) -> dict[str, str]:
 
 
 def set_tags(payer: Payer, account_id: str, tags: Mapping[str, str]) -> None:
-    """Other tags stay."""
     payer.organizations().tag_resource(ResourceId=account_id, Tags=tag_list(tags))
 
 

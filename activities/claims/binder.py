@@ -258,7 +258,6 @@ class Batch:
         self._retried: dict[Name, int] = {}
 
     async def run(self) -> bool:
-        """Returns whether work is left."""
         began = quiet_since = time.monotonic()
         try:
             while True:

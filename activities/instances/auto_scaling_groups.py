@@ -75,7 +75,7 @@ def _decision(pool: AWSMachinePool, state: GroupState | None) -> Decision:
     return Decision(
         phase=word,
         outcome=Outcome.SETTLED if settled else Outcome.WAITING,
-        why="its label is true",
+        why="its label is up to date",
         waits_for=() if settled else ("its instances",),
         owner=pool.key.path,
     )

@@ -46,7 +46,7 @@ class Disruptions:
 
         Args:
             machine: a Node only if it has no Machine.
-            taken: whether AWS is taking its instance right now.
+            taken: whether AWS is reclaiming its instance right now.
             most: the limit; None for the settings' number.
             policy: the InterruptionPolicy with that limit.
 

@@ -133,7 +133,7 @@ class MachineActivities(Activities):
         notices += self._taken(deletion)
 
     def _taken(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
-        said = f"{deletion.name} is deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
+        said = f"{deletion.name} is deleted because of {deletion.cause}: AWS reclaims instance {deletion.key.name}"
         machine = Key(kind=MACHINE.name, namespace=deletion.namespace, name=deletion.name, uid=deletion.uid)
         objects = dict.fromkeys((machine, *deletion.about))
         return on_each(objects, warning, "InstanceTaken", said, cluster=f"{deletion.namespace}/{deletion.cluster}")
@@ -159,7 +159,7 @@ class MachineActivities(Activities):
             await self._annotate(machine, REPLACED)
             ready = await self._lowered(deletion, notices)
         except (Denied, Invalid) as error:
-            # AWS takes the instance all the same; the mark is tried again once the Machine goes.
+            # AWS reclaims the instance all the same; the mark is tried again once the Machine goes.
             log.warning("Machine %s is deleted, and its replacement stays: %s", machine.key.path, error)
             ready = False
         outcome = metrics.Outcome.DONE if ready else metrics.Outcome.INCOMPLETE
@@ -220,9 +220,8 @@ class MachineActivities(Activities):
             before = _readable(deployment)
             if deployment is None or before is None or before.of(which.uid) is None:
                 if deployment is not None and (again or attempt.repeated()):
-                    said = (
-                        f"scaled back to {deployment.spec.replicas}: Machine {which.name} {'stays' if kept else 'goes'}"
-                    )
+                    then = "stays" if kept else "is deleted"
+                    said = f"scaled back to {deployment.spec.replicas}: Machine {which.name} {then}"
                     notices.append(normal("ReplacementEnded", said, about=about(deployment)))
                 return True
             members = self._cache.members(which.namespace, which.deployment)

@@ -10,7 +10,7 @@ from engine.clock import now
 LABELS = Counter("perdure_instances_labels", "Labels written on AWSMachines and AWSMachinePools.", ["label"])
 REACTIONS = Counter(
     "perdure_instances_reactions",
-    "Reactions to instances that AWS takes, by cause and result.",
+    "Reactions to instances that AWS reclaims, by cause and result.",
     ["reaction", "cause", "outcome"],
 )
 # A Spot notice is worth two minutes; a drain may take hours.
@@ -22,10 +22,10 @@ REACTION_SECONDS = Histogram(
 )
 NOTIFICATIONS = Counter(
     "perdure_instances_notifications",
-    "Notifications of instances that are taken: sent, retried (the webhook failed for now), failed (given up).",
+    "Notifications of instances that AWS reclaims: sent, retried (the webhook failed for now), failed (given up).",
     ["outcome"],
 )
-REFUTED = Counter("perdure_instances_refuted", "Claims of events that AWS did not confirm.")
+REFUTED = Counter("perdure_instances_refuted", "Causes in events that AWS did not confirm.")
 RESYNC = Counter(
     "perdure_instances_resync", "Instances that a sweep found to differ from their recorded state.", ["found"]
 )

@@ -4,9 +4,9 @@ A Node is changed only while its providerID names the instance: with private DNS
 another instance, and a Machine's annotation may name any Node.
 
 Draining evicts the same Pods as kubectl's drain. A refused eviction (429: a disruption budget delays it) is retried
-every five seconds until the time is over, and does not stop others. Then the remaining Pods stay, since AWS takes the
-instance anyway, unless an InterruptionPolicy has them deleted. The activity ends with what delays a drain, so that an
-Event reports it, and begins again once it is recorded.
+every five seconds until the time is over, and does not stop others. Then the remaining Pods stay, since AWS reclaims
+the instance anyway, unless an InterruptionPolicy has them deleted. The activity ends with what delays a drain, so that
+an Event reports it, and begins again once it is recorded.
 """
 
 from __future__ import annotations
@@ -280,7 +280,7 @@ def _since(node: EmptyNode) -> datetime:
 
 
 def _end_of(node: EmptyNode, since: datetime, left: Sequence[JsonObject]) -> datetime | None:
-    """When the drain is over: Pods deleted at its end still have their grace period before AWS takes the instance.
+    """When the drain is over: Pods deleted at its end still have their grace period before AWS reclaims the instance.
 
     Budgets are respected for half of the time at least: a longer grace period could not end in time anyway.
     """

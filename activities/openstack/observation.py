@@ -194,7 +194,6 @@ def servers_named(project: Project, name: str) -> tuple[Server, ...]:
 
 
 def list_server_groups(project: Project) -> tuple[ServerGroup, ...]:
-    """Nova finds none by name."""
     found: list[ServerGroup] = []
     while True:
         answer = project.get(

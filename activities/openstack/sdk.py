@@ -38,7 +38,6 @@ class Service(Proxy):
 
 
 def connection(credentials: Credentials, plugin: v3.Password, pool: requests.Session, timeout: float) -> Connection:
-    """A connection, without a call."""
     said: dict[str, Any] = {
         **get_defaults(),
         "interface": "public",

@@ -78,7 +78,6 @@ class Secrets:
         self._read.pop((namespace, name), None)
 
     async def put(self, secret: JsonObject) -> None:
-        """Create or merge."""
         namespace, name = text(secret, "metadata", "namespace"), text(secret, "metadata", "name")
         try:
             await self._kube.create(SECRET, secret, namespace)

@@ -237,11 +237,9 @@ class AccountPoolStatus(KubeModel):
         0, description="Accounts in Creating, InitializingRegions or PendingVerification."
     )
     accounts_pending: Required[int] = Field(0, description="Accounts never claimed that have no state yet.")
-    aws_limit_delta: Required[int] = Field(
-        0, description="How many accounts the organization may still have before its limit."
-    )
+    aws_limit_delta: Required[int] = Field(0, description="How many accounts the organization's limit still allows.")
     conditions: MapByType[tuple[Condition, ...]] = Field(
-        (), description="Why the pool creates no accounts, when it does not."
+        (), description="Why the pool creates no accounts; absent while it may."
     )
 
 

@@ -171,7 +171,7 @@ class _TakesTurn(_InstanceAction):
     """Asks for permission to disrupt the machine first; it stays in the ledger if the disruption fails or is cancelled.
 
     Attributes:
-        taken: whether AWS takes the instance right now.
+        taken: whether AWS reclaims the instance right now.
         most: machines of the node group that may be disrupted at once; None for the setting.
         policy: the InterruptionPolicy, empty for the settings.
     """
@@ -443,14 +443,16 @@ class ReleaseNode(_NodeAction):
 
     @property
     def summary(self) -> str:
-        return f"uncordon node {self.node}" if self.node else f"release the turn of {self.key.name}"
+        return (
+            f"uncordon node {self.node}" if self.node else f"release the unused permission to disrupt {self.key.name}"
+        )
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         return world.with_record(uncordoned(world.record)).learn(turn_unused=False)
 
 
 class Notify(_InstanceAction):
-    """Notify a channel of the InterruptionPolicy that AWS takes the instance.
+    """Notify a channel of the InterruptionPolicy that AWS reclaims the instance.
 
     Address, headers and format are read when it is sent: some of them are secret.
 

@@ -7,7 +7,7 @@ the group may have been scaled down.
 
 - A control plane loses one machine at a time, and only while its other machines and their etcd members are healthy, so
   that etcd keeps its quorum.
-- Other groups lose as many at a time as the setting allows. A machine that AWS takes right now (confirmed Spot notice,
+- Other groups lose as many at a time as the setting allows. A machine that AWS reclaims now (confirmed Spot notice,
   terminating hook, ended instance) does not wait, because waiting would not keep it, but it counts for the others.
 """
 
@@ -31,7 +31,7 @@ class Turn(Model):
 
     Attributes:
         why: what the machine has to wait for; empty if it may be disrupted now.
-        taken: whether the request said that AWS is taking the instance.
+        taken: whether the request said that AWS is reclaiming the instance.
     """
 
     at: datetime
@@ -42,8 +42,8 @@ class Turn(Model):
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
 
     def holds_up(self, now: datetime, *, taken: bool) -> bool:
-        """Whether a cause has to wait. If AWS takes the instance now, only an answer to a request that said
-        so counts.
+        """Whether a cause has to wait. If AWS reclaims the instance now, only an answer to a request that said so
+        counts.
         """
         return self.waits(now) and (self.taken or not taken)
 
@@ -120,8 +120,8 @@ def waits_for(
 ) -> str:
     """Names the group, the machines waited for, and the limit; empty if the machine may be disrupted.
 
-    `members` are the machines of its node group; `under_way` the group's entries in the ledger; `taken`: AWS takes the
-    instance right now.
+    `members` are the machines of its node group; `under_way` the group's entries in the ledger; `taken`: AWS reclaims
+    the instance now.
     """
     group, uid = node_group(machine), machine.metadata.uid
     others = [each for each in members if each.metadata.uid != uid]

@@ -59,7 +59,6 @@ class ScheduledEvent(Model):
 
     @property
     def open(self) -> bool:
-        """Neither completed nor withdrawn."""
         return not self.description.startswith(_OVER)
 
 

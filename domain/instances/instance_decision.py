@@ -28,7 +28,7 @@ def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
     return Decision(
         phase=work.phase.value,
         outcome=_outcome(work, actions),
-        why=(work.why or "its label is true") + (f"; InterruptionPolicy {name} applies" if name else ""),
+        why=(work.why or "its label is up to date") + (f"; InterruptionPolicy {name} applies" if name else ""),
         actions=tuple(actions),
         notices=work.notices,
         waits_for=(work.why,) if work.why and not actions else (),

@@ -54,13 +54,9 @@ _SEVERITY = (
 
 
 class Cause(Model):
-    """Attributes:
-    claimed_at: when its event was received.
-    from_: when it is acted upon.
-    deadline: until when there is time to act; None for no limit.
-    ends: whether the instance does not come back from it by itself.
-    taken: whether AWS takes the instance right now, or has.
-    replaces_for: how long a replacement is awaited; None for not at all.
+    """Attributes: claimed_at: when its event was received. from_: when it is acted upon. deadline: until when there is
+    time to act; None for no limit. ends: whether the instance does not come back from it by itself. taken: whether AWS
+    reclaims the instance right now, or has. replaces_for: how long a replacement is awaited; None for not at all.
     """
 
     name: str
@@ -106,7 +102,7 @@ def most_severe(values: Collection[str]) -> str:
 
 
 def nearest_end(record: InstanceRecord, now: datetime) -> datetime | None:
-    """When AWS takes the instance; None if unknown."""
+    """When AWS reclaims the instance; None if unknown."""
     notices = (notice.deadline for kind, notice in open_interruptions(record) if kind is not EventKind.REBALANCE)
     starts = (planned.notice.start for planned in open_planned(record, now))
     return earliest([*notices, *starts])

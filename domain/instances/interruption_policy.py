@@ -1,4 +1,4 @@
-"""The reactions to instances that AWS takes. By default only labels.
+"""The reactions to instances that AWS reclaims. By default only labels.
 
 The settings apply to all instances, an InterruptionPolicy to those that it selects.
 """

@@ -41,7 +41,6 @@ class Acknowledgement(Model):
 
 
 def acknowledge(parsed: Parsed, handled: Sequence[Handled], receives: int, now: datetime) -> Acknowledgement:
-    """`receives` includes this time."""
     if isinstance(parsed, Invalid):
         return _dead(parsed.reason, ("invalid",))
     if isinstance(parsed, Ignored):

@@ -1,4 +1,4 @@
-"""The reaction to an instance that AWS takes: one at a time, and only for causes that AWS confirms.
+"""The reaction to an instance that AWS reclaims: one at a time, and only for causes that AWS confirms.
 
 Of several causes the one with the strongest reaction comes first, then the most urgent. A drain that has begun goes on
 without asking AWS again, unless only an annotation reports it: then the Node is cordoned and drained again. A refuted

@@ -177,7 +177,7 @@ def check_replaceable(machine: Machine, machine_set: MachineSet | None, deployme
     if deployment.status.updated_replicas < deployment.status.replicas:
         raise UnreplaceableError(f"{name} is being rolled out")
     if not replicas:
-        raise UnreplaceableError(f"{name} wants no Machines")
+        raise UnreplaceableError(f"{name} has 0 replicas")
     try:
         mark = (mark_of(meta.annotations) or Mark(replicas=replicas)).seen(replicas)
     except UnreplaceableError as error:

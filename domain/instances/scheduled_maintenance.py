@@ -29,7 +29,6 @@ class Effect(StrEnum):
 
     @property
     def codes(self) -> frozenset[str]:
-        """DescribeInstanceStatus's events that confirm it."""
         return _CODES[self]
 
 

@@ -1,4 +1,4 @@
-"""The body of a notification: that AWS takes an instance, why, and what is done about it."""
+"""The body of a notification: that AWS reclaims an instance, why, and what is done about it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIELDS = (
 TEMPLATE = rf"^([^$]|\$\$|\$\{{({'|'.join(FIELDS)})\}})*$"
 
 _CAUSES = {
-    "spot": "Spot takes it back",
+    "spot": "Spot reclaims it",
     "scheduled": "EC2 has scheduled an event",
     "hook": "Auto Scaling terminates it",
     "stopped": "it is being stopped",

@@ -31,7 +31,6 @@ class MachineReadiness(Model):
 
 
 def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness], now: datetime) -> JsonPatch:
-    """Empty if up to date."""
     status = machine_set.status
     master = _master(alive)
     known = _known(machine_set)

@@ -38,7 +38,6 @@ Item = TypeVar("Item", bound=Identified)
 
 
 def read_product(found: FoundProduct, read: Read, answer: object, system_name: str) -> FoundProduct:
-    """The answer None means absent."""
     wrapper = read.resource.value
     match read.resource:
         case Resource.SERVICE:

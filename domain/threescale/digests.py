@@ -45,7 +45,6 @@ _LENGTH = 24
 
 
 def digests_of(resource: CustomResource) -> Digests:
-    """Empty if absent or unreadable."""
     found = _in_status(resource)
     if found is not None:
         return found

@@ -55,7 +55,6 @@ def differing_proxy(wanted: Mapping[str, Json], found: Mapping[str, Json]) -> di
 
 
 def flows(deployment: Deployment | None) -> dict[str, Json]:
-    """Empty keeps 3scale's value."""
     authentication = deployment.authentication if deployment else None
     oidc = authentication.oidc if authentication else None
     return dict(oidc.authentication_flow.model_dump(by_alias=False)) if oidc and oidc.authentication_flow else {}

@@ -48,7 +48,6 @@ def same_path(wanted: str, found: str) -> bool:
 
 
 def same_money(wanted: str | None, found: Json) -> bool:
-    """`"20"` equals `20.0` and `"20.0"`."""
     return wanted is None or _decimal(wanted) == _decimal(found)
 
 
@@ -83,7 +82,6 @@ def described(fields: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def same_json(wanted: object, found: object) -> bool:
-    """In Python, True equals 1."""
     return json.dumps(wanted, sort_keys=True) == json.dumps(found, sort_keys=True)
 
 

@@ -179,7 +179,6 @@ class Observed(World):
         raise NotImplementedError
 
     def read(self, read: Read, body: object) -> Self:
-        """A None body means absent."""
         raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
 
     def wrote(self, write: Write, body: object) -> Self:

@@ -61,8 +61,6 @@ class FoundMetric(Identified):
 
 
 class FoundMappingRule(Identified):
-    """Positions start at 1."""
-
     metric_id: int = 0
     pattern: str = ""
     http_method: str = ""
@@ -176,7 +174,6 @@ class FoundPolicy(Identified):
     @model_validator(mode="before")
     @classmethod
     def _named(cls, value: object) -> object:
-        """`schema` is reserved by pydantic."""
         if isinstance(value, dict) and "schema" in value:
             return {**value, "schema_": value["schema"]}
         return value

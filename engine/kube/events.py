@@ -108,7 +108,13 @@ async def record(api: KubeApi, content: JsonObject) -> bool:
     except Conflict:
         return True  # recorded before, under the same name
     except ApiError as error:
-        log.info("no Event about %s %s/%s: %s", text(content, "involvedObject", "kind"), namespace, name, error.message)
+        log.info(
+            "no Event was written about %s %s/%s: %s",
+            text(content, "involvedObject", "kind"),
+            namespace,
+            name,
+            error.message,
+        )
         return False
     return True
 

@@ -68,8 +68,6 @@ class Hook(LifecycleHook):
 
 @dataclass
 class Wait:
-    """Times are the emulator's clock's."""
-
     token: str
     hook: str
     group: str

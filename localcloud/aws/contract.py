@@ -79,8 +79,6 @@ class AccountLimitAnswer(StrEnum):
 
 
 class Config(Model):
-    """The defaults are quick and permissive."""
-
     latency_ms: float = Field(default=0, ge=0, description="added to every call")
     create_account_seconds: Seconds = Field(default=0, description="how long CreateAccount stays IN_PROGRESS")
     account_limit: int | None = Field(default=None, description="most accounts in the organization, the payer included")
@@ -107,7 +105,9 @@ class Config(Model):
     run_instances_seconds: Seconds = Field(default=0, description="how long an instance is pending")
     stop_instances_seconds: Seconds = Field(default=0, description="how long an instance is stopping")
     terminate_instances_seconds: Seconds = Field(default=0, description="how long an instance is shutting-down")
-    spot_lead_seconds: Seconds = Field(default=120, description="how long after Spot's warning the instance is taken")
+    spot_lead_seconds: Seconds = Field(
+        default=120, description="how long after Spot's warning the instance is reclaimed"
+    )
     event_seconds: Seconds = Field(default=0, description="how long an event is on its way to the queues")
     enforce_queue_policies: bool = Field(default=True, description="events reach only queues that let their rule send")
     regions_without_t3_micro: tuple[str, ...] = ()
@@ -128,8 +128,6 @@ class FaultKind(StrEnum):
 
 
 class Fault(Disturbance):
-    """Empty matchers match everything."""
-
     kind: FaultKind
     service: str = Field(
         default="*", description="as in the credential scope or boto3: ec2, organizations, servicequotas"
@@ -295,8 +293,6 @@ class QuotaRequestRecord(Model):
 
 
 class RegionRecord(Model):
-    """Times are the emulator's clock's."""
-
     account: str
     region: str
     enable: bool
@@ -327,7 +323,6 @@ class World(Model):
         return tuple(a for a in self.accounts if a.id != PAYER_ACCOUNT_ID)
 
     def account(self, account_id: str) -> AccountRecord:
-        """Raises KeyError for an unknown account."""
         for record in self.accounts:
             if record.id == account_id:
                 return record

@@ -26,8 +26,6 @@ class OptStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Choice:
-    """Times are the emulator's clock's."""
-
     enable: bool
     done_at: float
     asked_at: float = 0
@@ -39,7 +37,6 @@ def known() -> tuple[str, ...]:
 
 
 def status(account_id: str, region: str) -> OptStatus:
-    """Raises KeyError for an unknown region."""
     settings = runtime.config()
     if region in settings.regions:
         return OptStatus.ENABLED_BY_DEFAULT

@@ -147,7 +147,7 @@ LEFT = {
 
 @dataclass
 class Member:
-    """An instance; `since` is when AWS took it, `late` the seconds after that in which its event is delivered."""
+    """An instance; `since` is when AWS reclaimed it, `late` the seconds after that in which its event is delivered."""
 
     instance: str
     cluster: str
@@ -346,7 +346,6 @@ class Storm:
         await self.lab.patch(MACHINE, member.cluster, member.instance, status, subresource="status")
 
     async def deployment(self, cluster: str, name: str, replicas: int) -> None:
-        """A MachineDeployment with its MachineSet."""
         kube, labels = self.lab.kube, {c.CLUSTER_LABEL: cluster}
         meta: JsonObject = {"name": name, "labels": labels}
         made = await kube.create(MACHINE_DEPLOYMENT, {"metadata": meta, "spec": {"replicas": replicas}}, cluster)

@@ -15,8 +15,6 @@ _TAG = {"Key": "perdure-demo", "Value": "instances"}
 
 
 class Fleet:
-    """Calls block."""
-
     def __init__(self, place: Place, emulator: Emulator) -> None:
         self._place = place
         self._emulator = emulator

@@ -134,13 +134,13 @@ async def _take_back(stage: Stage, fleet: Fleet, instance: str) -> None:
     began = time.monotonic()
     await asyncio.to_thread(fleet.announce, "spot", instance)
     await stage.until("spot-0 is labelled", lambda: _interruption(stage, "spot-0") == "spot-terminate")
-    stage.say(f"Spot takes spot-0's instance in two minutes: labelled after {_seconds(began)}")
+    stage.say(f"Spot will reclaim spot-0's instance in two minutes: labelled after {_seconds(began)}")
     await _until_given_up(stage, "spot-0")
     stage.say(f"EC2 confirms it: Machine spot-0 is deleted {_seconds(began)} after the warning")
     await _drain(stage, "spot-0")
     await asyncio.to_thread(fleet.terminate, instance)
     await _until_ended(stage, "spot-0")
-    stage.say("It is drained and its instance terminated before Spot would have taken it")
+    stage.say("It is drained and its instance terminated before Spot would have reclaimed it")
 
 
 async def _shrink(stage: Stage, fleet: Fleet, instance: str) -> None:

@@ -85,7 +85,6 @@ class Target:
         return self.system == "linux"
 
     def home(self, cache: Path) -> Path:
-        """The archive's hash names the directory."""
         return cache / f"official-{VERSION}-{self.system}-{self.machine}-{SHA512[self.archive][:8]}"
 
 

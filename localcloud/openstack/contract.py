@@ -87,7 +87,6 @@ class Ledger(Model):
         return self.calls("keystone", "POST", "/v3/auth/tokens")
 
     def mutating(self) -> int:
-        """Effective or not; without tokens."""
         return sum(one.count for one in self.counts if one.mutating)
 
     def by_route(self) -> dict[str, int]:

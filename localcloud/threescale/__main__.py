@@ -39,7 +39,9 @@ async def _serve(arguments: argparse.Namespace) -> None:
 
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m localcloud.threescale", description="A 3scale that one can break.")
+    parser = argparse.ArgumentParser(
+        prog="python -m localcloud.threescale", description="A simulated 3scale with configurable faults."
+    )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument(
         "--port", type=int, default=0, help="of the first tenant; 0 takes the one of before or a free one"

@@ -32,8 +32,6 @@ class Model(BaseModel):
 
 
 class Config(Model):
-    """The defaults are quick and permissive."""
-
     latency_ms: float = Field(default=0, ge=0, description="added to every call")
     page_size: int | None = Field(default=None, ge=1, description="most entries on a page, whatever the client asks")
     deletion_seconds: Seconds = Field(
@@ -62,8 +60,6 @@ class FaultKind(StrEnum):
 
 
 class Fault(Disturbance):
-    """Empty matchers match all."""
-
     kind: FaultKind = FaultKind.REFUSE
     tenant: str = Field(default="", description="the tenant's name; `master` for the master")
     method: str = Field(default="*", description="a name, or a pattern with * and ?")
@@ -142,7 +138,7 @@ class TenantWish(Model):
 
 
 class TokenWish(Model):
-    name: str = "made by a test"
+    name: str = "created by a test"
     scopes: tuple[str, ...] = ALL_SCOPES
     permission: str = Field(default="rw", pattern="^(ro|rw)$")
 

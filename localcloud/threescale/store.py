@@ -117,7 +117,6 @@ class Store:
         self._connection.execute(f"DELETE FROM {record.table} WHERE id = ?", (record.id,))  # noqa: S608
 
     def get(self, table: str, identifier: int) -> Record:
-        """Raises LookupError if there is none."""
         found = self.find(table, id=identifier)
         if found is None:
             raise LookupError(f"no {identifier} among {table}")

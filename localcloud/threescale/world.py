@@ -50,7 +50,6 @@ class World:
         return next(tenant for tenant in self.tenants if tenant["name"] == DEFAULT_TENANT)
 
     def tenant(self, name: str) -> Record:
-        """Raises LookupError for an unknown tenant."""
         for tenant in self.tenants:
             if tenant["name"] == name:
                 return tenant
@@ -86,7 +85,6 @@ class World:
         return _token_record(made)
 
     def revoke(self, value: str) -> None:
-        """Raises LookupError for an unknown token."""
         with self.store.transaction():
             found = self.store.find(tables.TOKENS, value=value)
             if found is None:

@@ -105,7 +105,6 @@ async def _of_its_awsmachine(session: Session, machine: Target) -> Named:
 
 
 def owner_of(awsmachine: JsonObject) -> str:
-    """Empty if it has none."""
     owners = sequence(awsmachine, "metadata", "ownerReferences")
     return next((text(each, "name") for each in owners if text(each, "kind") == MACHINE.name), "")
 

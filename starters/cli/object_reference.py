@@ -54,7 +54,6 @@ class Target:
 
     @property
     def resource(self) -> str:
-        """The unambiguous name for kubectl."""
         return f"{self.kind.plural}.{self.kind.group}".rstrip(".")
 
     def __str__(self) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OnlyOption = Annotated[str, typer.Option("--only", metavar="AREA,...", help="Serve only these areas; without it all.")]
+OnlyOption = Annotated[str, typer.Option("--only", metavar="AREA,...", help="Serve only these areas; by default all.")]
 BuildOption = Annotated[
     str, typer.Option("--build-id", help="The version of this worker; else PERDURE_WORKER_BUILD_ID, or none.")
 ]

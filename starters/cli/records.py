@@ -13,7 +13,6 @@ from starters.cli.session import FIELD_MANAGER, ClusterSession, person
 
 
 async def annotate(session: ClusterSession, target: Target, annotations: Mapping[str, str | None]) -> None:
-    """None removes an annotation."""
     await session.cluster_of(target.kind).patch(
         target.kind,
         target.namespace,

@@ -31,7 +31,9 @@ def replay(
     query: Annotated[
         str, typer.Option("--query", "-q", help="With --open: only those, as in the web UI's search.")
     ] = "",
-    most: Annotated[int, typer.Option("--most", min=0, help="With --open: so many of each kind; 0 is all.")] = 0,
+    most: Annotated[
+        int, typer.Option("--most", min=0, help="With --open: at most this many of each kind; 0 is all.")
+    ] = 0,
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:

@@ -32,10 +32,10 @@ BETWEEN_LOOKS = 2.0
 
 DeploymentOption = Annotated[
     str,
-    typer.Option("--deployment", metavar="NAME", help="Of this worker deployment; else PERDURE_INSTALLATION's."),
+    typer.Option("--deployment", metavar="NAME", help="The worker deployment; by default PERDURE_INSTALLATION's."),
 ]
 WaitOption = Annotated[float, typer.Option("--wait", metavar="SECONDS", min=0, help="How long it may take.")]
-RateOption = Annotated[float, typer.Option("--rate", min=0.1, help="Lifecycles woken a second.")]
+RateOption = Annotated[float, typer.Option("--rate", min=0.1, help="Lifecycles woken per second.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -48,7 +48,11 @@ def register(app: typer.Typer) -> None:
 def bootstrap(
     retention_days: Annotated[
         float | None,
-        typer.Option("--retention-days", min=1, help="Closed lifecycles stay readable so long; else as it is, or 30."),
+        typer.Option(
+            "--retention-days",
+            min=1,
+            help="How long closed lifecycles stay readable; by default unchanged, and 30 in a new namespace.",
+        ),
     ] = None,
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
@@ -88,14 +92,15 @@ def versions(deployment: DeploymentOption = "", output: FormatOption = Format.TE
         rows = [(each.build_id, each.status.value, str(each.open)) for each in found]
         table(("version", "status", "open lifecycles"), rows)
     else:
-        say("no worker with a build id has ever come")
+        say("no worker with a build id has ever polled")
 
 
 def promote(
     build_id: Annotated[str, typer.Option("--build-id", help="The version that becomes current.")],
     deployment: DeploymentOption = "",
     areas: Annotated[
-        str, typer.Option("--areas", metavar="AREA,...", help="Wait for workers of these areas; else all served.")
+        str,
+        typer.Option("--areas", metavar="AREA,...", help="Wait for workers of these areas; by default of all served."),
     ] = "",
     wait: WaitOption = 600.0,
     rate: RateOption = GENTLE,
@@ -160,7 +165,7 @@ async def _until_polled(
         if time.monotonic() > deadline:
             listed = ", ".join(sorted(f"{name} ({kind})" for name, kind in missing))
             raise CommandError(
-                f"no worker of version {build_id} of {deployment} has asked for: {listed}; it was not made current",
+                f"no worker of version {build_id} of {deployment} polls: {listed}; it was not made current",
                 "are its workers running (perdure worker --build-id), with all served areas?",
             )
         await asyncio.sleep(BETWEEN_LOOKS)

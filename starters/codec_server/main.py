@@ -122,7 +122,7 @@ def _only_with_token(tokens: Path | None) -> Middleware:
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         if tokens is not None and not _is_among(request.headers.get("Authorization", ""), tokens):
-            return web.Response(status=401, text="bring a token: Authorization: Bearer ...\n")
+            return web.Response(status=401, text="send a token: Authorization: Bearer ...\n")
         return await handler(request)
 
     return middleware

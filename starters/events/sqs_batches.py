@@ -35,7 +35,6 @@ class Batches(Generic[T]):
         self._calls: set[asyncio.Task[None]] = set()
 
     async def add(self, entry: T) -> bool:
-        """Returns whether the entry succeeded."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[bool] = loop.create_future()
         self._waiting.append((entry, done))

@@ -39,7 +39,7 @@ class Queue(Protocol):
         """The name in logs and metrics."""
 
     async def receive(self, most: int) -> list[Message]:
-        """Long-poll for messages."""
+        pass
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
         """Takes up to ten; returns the failed receipts."""
@@ -48,7 +48,7 @@ class Queue(Protocol):
         """Takes up to ten; returns the failed receipts."""
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
-        """Add a dead letter."""
+        pass
 
 
 class _Api(Protocol):

@@ -97,18 +97,21 @@ def _documented(
     pool_size = sum(_number(pool, "pool size") for pool in pools)
     numbers = {
         "total_account_crs": ("Account CRs.", len(accounts)),
-        "total_accounts_crs_unclaimed": ("Account CRs, never claimed, Ready or nearly.", unclaimed),
+        "total_accounts_crs_unclaimed": (
+            "Account CRs that were never claimed and are Ready or on their way there.",
+            unclaimed,
+        ),
         "total_accounts_crs_claimed": ("Account CRs that a claim holds.", count(lambda a: bool(a.fact("claimed")))),
         "total_aws_account_pending_verification": (
             "Account CRs whose support case is open.",
             count(lambda a: _is(a, AccountState.PENDING_VERIFICATION)),
         ),
         "total_accounts_crs_failed": (
-            "Account CRs, never claimed, that failed.",
+            "Account CRs that were never claimed and failed.",
             count(lambda a: _is(a, AccountState.FAILED) and not a.fact("reused")),
         ),
         "total_aws_accounts_crs_ready": (
-            "Account CRs, never claimed, that are Ready.",
+            "Account CRs that were never claimed and are Ready.",
             count(lambda a: _is(a, AccountState.READY) and _fresh(a)),
         ),
         "total_aws_account_claim_crs": ("AccountClaim CRs.", len(claims)),

@@ -46,9 +46,13 @@ def read_reports(obj: JsonObject) -> View:
 
 def audit_gauges(index: Index) -> Iterator[Metric]:
     findings = GaugeMetricFamily(
-        "perdure_audit_findings", "What the last scheduled audit of the area found.", labels=["area"]
+        "perdure_audit_findings", "Findings of the area's last scheduled audit.", labels=["area"]
     )
-    made = GaugeMetricFamily("perdure_audit_timestamp_seconds", "When it was made.", labels=["area"])
+    made = GaugeMetricFamily(
+        "perdure_audit_timestamp_seconds",
+        "When the area was last audited successfully, in seconds since 1970.",
+        labels=["area"],
+    )
     for known in index.all(NAME):
         for area, fact in sorted(known.facts.items()):
             total, at = fact.split()

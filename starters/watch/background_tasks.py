@@ -33,5 +33,5 @@ async def attend(duty: Duty, api: KubeApi, index: Index) -> None:
         try:
             await duty(api, index)
         except Exception:
-            logger.exception("a duty of the watcher failed, and is begun again in a minute")
+            logger.exception("a background task of the watcher failed, and is restarted in a minute")
         await asyncio.sleep(AFTER_FAILURE)

@@ -26,7 +26,7 @@ _BALANCER_CLOUD = ("portID", "floatingID", "securityGroupID", "flavorID")
 _MACHINE_CLOUD = ("portID", "serverID", "flavorID", "imageID")
 _COUNTS = {
     "replicas": ("replicas", "Desired number of machines; 0 while it is being deleted."),
-    "replicas_current": ("current", "Machines that are known."),
+    "replicas_current": ("current", "Machines that exist."),
     "replicas_ready": ("ready", "Machines that are ready."),
 }
 _DELETED = "When its deletion was requested, in seconds since 1970."
@@ -48,8 +48,8 @@ GAUGES = balancer_gauges
 
 
 def _of_balancers(balancers: Sequence[Projection]) -> Iterator[Metric]:
-    info = _family("loadbalancer_info", "How a LoadBalancer serves.", _BALANCER, _INFO)
-    cloud = _family("loadbalancer_openstack_info", "What a LoadBalancer has in OpenStack.", _BALANCER, _BALANCER_CLOUD)
+    info = _family("loadbalancer_info", "The options of a LoadBalancer.", _BALANCER, _INFO)
+    cloud = _family("loadbalancer_openstack_info", "A LoadBalancer's objects in OpenStack.", _BALANCER, _BALANCER_CLOUD)
     for balancer in balancers:
         info.add_metric([*_labels(balancer), *_values(balancer, "info")], 1)
         cloud.add_metric([*_labels(balancer), *_values(balancer, "cloud")], 1)
@@ -72,7 +72,7 @@ def _of_machines(machines: Sequence[Projection]) -> Iterator[Metric]:
     conditions = _family(
         "loadbalancermachine_condition", "What an agent found.", _MACHINE, ("condition", "reason", "status")
     )
-    cloud = _family("loadbalancermachine_openstack_info", "What a machine has in OpenStack.", _MACHINE, _MACHINE_CLOUD)
+    cloud = _family("loadbalancermachine_openstack_info", "A machine's objects in OpenStack.", _MACHINE, _MACHINE_CLOUD)
     deleted = _family("loadbalancermachine_deletion_timestamp", _DELETED, _MACHINE)
     reported = _family(
         "perdure_loadbalancermachine_report_timestamp_seconds",

@@ -112,7 +112,7 @@ def stand_by(election: LeaderElection, health: Health) -> None:
     def unready() -> list[str]:
         if election.trouble or election.leader:
             return [election.trouble] if election.trouble else []
-        return ["asking for the Lease"]
+        return ["trying to acquire the Lease"]
 
     def notes() -> list[str]:
         return [f"standing by: {election.leader} leads"] if election.leader else []

@@ -6,9 +6,13 @@ from prometheus_client import Counter, Gauge
 
 ECHOES = Counter("perdure_watch_echoes", "Changes by an object's own workflow, which wake no workflow.", ["kind"])
 IGNORED = Counter("perdure_watch_ignored", "Events that changed nothing of interest.", ["kind"])
-WAKES = Counter("perdure_watch_wakes", "Wakes that Temporal has.", ["kind"])
-LAST_EVENT_AGE = Gauge("perdure_watch_last_event_age_seconds", "Seconds since the last sign of the stream.", ["kind"])
-UNSERVED = Gauge("perdure_watch_unserved_seconds", "Seconds without list or stream, 0 while one runs.", ["kind"])
+WAKES = Counter("perdure_watch_wakes", "Wakes that Temporal has accepted.", ["kind"])
+LAST_EVENT_AGE = Gauge(
+    "perdure_watch_last_event_age_seconds", "Seconds since the stream last sent something.", ["kind"]
+)
+UNSERVED = Gauge(
+    "perdure_watch_unserved_seconds", "Seconds without a list or stream in progress, 0 while one is.", ["kind"]
+)
 LAG = Gauge("perdure_watch_lag_seconds", "Age of the longest-waiting key.", ["kind"])
-QUEUE = Gauge("perdure_watch_queue_length", "Keys whose wake Temporal does not have yet.", ["kind"])
+QUEUE = Gauge("perdure_watch_queue_length", "Keys whose wake Temporal has not accepted yet.", ["kind"])
 LEADER = Gauge("perdure_watch_leader", "1 while this watcher leads.")

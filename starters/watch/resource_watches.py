@@ -56,7 +56,7 @@ async def keep_views(namespace: str, api: KubeApi, index: Index) -> None:
             if time.monotonic() - listed > LIST_AGAIN:
                 there = set()
         except ApiError as error:
-            logger.info("the view of what is watched is not complete, trying again in some minutes: %s", error)
+            logger.info("the ResourceWatches are incomplete, trying again in some minutes: %s", error)
             await asyncio.sleep(AFTER_FAILURE)
 
 
@@ -92,4 +92,4 @@ async def _make(api: KubeApi, namespace: str, name: str, spec: JsonObject) -> No
     try:
         await api.create(RESOURCE_WATCH, {"metadata": {"name": name, "labels": MANAGED_BY}, "spec": spec}, namespace)
     except Conflict:
-        logger.debug("ResourceWatch %s is there already", name)
+        logger.debug("ResourceWatch %s exists already", name)

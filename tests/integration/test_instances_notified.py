@@ -102,7 +102,7 @@ async def test_a_notification_has_its_format_headers_and_address_from_policy_and
     headers = [{"name": "Authorization", "secretKey": "token"}, {"name": "X_Team", "value": "web"}]
     await lab.channel(urlSecretKey="address", format="Slack", headers=headers)
     await lab.send()
-    assert "Spot takes it back" in json.loads(webhook.bodies[0])["text"]
+    assert "Spot reclaims it" in json.loads(webhook.bodies[0])["text"]
     sent = webhook.headers[0]
     assert (sent["Authorization"], sent["X_Team"], sent["Content-Type"]) == ("Bearer abc", "web", "application/json")
 

@@ -184,4 +184,4 @@ def test_a_version_without_workers_is_not_made_current(temporal: TemporalServer)
     )
     assert "it was not made current" in ended.stderr
     listed = perdure(temporal, "default", "temporal", "versions")
-    assert "no worker with a build id has ever come" in listed.stdout
+    assert "no worker with a build id has ever polled" in listed.stdout

@@ -43,7 +43,7 @@ class ClaimLifespan(Open):
 class ClaimResource(Open):
     """A resource that the claim asks for."""
 
-    name: str = Field("", description="Distinguishes the resource from the claim's others.")
+    name: str = Field("", description="The resource's name, unique in the claim.")
     provider: ProviderReference | None = Field(
         None, description="The provider; without it the one provider whose `match` fits the template."
     )
@@ -57,7 +57,7 @@ class ResourceClaimSpec(Open):
     auto_detach: Condition | None = Field(
         None, description="Detaches the claim from its resources once the condition holds, and keeps the claim."
     )
-    disable_creation: bool = Field(False, description="True to take a free handle only, and have none created.")
+    disable_creation: bool = Field(False, description="True to bind an existing free handle only, and create none.")
     lifespan: ClaimLifespan | None = Field(None, description="When the claim should begin and end.")
     provider: ProviderChoice | None = Field(
         None, description="The provider that determines the resources; not together with `resources`."
@@ -104,7 +104,7 @@ class HandleLink(ObjectReference):
 class ClaimResourceStatus(Open):
     """The state of one resource."""
 
-    name: str = Field("", description="Distinguishes the resource from the claim's others.")
+    name: str = Field("", description="The resource's name, unique in the claim.")
     provider: ObjectReference | None = Field(None, description="The resource's provider.")
     reference: ResourceReference | None = Field(None, description="The resource itself.")
     state: JsonObject | None = Field(None, description="The resource as last observed.")

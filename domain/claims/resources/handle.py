@@ -40,7 +40,7 @@ class HandleLifespan(Open):
 class HandleResource(Open):
     """A resource that the handle holds."""
 
-    name: str = Field("", description="Distinguishes the resource from the handle's others.")
+    name: str = Field("", description="The resource's name, unique in the handle.")
     provider: ProviderLink | None = Field(None, description="The resource's provider.")
     reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
     template: JsonObject = Field(
@@ -67,7 +67,7 @@ class ResourceHandleSpec(Open):
 class HandleResourceStatus(Open):
     """The state of one resource."""
 
-    name: str = Field("", description="Distinguishes the resource from the handle's others.")
+    name: str = Field("", description="The resource's name, unique in the handle.")
     reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
     healthy: bool | None = Field(None, description="What the provider's health check says; absent if unknown.")
     ready: bool | None = Field(None, description="What the provider's readiness check says; absent if unknown.")

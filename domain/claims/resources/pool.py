@@ -37,7 +37,7 @@ class PoolLifespan(Open):
 class PoolResource(Open):
     """A resource of each of the pool's handles."""
 
-    name: str = Field("", description="Distinguishes the resource from the handle's others.")
+    name: str = Field("", description="The resource's name, unique in the handle.")
     provider: ProviderLink | None = Field(None, description="The resource's provider.")
     template: JsonObject = Field({}, description="The resource as the pool wants it.")
 

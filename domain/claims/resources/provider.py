@@ -83,7 +83,7 @@ class Parameter(Open):
     name: str = Field("", description="The parameter's name.")
     allow_update: bool = Field(False, description="True if claims may change the value that was accepted first.")
     default: Preserved[ParameterDefault | None] = Field(None, description="The value if the claim gives none.")
-    required: bool = Field(False, description="True if there must be a value.")
+    required: bool = Field(False, description="True if a value is required.")
     validation: Validation | None = Field(None, description="What values are valid.")
 
 
@@ -107,7 +107,7 @@ class UpdateFilter(Open):
 class ResourceProviderSpec(Open):
     """How a resource is made, checked and kept."""
 
-    approval: ProviderApproval | None = Field(None, description="Whether claims must be approved of.")
+    approval: ProviderApproval | None = Field(None, description="Whether claims need an approval.")
     default: JsonObject | None = Field(
         None, description="Merged once into claims' templates, where these have no value."
     )

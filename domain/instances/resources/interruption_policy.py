@@ -104,7 +104,7 @@ ReplacementSeconds = Annotated[int, Marker(minimum=1, maximum=_LONGEST_REPLACEME
 class ReplaceFirst(KubeModel):
     """How many seconds a replacement is waited for before the Machine is deleted, by the cause.
 
-    The wait ends sooner where AWS takes the instance sooner. What is left until then is the time to drain.
+    The wait ends sooner where AWS reclaims the instance sooner. What is left until then is the time to drain.
     """
 
     spot: ReplacementSeconds | None = Field(None, description="Spot leaves two minutes for replacement and drain.")
@@ -142,7 +142,7 @@ class DrainSettings(KubeModel):
         None, description="The grace period of every Pod, instead of its own."
     )
     node_grace_period_seconds: Seconds | None = Field(
-        None, description="How long the whole drain may take; it ends sooner where AWS takes the instance sooner."
+        None, description="How long the whole drain may take; it ends sooner where AWS reclaims the instance sooner."
     )
     disruption_budgets: Budgets | None = Field(
         None,
@@ -179,7 +179,7 @@ class NotificationHeader(KubeModel):
 
 
 class Notification(KubeModel):
-    """A webhook that is notified when AWS takes an instance. Secret values are in the Secret perdure-notifications."""
+    """A webhook to notify when AWS reclaims an instance. Secret values are in the Secret perdure-notifications."""
 
     name: Annotated[str, Marker(required=True, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)] = Field(
         description="Its name in messages, unique within the policy."
@@ -223,7 +223,7 @@ class Notification(KubeModel):
 
 
 class InterruptionPolicySpec(KubeModel):
-    """What is done about instances that are taken, and about which."""
+    """The reactions to instances that AWS reclaims, and for which instances."""
 
     selector: Selector = Selector()
     reactions: Reactions = Reactions()
@@ -353,7 +353,7 @@ _REPLACE_FIRST = tuple(
 
 
 class InterruptionPolicy(CustomResource):
-    """What is done about EC2 instances that are taken: reactions to each cause, for the instances that it selects."""
+    """Reactions to EC2 instances that AWS reclaims: one for each cause, for the instances that it selects."""
 
     kind_of: ClassVar[Kind] = INTERRUPTION_POLICY
     definition: ClassVar[Definition] = Definition(

@@ -132,8 +132,6 @@ class CreatePort(Step):
 
 
 class UpdatePort(Step):
-    """None leaves a field unchanged."""
-
     activity: ClassVar[str] = "openstack.update_port"
     title: ClassVar[str] = "update port {port_id}"
     slot_by: ClassVar[str] = "port_id"

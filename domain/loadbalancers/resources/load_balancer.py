@@ -34,7 +34,7 @@ class Port(KubeModel):
 
     name: str = Field("", description="The port's name.")
     protocol: Annotated[str, Marker(default="TCP")] = Field("TCP", description="TCP or UDP.")
-    app_protocol: str | None = Field(None, description="What is spoken over it.")
+    app_protocol: str | None = Field(None, description="The protocol: TCP or UDP.")
     port: Required[PortNumber] = Field(0, description="The port that clients connect to.")
     target_port: int | str | None = Field(None, description="The port of the Service's pods.")
     node_port: PortNumber = Field(0, description="The port on every node.")
@@ -45,8 +45,8 @@ class LogForward(KubeModel):
 
     enabled: bool = Field(False, description="True to forward the machines' logs.")
     loki_url: str = Field("", description="Loki's address.")
-    proxy_url: str = Field("", description="A proxy on the way to Loki.")
-    labels: dict[str, str] | None = Field(None, description="Labels of every line.")
+    proxy_url: str = Field("", description="The proxy through which Loki is reached.")
+    labels: dict[str, str] | None = Field(None, description="Labels of every log line.")
 
 
 class LoadBalancerOptions(KubeModel):

@@ -18,7 +18,6 @@ _FAMILIES = {"IPv4": 4, "IPv6": 6}
 
 
 def endpoints_of(service: Service, nodes: Iterable[Node]) -> tuple[Endpoint, ...]:
-    """Sorted by node name."""
     staying = ((node, _addresses(service, node)) for node in nodes if not _terminating(node))
     suitable = [(node, addresses) for node, addresses in staying if addresses]
     answering = [(node, addresses) for node, addresses in suitable if _ready(node)] or suitable

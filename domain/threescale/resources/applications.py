@@ -27,7 +27,7 @@ class ApplicationSpec(KubeModel):
     application_plan_name: Required[str] = Field("", description="The system name of its plan.")
     name: Required[str] = Field("", description="Its name for people.")
     description: Required[str] = Field("", description="What it is.")
-    suspend: bool | None = Field(None, description="True to let it call nothing.")
+    suspend: bool | None = Field(None, description="True to suspend it.")
     auth_secret_ref: LocalReference | None = Field(
         None, description="A Secret with its credentials, read when the application is created."
     )

@@ -68,7 +68,7 @@ class ProxyConfigPromoteSpec(KubeModel):
     """What is to be promoted, and how far."""
 
     product_cr_name: Required[str] = Field("", alias="productCRName", description="The Product.")
-    production: bool | None = Field(None, description="True to go on to production.")
+    production: bool | None = Field(None, description="True to promote to production, too.")
     delete_cr: bool | None = Field(
         None, alias="deleteCR", description="True to delete this object once the promotion is done."
     )

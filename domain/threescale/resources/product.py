@@ -109,7 +109,7 @@ class PricingRule(KubeModel):
 
     from_: Required[int] = Field(0, alias="from", description="The first unit of the range.")
     to: Required[int] = Field(0, description="The last unit of the range.")
-    price_per_unit: Required[Money] = Field("", description="The price of each of them.")
+    price_per_unit: Required[Money] = Field("", description="The price of each unit.")
     metric_method_ref: Required[MetricReference] = Field(MetricReference(), description="Of what.")
 
 
@@ -117,7 +117,7 @@ class ApplicationPlan(KubeModel):
     """What applications may use and pay."""
 
     name: str | None = Field(None, description="Its name for people; the system name if absent.")
-    apps_require_approval: bool | None = Field(None, description="True to approve each application by hand.")
+    apps_require_approval: bool | None = Field(None, description="True if each application must be approved by hand.")
     trial_period: Annotated[int | None, Marker(minimum=0)] = Field(None, description="Days without cost.")
     setup_fee: Money | None = Field(None, description="What an application costs once.")
     cost_month: Money | None = Field(None, description="What an application costs per month.")

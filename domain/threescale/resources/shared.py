@@ -155,18 +155,18 @@ class OpenIdConnect(KubeModel):
     """Callers bring a token of an issuer."""
 
     issuer_type: Required[Annotated[str, Marker(enum=("keycloak", "rest"))]] = Field(
-        "", description="How the issuer learns of clients."
+        "", description="The kind of issuer, which decides how 3scale registers clients there."
     )
     issuer_endpoint: str | None = Field(None, description="The issuer's address; takes precedence over the reference.")
     issuer_endpoint_ref: SecretReference | None = Field(
         None, description="A Secret with the issuer's address under `issuerEndpoint`."
     )
-    authentication_flow: AuthenticationFlow | None = Field(None, description="Which flows are open.")
+    authentication_flow: AuthenticationFlow | None = Field(None, description="The enabled flows.")
     jwt_claim_with_client_id: str | None = Field(
-        None, alias="jwtClaimWithClientID", description="The claim that holds the client's id."
+        None, alias="jwtClaimWithClientID", description="The claim of the token that contains the client's id."
     )
     jwt_claim_with_client_id_type: Annotated[str | None, Marker(enum=("plain", "liquid"))] = Field(
-        None, alias="jwtClaimWithClientIDType", description="How that claim is read."
+        None, alias="jwtClaimWithClientIDType", description="How that claim is evaluated: as plain text or by Liquid."
     )
     credentials: CredentialsLocation = Field(None, description="Where callers put the token.")
     security: Security | None = Field(None, description="Headers that the gateway sends to the backends.")

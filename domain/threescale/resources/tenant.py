@@ -17,7 +17,7 @@ class TenantSpec(KubeModel):
     """What should be in 3scale."""
 
     username: Required[str] = Field("", description="The first admin's name.")
-    email: Required[str] = Field("", description="The first admin's address.")
+    email: Required[str] = Field("", description="The first admin's e-mail address.")
     organization_name: Required[str] = Field("", description="The organization's name.")
     system_master_url: Required[str] = Field("", description="The master's address.")
     tenant_secret_ref: Required[SecretReference] = Field(
@@ -29,9 +29,11 @@ class TenantSpec(KubeModel):
     master_credentials_ref: Required[SecretReference] = Field(
         SecretReference(), description="A Secret with the master's token under `MASTER_ACCESS_TOKEN`."
     )
-    from_email: str | None = Field(None, description="Sender address of its mail.")
-    support_email: str | None = Field(None, description="Where its developers find help.")
-    finance_support_email: str | None = Field(None, description="Where its developers find help with invoices.")
+    from_email: str | None = Field(None, description="The sender address of its e-mails.")
+    support_email: str | None = Field(None, description="The e-mail address to which its developers' questions go.")
+    finance_support_email: str | None = Field(
+        None, description="The e-mail address to which questions about invoices go."
+    )
     site_access_code: str | None = Field(None, description="The access code of its developer portal.")
 
 

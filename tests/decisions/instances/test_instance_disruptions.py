@@ -74,7 +74,7 @@ GOING: dict[str, Any] = {"deletionTimestamp": "2026-05-04T10:00:00Z", "finalizer
     ids=[
         "workers that are all well",
         "a worker while another is drained",
-        "a worker that AWS takes right now",
+        "a worker that AWS reclaims right now",
         "a worker while another is deleted by somebody",
         "a worker beside one that is not ready",
         "a control plane that is well",

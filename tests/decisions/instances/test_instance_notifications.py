@@ -215,11 +215,11 @@ VALUES = dict.fromkeys(FIELDS, "") | {
 
 def test_a_sentence_says_which_instance_is_taken_why_until_when_and_what_is_done() -> None:
     assert sentence(VALUES | {"node": "node-0"}) == (
-        f"{ID} ({ACCOUNT}, {REGION}, Node node-0) of cluster clusters/c1: Spot takes it back, "
+        f"{ID} ({ACCOUNT}, {REGION}, Node node-0) of cluster clusters/c1: Spot reclaims it, "
         "until 2026-05-04T10:02:00Z. Reaction: drain."
     )
     alone = VALUES | dict.fromkeys(("node", "cluster", "deadline"), "")
-    assert sentence(alone) == f"{ID} ({ACCOUNT}, {REGION}): Spot takes it back. Reaction: drain."
+    assert sentence(alone) == f"{ID} ({ACCOUNT}, {REGION}): Spot reclaims it. Reaction: drain."
     assert all(sentence(VALUES | {"cause": sort.value}) for sort in CauseSort)
 
 

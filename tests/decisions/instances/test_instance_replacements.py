@@ -283,7 +283,7 @@ def deployment(spec: dict[str, Any] | None = None, status: dict[str, Any] | None
             "the topology of Cluster c1 sets the replicas of MachineDeployment md-0",
         ),
         (deployment(status={"updatedReplicas": 2}), "MachineDeployment md-0 is being rolled out"),
-        (deployment({"replicas": 0}), "MachineDeployment md-0 wants no Machines"),
+        (deployment({"replicas": 0}), "MachineDeployment md-0 has 0 replicas"),
         (
             deployment(annotations={REPLACING_ANNOTATION: "{"}),
             f"MachineDeployment md-0: its annotation {REPLACING_ANNOTATION} cannot be read; remove it",
@@ -689,7 +689,10 @@ async def test_what_is_done_to_a_machine_is_told_once_wherever_a_worker_dies(fai
     assert await kube.names() == ["m-1", "m-2", "m-3"]
     (begun,), (ended,) = kube.told("ReplacementAsked"), kube.told("ReplacementEnded")
     assert begun.startswith("scaled from 3 to 4: Machine m-0 is replaced before it is deleted because of ")
-    assert ended in ("scaled from 4 to 3: Machine m-0 goes, replaced by m-3", "scaled back to 3: Machine m-0 goes")
+    assert ended in (
+        "scaled from 4 to 3: Machine m-0 is deleted, replaced by m-3",
+        "scaled back to 3: Machine m-0 is deleted",
+    )
     assert len(kube.told("InstanceTaken")) == 1
 
 
@@ -723,7 +726,7 @@ async def test_what_is_done_to_a_deployment_is_told_on_it() -> None:
     await lived(kube, Life(kube))
     (begun,), (ended,) = kube.told("ReplacementAsked"), kube.told("ReplacementEnded")
     assert begun.startswith("scaled from 3 to 4: Machine m-0 is replaced before it is deleted because of ")
-    assert ended == "scaled from 4 to 3: Machine m-0 goes, replaced by m-3"
+    assert ended == "scaled from 4 to 3: Machine m-0 is deleted, replaced by m-3"
 
 
 # --- policies ---

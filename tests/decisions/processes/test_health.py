@@ -118,7 +118,7 @@ def test_a_loop_is_alive_while_it_has_turns(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_a_watcher_that_has_not_asked_for_the_lease_yet_is_not_ready(api: KubeApi) -> None:
     election, health = LeaderElection(api, "perdure", "perdure-watch", "second"), Health()
     stand_by(election, health)
-    assert health.unready() == ["watch: asking for the Lease"]
+    assert health.unready() == ["watch: trying to acquire the Lease"]
     assert health.notes() == []
     election.leader = "first"
     assert health.unready() == []

@@ -70,7 +70,6 @@ class Driver(fake.FakeDriver):
         _switch(instance, running=False)
 
     def power_on(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
-        """FakeDriver's reboot calls this, too."""
         if instance.uuid in self.instances:
             super().power_on(context, instance, *rest, **named)
         _switch(instance, running=True)
