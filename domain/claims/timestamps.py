@@ -21,10 +21,6 @@ def start_of(claim: JsonObject) -> datetime:
     return born(claim)
 
 
-def base_of(claim: JsonObject) -> datetime:
-    return _recorded(claim, "status", "lifespan", "firstReady") or start_of(claim)
-
-
 def requested_end_of(claim: JsonObject) -> datetime | None:
     """Raises UnreadableMoment."""
     asked = text_at(claim, "spec", "lifespan", "end")

@@ -9,7 +9,6 @@ the region's own rules (`event_topology.py`).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from domain.instances.constants import EC2_SOURCE, STATE_CHANGE
 from domain.instances.event_topology import Queue, Rule, Target, all_states, queue_arn_of, rule_arn_of, rule_name
@@ -90,11 +89,3 @@ def cluster_queue_policy(queue_name: str, queue_arn: str, name: str, rule_arn: s
         ],
         "Id": queue_arn,
     }
-
-
-def shared_queues(clusters: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Messages of one Cluster reach the others too."""
-    by_queue: dict[str, list[str]] = {}
-    for cluster in sorted(set(clusters)):
-        by_queue.setdefault(cluster_queue_name(cluster), []).append(cluster)
-    return {queue: tuple(names) for queue, names in by_queue.items() if len(names) > 1}

@@ -25,7 +25,7 @@ from domain.claims.lifespan import (
     settled_end,
     terms_of,
 )
-from domain.claims.timestamps import base_of, end_of_detached, end_of_handle, passed, requested_end_of, start_of
+from domain.claims.timestamps import end_of_detached, end_of_handle, passed, requested_end_of, start_of
 from domain.resource import timestamp
 
 NOW = datetime(2025, 1, 31, 12, 0, 0, 400_000, tzinfo=UTC)  # clocks do not show whole seconds
@@ -312,11 +312,6 @@ def test_a_claim_begins_when_its_spec_says_until_its_status_says_otherwise() -> 
     assert start_of(claim({"start": timestamp(SECOND)}, asked)) == SECOND
     assert start_of(claim({"start": "spoilt"}, asked)) == SECOND + DAY
     assert start_of(claim()) == SECOND - DAY
-
-
-def test_the_maximum_counts_from_first_ready_else_from_the_start() -> None:
-    assert base_of(claim({"start": timestamp(SECOND)})) == SECOND
-    assert base_of(claim({"start": timestamp(SECOND), "firstReady": timestamp(SECOND + HOUR)})) == SECOND + HOUR
 
 
 def test_values_written_by_users_must_be_timestamps() -> None:

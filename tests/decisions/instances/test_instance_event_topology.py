@@ -23,7 +23,7 @@ from domain.instances.permissions import (
     setup_document,
     terminating_document,
 )
-from domain.instances.provider_queue_takeover import cluster_topology, shared_queues
+from domain.instances.provider_queue_takeover import cluster_topology
 from starters.events import sqs_queues
 
 
@@ -206,10 +206,6 @@ def test_a_cluster_whose_name_is_too_long_is_named() -> None:
     assert cluster_topology(ACCOUNT, REGION, "c" * 55)
     with pytest.raises(ValueError, match="c-ec2-rule"):
         cluster_topology(ACCOUNT, REGION, "c" * 56)
-
-
-def test_clusters_that_share_a_queue_are_named() -> None:
-    assert shared_queues(["a.b", "a-b", "c"]) == {"a-b-queue": ("a-b", "a.b")}
 
 
 # --- IAM ---
