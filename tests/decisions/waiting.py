@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import linecache
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,29 +20,39 @@ PATIENT = 90.0
 _BETWEEN_LOOKS = 0.05
 
 
-def until(holds: Callable[[], Any], what: str = "it comes true", seconds: float = PATIENT) -> Any:
-    """What `holds` says as soon as that is true; blocks."""
+def until(holds: Callable[[], Any], what: str = "", seconds: float = PATIENT) -> Any:
+    """What `holds` says as soon as that is true; blocks. A failure names `what`, or the line of `holds`."""
     deadline = time.monotonic() + seconds
     while not (found := holds()):
         if time.monotonic() > deadline:
-            pytest.fail(f"not within {seconds:g} s: {what}")
+            pytest.fail(f"not within {seconds:g} s: {what or _line(holds)}")
         time.sleep(_BETWEEN_LOOKS)
     return found
 
 
-async def eventually(
-    holds: Callable[[], Any], what: str | Callable[[], Any] = "it comes true", seconds: float = PATIENT
-) -> Any:
-    """What `holds` says, or what it says when awaited, as soon as that is true; `what` may say how far it came."""
+async def eventually(holds: Callable[[], Any], what: str | Callable[[], Any] = "", seconds: float = PATIENT) -> Any:
+    """What `holds` says, or what it says when awaited, as soon as that is true; `what` may say how far it came.
+
+    A failure names `what`, or the line of `holds`.
+    """
     try:
         async with asyncio.timeout(seconds):
             while not (found := await _said(holds)):  # noqa: ASYNC110 - what is waited for has no events for us
                 await asyncio.sleep(_BETWEEN_LOOKS)
             return found
     except TimeoutError:
-        pytest.fail(f"not within {seconds:g} s: {what if isinstance(what, str) else await _said(what)}")
+        said = what if isinstance(what, str) else await _said(what)
+        pytest.fail(f"not within {seconds:g} s: {said or _line(holds)}")
 
 
 async def _said(holds: Callable[[], Any]) -> Any:
     said = holds()
     return await said if inspect.isawaitable(said) else said
+
+
+def _line(holds: Callable[[], Any]) -> str:
+    code = getattr(holds, "__code__", None)
+    if code is None:
+        return repr(holds)
+    line = linecache.getline(code.co_filename, code.co_firstlineno).strip()
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno}: {line}"
