@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -35,10 +35,8 @@ from starters.watch.watcher import Watcher
 
 pytestmark = pytest.mark.integration
 
-# Fast enough for tests: rights are asked for every second instead of five minutes, for one.
+# Fast enough for tests: rights are asked for every second instead of five minutes. Quiet streams are left open.
 TIMING = Timing(
-    duration=timedelta(seconds=30),
-    silence=timedelta(seconds=5),
     unserved=timedelta(seconds=1),
     rights=timedelta(seconds=1),
 )
@@ -134,12 +132,16 @@ async def proxy(cluster: Cluster, kube: KubeApi, deployment: Deployment, tmp_pat
         yield running
 
 
+def account_of(proxy: FaultProxy, tmp_path: Path) -> Awaitable[KubeApi]:
+    return KubeApi.open(Settings(), "tests", kubeconfig=proxy.write_kubeconfig(tmp_path / "proxied"))
+
+
 @asynccontextmanager
 async def watching(proxy: FaultProxy, tmp_path: Path, wakes: Wakes) -> AsyncIterator[Health]:
     """The watcher, and what it says about itself."""
     health = Health()
     async with (
-        await KubeApi.open(Settings(), "tests", kubeconfig=proxy.write_kubeconfig(tmp_path / "proxied")) as api,
+        await account_of(proxy, tmp_path) as api,
         api_server_reached(health, api, "watch"),
         asyncio.TaskGroup() as group,
     ):
@@ -151,7 +153,15 @@ async def watching(proxy: FaultProxy, tmp_path: Path, wakes: Wakes) -> AsyncIter
 
 
 async def streams(proxy: FaultProxy, count: int) -> None:
-    await eventually(lambda: proxy.streams == count, f"{count} streams")
+    await eventually(lambda: proxy.streams == count, lambda: f"{count} streams, not {proxy.streams}")
+
+
+async def ready(health: Health) -> None:
+    await eventually(lambda: not health.unready(), lambda: f"ready, without {health.unready()}")
+
+
+async def noted(health: Health, words: str) -> None:
+    await eventually(lambda: any(words in note for note in health.notes()), lambda: f"{words!r} among {health.notes()}")
 
 
 async def test_secrets_of_many_namespaces_share_one_watch_where_rights_allow_it(
@@ -159,8 +169,10 @@ async def test_secrets_of_many_namespaces_share_one_watch_where_rights_allow_it(
 ) -> None:
     wakes = Wakes()
     await cluster.allow_all_secrets()
+    async with await account_of(proxy, tmp_path) as api:
+        await eventually(lambda: api.may(("list", "watch"), SECRET), "the API server knows of the right")
     async with watching(proxy, tmp_path, wakes) as health:
-        await eventually(lambda: not health.unready())
+        await ready(health)
         await streams(proxy, 2)
         assert proxy.watches == 2
         for namespace in (cluster.namespaces[0], cluster.namespaces[-1]):
@@ -174,19 +186,19 @@ async def test_the_watch_of_all_secrets_comes_and_goes_with_the_right_to_it(
 ) -> None:
     wakes = Wakes()
     async with watching(proxy, tmp_path, wakes) as health:
-        await eventually(lambda: not health.unready())
+        await ready(health)
         await streams(proxy, 1 + MANY)
         # The last of the namespaces' Roles may be a moment old, and its watch refused until it is known.
-        await eventually(lambda: any(f"{MANY} watches stand in for one" in note for note in health.notes()))
+        await noted(health, f"{MANY} watches stand in for one")
         await wakes.follows_change(cluster, cluster.namespaces[-1])
         await cluster.allow_all_secrets()
         await streams(proxy, 2)
-        await eventually(lambda: not health.notes())
+        await eventually(lambda: not health.notes(), lambda: f"nothing noted any more, but {health.notes()}")
         await wakes.follows_change(cluster, cluster.namespaces[-1])
         await cluster.forbid_all_secrets()
         await streams(proxy, 1 + MANY)
         await wakes.follows_change(cluster, cluster.namespaces[-1])
-        assert not health.unready()
+        await ready(health)  # a watch that was silent may just be opened again
 
 
 async def test_readiness_names_a_watch_that_starves_until_it_is_served_again(
@@ -199,15 +211,15 @@ async def test_readiness_names_a_watch_that_starves_until_it_is_served_again(
 
     async with watching(proxy, tmp_path, wakes) as health:
         await streams(proxy, 1 + MANY)
-        await eventually(lambda: not health.unready())
+        await ready(health)
         proxy.starved.add(f"/{hungry}/secrets")
         proxy.cut()
-        await eventually(starving, "readiness names the watch")
-        await eventually(lambda: len(health.unready()) == 1, "and no other")
+        await eventually(starving, lambda: f"readiness names the watch of {hungry}: {health.unready()}")
+        await eventually(lambda: len(health.unready()) == 1, lambda: f"and no other: {health.unready()}")
         await cluster.change_secret(hungry)
         before = wakes.of[hungry]
         proxy.heal()
-        await eventually(lambda: not health.unready(), "ready again")
+        await ready(health)
         await eventually(lambda: wakes.of[hungry] > before, "and what changed meanwhile is noticed")
 
 
@@ -218,6 +230,9 @@ async def test_readiness_names_a_watch_that_was_never_served(
     hungry = cluster.namespaces[1]
     proxy.starved.add(f"/{hungry}/secrets")
     async with watching(proxy, tmp_path, Wakes()) as health:
-        await eventually(lambda: any(f"Secrets in {hungry} has no watch" in each for each in health.unready()))
+        named = f"Secrets in {hungry} has no watch"
+        await eventually(
+            lambda: any(named in each for each in health.unready()), lambda: f"{named!r} in {health.unready()}"
+        )
         proxy.heal()
-        await eventually(lambda: not health.unready(), "ready")
+        await ready(health)
