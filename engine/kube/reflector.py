@@ -133,7 +133,9 @@ class Reflector(Generic[M]):
         self._timing = timing or Timing()
         self._broken_streams = 0
         self.position = ""  # the resource version up to which everything is known
-        self.newest = ""  # that of the newest object or event; a position may be ahead of it by bookmarks
+        # That of the newest object or event, or of a list that lacks a known object; a position may be ahead of it by
+        # bookmarks.
+        self.newest = ""
         self._moved = asyncio.Event()
         self._refreshing = asyncio.Lock()
         self.listed = False
@@ -237,8 +239,10 @@ class Reflector(Generic[M]):
         self._sign()
         if not newer(position, self.position):
             return  # the stream went on meanwhile
+        before = set(self._objects)
         self._replace(seen, position)
-        self.newest = max((each.resource_version for each in seen.values()), key=_number, default="")
+        newest = max((each.resource_version for each in seen.values()), key=_number, default="")
+        self.newest = position if before - self._objects.keys() else newest
         self._move(position)
 
     async def _watch(self) -> None:

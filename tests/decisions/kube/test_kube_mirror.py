@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import cast
 
 import pytest
 
 from domain.claims import RESOURCE_CLAIM
 from engine.kube import JsonObject, KubeApi, informer_cache
-from engine.kube.api import WatchEvent
+from engine.kube.api import Listing, WatchEvent
 from engine.kube.informer_cache import Followed, Mirror, entry_of, reached
 
 
 def an_object(uid: str = "1", version: str = "7") -> JsonObject:
     return {"metadata": {"namespace": "users", "name": "mine", "uid": uid, "resourceVersion": version}}
+
+
+class Lists:
+    """An API server with these answers to list requests."""
+
+    def __init__(self, lists: list[Listing]) -> None:
+        self._lists = lists
+
+    async def pages(self, *_: object, **__: object) -> AsyncIterator[Listing]:
+        yield self._lists.pop(0)
 
 
 def mirror_that_saw_go(obj: JsonObject) -> Mirror:
@@ -56,6 +67,14 @@ async def test_a_version_is_reached_by_an_event_or_a_bookmark_and_waited_for_unt
     take(WatchEvent("BOOKMARK", {"metadata": {"resourceVersion": "11"}}))
     assert await waiting
     assert mirror.reflector.newest == "9", "a reader that has seen nothing newer waits for no bookmark"
+
+
+async def test_caches_must_reach_the_list_that_showed_a_deletion() -> None:
+    lists = [Listing([an_object(version="9")], "10"), Listing([], "12"), Listing([an_object(version="13")], "14")]
+    mirror = Mirror(cast(KubeApi, Lists(lists)), Followed(RESOURCE_CLAIM))
+    for newest in ("9", "12", "13"):
+        await mirror.refresh(lists[0].resource_version)
+        assert mirror.reflector.newest == newest
 
 
 async def test_a_stream_that_hangs_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
