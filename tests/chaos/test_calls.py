@@ -89,7 +89,7 @@ def _too_late(lab: Lab, call: Effect) -> None:
 FAULTS: dict[str, Callable[[Lab, Effect], None]] = {
     "answered after 3 s": _late,
     "done, answer lost": _lost,
-    "not heard": _never,
+    "not received": _never,
     "throttled 3 times": _throttled,
     "denied once": _denied,
 }

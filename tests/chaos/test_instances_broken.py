@@ -124,7 +124,7 @@ TURNS = (
         (RECEIVED, NODE_LABEL, ENTER, CORDON, EVICT, TERMINATE, LAST_NODE_LABEL, DELETED),
     ),
 )
-CALLS = {"answer lost": FaultKind.AFTER, "not heard": FaultKind.BEFORE, "refused with 429": FaultKind.THROTTLE}
+CALLS = {"answer lost": FaultKind.AFTER, "not received": FaultKind.BEFORE, "refused with 429": FaultKind.THROTTLE}
 _WORKER_BREAKS = {
     "worker killed before": Break.BEFORE,
     "worker killed after": Break.AFTER,
@@ -135,10 +135,10 @@ OF_WRITES = (*_WORKER_BREAKS, "consumer killed", "watcher killed", "Temporal kil
 OF_CALLS_BESIDE_WRITES = ("worker killed before", "worker killed after")
 OF_QUEUES = ("consumer killed", "Temporal killed", *CALLS)
 OF_EVENTS = {
-    "told twice": EventFaultKind.DOUBLE,
-    "told late": EventFaultKind.DELAY,
-    "told out of order": EventFaultKind.REORDER,
-    "never told": EventFaultKind.DROP,
+    "delivered twice": EventFaultKind.DOUBLE,
+    "delivered late": EventFaultKind.DELAY,
+    "delivered out of order": EventFaultKind.REORDER,
+    "never delivered": EventFaultKind.DROP,
 }
 EVENT = "event"
 
@@ -176,7 +176,7 @@ def test_everything_agrees_again_whatever_breaks(
     tried = {"writes": lambda turn: _of_writes(turn, fault), "messages": _of_queues, "events": lambda _: (EVENT,)}
     for turn in TURNS:
         record([(turn.name, step) for step in tried[side](turn)], fault)
-    if fault == "never told":
+    if fault == "never delivered":
         lab.look_often()
     lives = {turn: turn.prepare(lab) for turn in TURNS}
     lab.settle()
@@ -185,7 +185,7 @@ def test_everything_agrees_again_whatever_breaks(
         record_property("seconds", round(lab.settle(), 1))
     finally:
         lab.lift()
-        if fault == "never told":
+        if fault == "never delivered":
             lab.look_seldom()
 
 
@@ -212,12 +212,14 @@ def _break_messages(lab: InstancesLab, lives: Mapping[Turn, Life], fault: str) -
 def _break_events(lab: InstancesLab, lives: Mapping[Turn, Life], fault: str) -> None:
     """Of each instance one event is disturbed, or all are lost."""
     for turn, life in lives.items():
-        lab.emulator.event_fault(OF_EVENTS[fault], containing=life.instance, count=None if fault == "never told" else 1)
+        lab.emulator.event_fault(
+            OF_EVENTS[fault], containing=life.instance, count=None if fault == "never delivered" else 1
+        )
         turn.act(lab, life)
-        if fault == "never told" and turn.act is InstancesLab.take_back:
+        if fault == "never delivered" and turn.act is InstancesLab.take_back:
             # Nothing but its event tells of a notice: the end is found, and an ended instance's Node is not drained.
             life.interruption, life.kept = None, life.has_node
-        if fault == "never told" and turn.act is InstancesLab.shrink and life.has_node:
+        if fault == "never delivered" and turn.act is InstancesLab.shrink and life.has_node:
             life.kept = True  # nothing tells which groups a Node may be in
 
 

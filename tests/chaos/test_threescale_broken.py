@@ -55,7 +55,7 @@ CALL_ANSWERS: dict[str, dict[str, object]] = {
     "done, answer lost": {"kind": FaultKind.AFTER},
     "done, answer broken off": {"kind": FaultKind.CUT},
     "done, answered 502": {"kind": FaultKind.REFUSE_AFTER, "status": 502},
-    "not heard": {"kind": FaultKind.BEFORE},
+    "not received": {"kind": FaultKind.BEFORE},
     "refused with 500": {"status": 500},
     "refused with 503": {"status": 503},
     "refused with 429": {"status": 429, "headers": {"Retry-After": "1"}},
