@@ -89,10 +89,6 @@ def _without_finalizer(plural: str) -> KubeCall:
     return KubeCall(f"PATCH-{plural}-finalizer-dropped", matches)
 
 
-def _of_service(service: str, lifecycle: Lifecycle, activity: str, *actions: str) -> tuple[Effect, ...]:
-    return tuple(Effect(lifecycle, activity, AwsCall(service, action)) for action in actions)
-
-
 _A, _C, _R, _D = Lifecycle.ACCOUNT, Lifecycle.CLAIM, Lifecycle.RELEASE, Lifecycle.DELETION
 _P, _O = Lifecycle.POOL, Lifecycle.ORGANIZATION
 
