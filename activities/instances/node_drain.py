@@ -3,16 +3,15 @@
 A Node is changed only while its providerID names the instance: with private DNS names a Node's name comes back for
 another instance, and a Machine's annotation may name any Node.
 
-Draining evicts the same Pods as kubectl's drain. A refused eviction (429: a disruption budget delays it) is retried
-every five seconds until the time is over, and does not stop others. Then the remaining Pods stay, since AWS reclaims
-the instance anyway, unless an InterruptionPolicy has them deleted. The activity ends with what delays a drain, so that
-an Event reports it, and begins again once it is recorded.
+Draining evicts the same Pods as kubectl's drain, and ends as soon as the last one has gone. A refused eviction (429: a
+disruption budget delays it) is retried every five seconds until the time is over, and does not stop others. Then the
+remaining Pods stay, since AWS reclaims the instance anyway, unless an InterruptionPolicy has them deleted. The activity
+ends with what delays a drain, so that an Event reports it, and begins again once it is recorded.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -25,35 +24,28 @@ from activities.activity_class import Activities
 from activities.instances import metrics
 from activities.instances.disruption_budget import Disruptions, is_ready
 from activities.instances.metrics import Outcome
-from domain.built_in_kinds import NODE, POD
+from activities.instances.node_pods import delete, evict, grace_of, instance_of, name_of, overdue, watched_pods, wish_of
+from domain.built_in_kinds import NODE
 from domain.decision import earliest
 from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, Emptied, EmptyNode, FindNode, ReleaseNode, Taking
-from domain.instances.constants import CORDONED_ANNOTATION, DO_NOT_DISRUPT, TAINTED_ANNOTATION
+from domain.instances.constants import CORDONED_ANNOTATION, TAINTED_ANNOTATION
 from domain.instances.disruption_budget import Turn
-from domain.instances.interruption_policy import Budgets, Draining, Reaction
-from domain.instances.names import instance_of_node
+from domain.instances.interruption_policy import Budgets, Reaction
 from domain.instances.notices import on_each
 from domain.instances.observed import Emptying, KnownNode
 from domain.instances.resources import Machine, Node
 from domain.notices import Notice, normal, warning
 from domain.refusal import without_request
-from domain.resource import parse_timestamp, timestamp
 from engine.clock import now
-from engine.errors import Absent, ApiError, Conflict
+from engine.errors import Absent, Conflict
 from engine.kube import KubeApi
-from engine.kube.json import JsonObject, at, mapping, sequence, text
+from engine.kube.json import JsonObject, mapping, sequence, text
 from engine.kube.shared_reads import SharedReading
 from engine.kube.workload_clusters import workload
 
 EVICT_AGAIN = 5.0
 _ATTEMPTS = 5
-# Kubernetes' default for Pods that do not set one.
-_POD_GRACE = timedelta(seconds=30)
-# A Pod that is this much late will hardly end by itself: a finalizer keeps it, or its kubelet is away.
-_OVERDUE = timedelta(seconds=30)
-_MIRROR_POD = "kubernetes.io/config.mirror"
-_ENDED = ("Succeeded", "Failed")
 # Further causes of a delay are logged: each that is reported ends the activity once.
 _MOST_REPORTED = 20
 
@@ -117,16 +109,16 @@ class NodeActivities(Activities):
         """Evict until no Pod is left, the time is over, or something delays it that is not reported yet."""
         begun = node.begun or Emptying(node=node.node, cause=node.cause, since=_since(node))
         logged, evicted = set(begun.reported), False
-        async with self._workload(node.namespace, node.cluster) as api:
-            while left := await _evictable(api, node):
+        async with self._workload(node.namespace, node.cluster) as api, watched_pods(api, node) as pods:
+            while left := await pods.left():
                 until = _end_of(node, begun.since, left)
                 if until is not None and until <= now():
                     return await self._end(api, node, begun, left)
                 activity.heartbeat(len(left))
                 evicted, refusals = True, dict[str, None]()
                 for pod in left:
-                    wish = _wish(pod) if node.how.spares else ""
-                    delay = wish or _overdue(pod) or without_request(await _evict(api, pod, node.how))
+                    wish = wish_of(pod) if node.how.spares else ""
+                    delay = wish or overdue(pod) or without_request(await evict(api, pod, node.how))
                     refusals |= dict.fromkeys(filter(None, [delay]))
                 new = tuple(each for each in refusals if each not in logged)
                 for each in new:
@@ -134,7 +126,8 @@ class NodeActivities(Activities):
                 logged |= refusals.keys()
                 if node.about and new and len(begun.reported) < _MOST_REPORTED:
                     return _delayed(node, begun, new)
-                await asyncio.sleep(EVICT_AGAIN)
+                rest = (until - now()).total_seconds() if until is not None else EVICT_AGAIN
+                await pods.emptied(min(EVICT_AGAIN, rest))
         if begun.forced:
             return Emptied(at=now())
         if evicted or not attempt.repeated():
@@ -147,10 +140,10 @@ class NodeActivities(Activities):
         """When the time is over, leave the remaining Pods or, if a policy says so, report that and delete them."""
         if begun.forced:
             for pod in left:
-                await _delete(api, pod, node.how)
+                await delete(api, pod, node.how)
             return Emptied(at=now())
         activity.logger.warning("node %s: time is over, %d pods are left on it", node.node, len(left))
-        names = ", ".join(sorted(_name(pod) for pod in left))
+        names = ", ".join(sorted(name_of(pod) for pod in left))
         forced = node.how.budgets is Budgets.FORCE
         metrics.reacted("drain", node.because, Outcome.FORCED if forced else Outcome.INCOMPLETE)
         if not forced:
@@ -188,11 +181,6 @@ class NodeActivities(Activities):
     async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
         async with workload(self._kube, namespace, cluster) as api:
             yield api
-
-
-def instance_of(node: JsonObject) -> str:
-    """Empty if the Node's providerID names no instance."""
-    return instance_of_node(text(node, "spec", "providerID"))
 
 
 def _known(node: JsonObject) -> KnownNode:
@@ -286,85 +274,6 @@ def _end_of(node: EmptyNode, since: datetime, left: Sequence[JsonObject]) -> dat
     """
     how, until = node.how, node.until
     if until is not None and how.budgets is Budgets.FORCE:
-        grace = max(_grace_of(pod) for pod in left) if how.pod_grace is None else how.pod_grace
+        grace = max(grace_of(pod) for pod in left) if how.pod_grace is None else how.pod_grace
         until -= min(grace, max(until - since, timedelta()) / 2)
     return earliest([until, since + how.node_grace if how.node_grace is not None else None])
-
-
-def _grace_of(pod: JsonObject) -> timedelta:
-    if text(pod, "metadata", "deletionTimestamp"):
-        return timedelta()
-    seconds = at(pod, "spec", "terminationGracePeriodSeconds")
-    return timedelta(seconds=seconds) if isinstance(seconds, int) else _POD_GRACE
-
-
-async def _evictable(api: KubeApi, node: EmptyNode) -> list[JsonObject] | None:
-    if not await _node_of_instance(api, node):
-        return None
-    listed = await api.list(POD, field_selector=f"spec.nodeName={node.node}")
-    return [pod for pod in listed.items if evictable(pod)]
-
-
-def evictable(pod: Mapping[str, object]) -> bool:
-    owners = [text(owner, "kind") for owner in sequence(pod, "metadata", "ownerReferences")]
-    stays = "DaemonSet" in owners or _MIRROR_POD in mapping(pod, "metadata", "annotations")
-    return not stays and text(pod, "status", "phase") not in _ENDED
-
-
-def _wish(pod: Mapping[str, object]) -> str:
-    """Why a Pod must not be disrupted, from its annotation; empty if it may."""
-    annotations = mapping(pod, "metadata", "annotations")
-    asks = next((name for name in DO_NOT_DISRUPT if annotations.get(name) == "true"), "")
-    return f"Pod {_name(pod)} asks not to be disrupted ({asks})" if asks else ""
-
-
-def _overdue(pod: Mapping[str, object]) -> str:
-    """Says that a Pod outlives its grace period; empty if it does not."""
-    ends = parse_timestamp(text(pod, "metadata", "deletionTimestamp"))
-    if ends is None or now() - ends < _OVERDUE:
-        return ""
-    finalizers = ", ".join(str(each) for each in sequence(pod, "metadata", "finalizers"))
-    waits = f", and has the finalizers {finalizers}" if finalizers else ""
-    return f"Pod {_name(pod)} should have ended at {timestamp(ends)}{waits}"
-
-
-async def _evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Evict a Pod; returns why that is refused."""
-    if text(pod, "metadata", "deletionTimestamp"):
-        return ""
-    if how.budgets is Budgets.IGNORE:
-        return await _delete(api, pod, how)
-    meta = {"name": text(pod, "metadata", "name"), "namespace": text(pod, "metadata", "namespace")}
-    # A Pod of the same name may run on another Node by now.
-    options: JsonObject = {"preconditions": {"uid": text(pod, "metadata", "uid")}}
-    if how.pod_grace is not None:
-        options["gracePeriodSeconds"] = _seconds(how.pod_grace)
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": options}
-    try:
-        await api.create_under(POD, meta["namespace"], meta["name"], "eviction", eviction)
-    except (Absent, Conflict):
-        return ""
-    except ApiError as error:
-        return error.message
-    return ""
-
-
-async def _delete(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Delete a Pod; returns why that is refused."""
-    meta = mapping(pod, "metadata")
-    name, namespace, uid = (text(meta, field) for field in ("name", "namespace", "uid"))
-    try:
-        await api.delete(POD, namespace, name, uid=uid, grace_period=_seconds(how.pod_grace))
-    except (Absent, Conflict):
-        return ""
-    except ApiError as error:
-        return error.message
-    return ""
-
-
-def _seconds(grace: timedelta | None) -> int | None:
-    return None if grace is None else int(grace.total_seconds())
-
-
-def _name(pod: Mapping[str, object]) -> str:
-    return f"{text(pod, 'metadata', 'namespace')}/{text(pod, 'metadata', 'name')}"

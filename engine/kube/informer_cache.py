@@ -96,6 +96,17 @@ class Mirror:
         """Whether the mirror is complete, or the kind known not to be installed."""
         await self._known.wait()
 
+    async def served(self) -> None:
+        """Like `settled`, for a reader who does not wait for the server; also later, raises why it is not followed.
+
+        Raises:
+            ApiError: the first list was refused, or the right to list or watch is missing.
+        """
+        await self.reflector.attempted.wait()
+        if (failure := self.reflector.failure) and (self.reflector.denied or not self.listed):
+            raise failure
+        await self.settled()
+
     async def current(self) -> None:
         """Wait until the mirror is behind by milliseconds only."""
         await self.reflector.running.wait()
@@ -210,8 +221,10 @@ class Store:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        tasks = tuple(self._tasks.values())
         for followed in tuple(self._mirrors):
             self.leave(followed)
+        await asyncio.gather(*tasks, return_exceptions=True)  # they use a connection that is closed next
 
     def follow(self, followed: Followed, indexes: Mapping[str, IndexFunction[JsonObject]] | None = None) -> Mirror:
         """Started at the first request; `Mirror.settled` waits for its first list."""

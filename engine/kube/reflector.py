@@ -140,7 +140,8 @@ class Reflector(Generic[M]):
         self._refreshing = asyncio.Lock()
         self.listed = False
         self.installed = installed
-        self.trouble = ""  # why the last attempt failed, empty after a list and while the stream runs
+        self.failure: ApiError | None = None  # of the last attempt; none after a list and while the stream runs
+        self.attempted = asyncio.Event()  # set once the first list was read or refused
         self.denied = False  # whether the last attempt failed as we may not do it
         self.running = asyncio.Event()  # set while there is no trouble, once a stream was opened
         self.last_sign = time.monotonic()
@@ -160,6 +161,11 @@ class Reflector(Generic[M]):
         except Exception as bug:
             self._ended_by = bug
             raise
+
+    @property
+    def trouble(self) -> str:
+        """Why the last attempt failed; empty after a list and while the stream runs."""
+        return self.failure.message if self.failure else ""
 
     async def reach(self, version: str) -> None:
         """Wait for all changes up to a version; versions that are not numbers are never reached."""
@@ -199,6 +205,7 @@ class Reflector(Generic[M]):
                 quick = time.monotonic() - began < 1.0  # a server that ends streams at once must not be hammered
             except ApiError as error:
                 self._failed(error)
+                self.attempted.set()
                 quick = True
             failures = failures + 1 if quick and time.monotonic() - began < GOOD_STREAM else int(quick)
             if failures:
@@ -235,7 +242,7 @@ class Reflector(Generic[M]):
                 position = listing.resource_version
         RELISTS.labels(selected.name).inc()
         self.installed = True
-        self.trouble = ""
+        self.failure = None
         self._sign()
         if not newer(position, self.position):
             return  # the stream went on meanwhile
@@ -308,6 +315,7 @@ class Reflector(Generic[M]):
         self._count()
         if not self.listed:
             self.listed = True
+            self.attempted.set()
             self._changes.started(list(seen.values()))
             return
         for name in before.keys() | seen.keys():
@@ -321,7 +329,7 @@ class Reflector(Generic[M]):
         if isinstance(error, Throttled):
             self._throttled(error)
             return
-        self.trouble = error.message
+        self.failure = error
         if isinstance(error, Expired):
             log.info("%s; listing again", error)
             self.position = ""
@@ -338,7 +346,7 @@ class Reflector(Generic[M]):
     def _throttled(self, error: Throttled) -> None:
         log.info("%s; watching again from version %s", error, self.position or "none")
         if time.monotonic() - self.last_sign > THROTTLED_WITHOUT_TROUBLE:
-            self.trouble = error.message
+            self.failure = error
 
     def _not_installed(self, error: Absent) -> None:
         if self.installed:
@@ -356,7 +364,7 @@ class Reflector(Generic[M]):
 
     def _opened(self) -> None:
         self._sign()
-        self.trouble = ""
+        self.failure = None
         self.denied = False
         self._unserved_since = None
         self.running.set()

@@ -1,4 +1,4 @@
-"""An API server for one test, in its memory: objects with generations, resourceVersions and finalizers, and no watch.
+"""An API server for one test, in its memory: objects with generations, resourceVersions, finalizers and watches.
 
 Passes over hundreds of objects under every fault run on it in seconds; the real API server is where the lifecycles are
 tested as a whole. Whatever is written here reaches the mirrors at once.
@@ -6,10 +6,11 @@ tested as a whole. Whatever is written here reaches the mirrors at once.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import copy
 import itertools
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,10 +19,11 @@ from domain.operator_domain import DEFAULT
 from domain.resource import CustomResource, timestamp
 from domain.writes import merge
 from engine.errors import Absent, Conflict
-from engine.kube.api import Listing
+from engine.kube.api import Listing, WatchEvent
 from engine.kube.indexer import IndexFunction
 from engine.kube.informer_cache import Followed, Mirror, entry_of
 from engine.kube.json import JsonObject, text
+from engine.kube.reflector import newer
 
 Json = dict[str, Any]
 
@@ -34,6 +36,9 @@ class MemoryKube:
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str, str], Json] = {}
         self._versions = itertools.count(1)
+        self._latest = 1
+        self._changes: list[tuple[str, WatchEvent]] = []
+        self._changed = asyncio.Event()
         self._mirrors: dict[str, Mirror] = {}
         self.dropped_from_status: frozenset[str] = frozenset()  # fields that the definitions do not have
 
@@ -48,11 +53,43 @@ class MemoryKube:
         """All of a kind, in one namespace or everywhere."""
         names = (name for name in self.objects if name[0] == kind.name and namespace in ("", name[1]))
         found = [self.objects[name] for name in names]
-        return Listing(copy.deepcopy(found), "1")
+        return Listing(copy.deepcopy(found), str(self._latest))
 
     async def pages(self, kind: Kind, namespace: str = "", **_: Any) -> AsyncGenerator[Listing, None]:
         """The same in one page."""
         yield await self.list(kind, namespace)
+
+    async def watch(
+        self,
+        kind: Kind,
+        namespace: str = "",
+        *,
+        resource_version: str,
+        opened: Callable[[], None] | None = None,
+        **_: Any,
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Changes of a kind after a version, for ever."""
+        if opened is not None:
+            opened()
+        seen = 0
+        while True:
+            self._changed.clear()
+            new, seen = self._changes[seen:], len(self._changes)
+            for changed, event in new:
+                meta = event.object["metadata"]
+                if (
+                    changed == kind.name
+                    and namespace in ("", meta["namespace"])
+                    and newer(meta["resourceVersion"], resource_version)
+                ):
+                    yield event
+            await self._changed.wait()
+
+    def add_watch(self, *_: object) -> None:
+        """Nobody asks for their health."""
+
+    def remove_watch(self, watch: object) -> None:
+        """The same."""
 
     async def applied(self, kind: Kind, obj: Mapping[str, Any], namespace: str = "", **_: Any) -> Json:
         """The object as it would be; nothing is written."""
@@ -122,7 +159,8 @@ class MemoryKube:
     def _store(self, kind: Kind, obj: Json) -> Json:
         meta = obj["metadata"]
         place = (kind.name, meta["namespace"], meta["name"])
-        meta["resourceVersion"] = str(next(self._versions))
+        self._latest = next(self._versions)
+        meta["resourceVersion"] = str(self._latest)
         before = self.objects.get(place)
         gone = "deletionTimestamp" in meta and not meta.get("finalizers")
         if gone:
@@ -130,6 +168,9 @@ class MemoryKube:
         else:
             self.objects[place] = copy.deepcopy(obj)
         self._show(kind, before, None if gone else obj)
+        type_ = "DELETED" if gone else "MODIFIED" if before else "ADDED"
+        self._changes.append((kind.name, WatchEvent(type_, copy.deepcopy(obj))))
+        self._changed.set()
         return obj
 
     def _show(self, kind: Kind, before: Json | None, after: Json | None) -> None:

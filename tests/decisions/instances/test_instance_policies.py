@@ -464,8 +464,8 @@ def _spelt(name: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_drain, "EVICT_AGAIN", 0.0)
+def short_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_drain, "EVICT_AGAIN", 0.02)
 
 
 async def run(activity: Any, action: Action) -> Any:

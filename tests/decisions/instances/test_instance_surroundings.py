@@ -10,7 +10,7 @@ import pytest
 import yaml
 from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, facts, hook, observed, record, spot, state
 
-from activities.instances.node_drain import evictable
+from activities.instances.node_pods import evictable
 from domain.decision import Action, Outcome
 from domain.identity import Key
 from domain.instances import (

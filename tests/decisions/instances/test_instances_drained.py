@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, cast
 
 import pytest
@@ -19,13 +20,15 @@ from activities.instances import node_drain
 from activities.instances.disruption_budget import Disruptions
 from activities.instances.node_drain import NodeActivities
 from domain.built_in_kinds import NODE as NODES
+from domain.built_in_kinds import POD
 from domain.identity import Kind
 from domain.instances.actions import CordonNode, EmptyNode, FindNode, ReleaseNode
 from domain.instances.constants import CORDONED_ANNOTATION
 from domain.instances.observed import KnownNode
+from engine import clock
 from engine.errors import ApiError, Denied, Invalid, Throttled, Unavailable
 from engine.kube import KubeApi
-from engine.kube.api import Listing
+from engine.kube.api import Listing, WatchEvent
 from engine.kube.json import JsonObject, mapping
 
 WHICH: Any = {"key": KEY.lifecycle, "namespace": "c", "cluster": "c1", "node": "node", "cause": "c"}
@@ -34,40 +37,51 @@ RUNS_ON = {"providerID": f"aws:///eu-central-1a/{KEY.lifecycle.name}"}
 
 
 class Workload(NodeActivities):
-    """A workload cluster of some Pods, whose evictions are refused by turns."""
+    """A workload cluster of a Node with some Pods, whose evictions are refused by turns."""
 
     def __init__(self, **refusals: list[ApiError]) -> None:
         kube = cast("KubeApi", self)
         super().__init__(kube, Disruptions(kube, "perdure", 1))
+        self.kube = MemoryKube()
         self.refusals = refusals
-        self.pods = list(refusals)
         self.asked: list[str] = []
-        self.list_fails = False
+        self.refused = asyncio.Event()
+        self.list_refused: list[ApiError] = []
+        self.watch_refused: list[ApiError] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kube, name)
 
     @asynccontextmanager
     async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
+        await self.kube.create(NODES, {"metadata": {"name": "node"}, "spec": RUNS_ON})
+        for name in self.refusals:
+            await self.kube.create(POD, {"metadata": {"name": name}}, "n")
         yield cast("KubeApi", self)
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
-        return {"metadata": {"name": name}, "spec": RUNS_ON}
+    async def pages(self, kind: Kind, namespace: str = "", **how: Any) -> AsyncIterator[Listing]:
+        if self.list_refused:
+            raise self.list_refused.pop(0)
+        async for page in self.kube.pages(kind, namespace, **how):
+            yield page
 
-    async def list(self, kind: Kind, **how: Any) -> Listing:
-        if self.list_fails:
-            raise Unavailable("no answer")
-        found: Any = [{"metadata": {"name": name, "namespace": "n"}} for name in self.pods]
-        return Listing(items=found, resource_version="1")
+    async def watch(self, kind: Kind, namespace: str = "", **how: Any) -> AsyncIterator[WatchEvent]:
+        if self.watch_refused:
+            raise self.watch_refused[0]
+        async for event in self.kube.watch(kind, namespace, **how):
+            yield event
 
     async def create_under(self, kind: Kind, namespace: str, name: str, what: str, body: JsonObject) -> JsonObject:
         self.asked.append(name)
         if self.refusals[name]:
+            self.refused.set()
             raise self.refusals[name].pop(0)
-        self.pods.remove(name)
-        return {}
+        return await self.kube.delete(kind, namespace, name)
 
 
 @pytest.fixture(autouse=True)
-def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_drain, "EVICT_AGAIN", 0.0)
+def short_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_drain, "EVICT_AGAIN", 0.02)
 
 
 async def test_a_pod_that_may_not_be_evicted_keeps_no_other_from_it_and_is_asked_for_again() -> None:
@@ -76,11 +90,49 @@ async def test_a_pod_that_may_not_be_evicted_keeps_no_other_from_it_and_is_asked
     assert many.asked == ["a", "b", "c", "a", "b", "a"]
 
 
-async def test_a_drain_ends_where_the_pods_cannot_be_listed() -> None:
-    many = Workload(a=[Denied("a webhook says no")])
-    many.list_fails = True
-    with pytest.raises(Unavailable):
+@pytest.mark.parametrize("refusal", [Unavailable("no answer"), Denied("Pods may not be listed")])
+async def test_a_drain_fails_where_the_pods_cannot_be_listed(refusal: ApiError) -> None:
+    many = Workload(a=[])
+    many.list_refused = [refusal, refusal]
+    with pytest.raises(type(refusal)):
         await ActivityEnvironment().run(many.drain, NODE)
+    assert many.asked == []
+
+
+async def test_a_drain_fails_where_the_pods_may_not_be_watched() -> None:
+    """Its end would not be noticed."""
+    many = Workload(a=[Throttled("a budget")])
+    many.watch_refused = [Denied("Pods may not be watched")]
+    with pytest.raises(Denied, match="may not be watched"):
+        await ActivityEnvironment().run(many.drain, NODE)
+
+
+async def test_a_drain_ends_as_soon_as_the_last_pod_has_gone_or_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_drain, "EVICT_AGAIN", 3600.0)
+    many = Workload(a=[], b=[])
+    done = await asyncio.wait_for(ActivityEnvironment().run(many.drain, NODE), 5)
+    assert (many.asked, done.delayed) == (["a", "b"], None)
+
+    stuck = Workload(a=[Throttled("a budget")])
+    draining = asyncio.create_task(ActivityEnvironment().run(stuck.drain, NODE))
+    await asyncio.wait_for(stuck.refused.wait(), 5)
+    await stuck.kube.delete(NODES, "", "node")
+    await asyncio.wait_for(draining, 5)
+    assert await stuck.kube.get(POD, "n", "a"), "it is no Pod of this instance any more"
+
+
+async def test_a_drain_whose_time_is_over_ends_to_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_drain, "EVICT_AGAIN", 3600.0)
+    stuck = Workload(a=[Throttled("a budget")])
+    soon = ActivityEnvironment().info.started_time + timedelta(seconds=0.1)
+
+    async def drained() -> None:
+        clock.begin()
+        await stuck.drain(NODE.model_copy(update={"until": soon}))
+
+    await asyncio.wait_for(ActivityEnvironment().run(drained), 5)
+    assert stuck.asked == ["a"]
+    assert await stuck.kube.get(POD, "n", "a")
 
 
 class Nodes(NodeActivities):
