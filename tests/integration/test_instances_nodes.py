@@ -5,6 +5,7 @@ And InterruptionPolicies: what the API server refuses, and what a policy does to
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,9 @@ from uuid import uuid4
 
 import pytest
 from temporalio.testing import ActivityEnvironment
+from waiting import eventually
 
+from activities.instances import node_drain
 from activities.instances.disruption_budget import Disruptions
 from activities.instances.node_drain import NodeActivities
 from domain.identity import Key, Kind
@@ -128,6 +131,23 @@ async def test_a_node_is_found_by_its_instance_cordoned_emptied_and_used_again(w
     assert await workload.unschedulable() is None
     await workload.kube.delete(NODE, "", workload.node)
     await workload.run(activities.cordon, CordonNode(cause="c", **workload.where))
+
+
+async def test_a_drain_ends_when_the_last_pod_has_gone(workload: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_drain, "EVICT_AGAIN", 3600.0)
+    await workload.pod("web", finalizers=["example.com/backup"])
+    draining = asyncio.create_task(
+        workload.run(workload.activities.drain, EmptyNode(cause="c", **workload.where)), name="drain"
+    )
+
+    async def ending() -> bool:
+        found = await workload.kube.get(POD, workload.namespace, "web")
+        return bool(text(found, "metadata", "deletionTimestamp"))
+
+    await eventually(ending, "the Pod is evicted")
+    assert not draining.done()
+    await workload.kube.patch(POD, workload.namespace, "web", {"metadata": {"finalizers": None}})
+    await asyncio.wait_for(draining, 60)
 
 
 async def test_a_node_of_the_same_name_but_of_another_instance_stays_untouched(workload: Workload) -> None:
