@@ -108,7 +108,7 @@ class Action(Model):
 
     @property
     def slot(self) -> str:
-        """By default one per activity, or one for each value of `slot_by`."""
+        """By default one slot per activity, or one for each value of `slot_by`."""
         return f"{self.activity}/{getattr(self, self.slot_by)}" if self.slot_by else self.activity
 
     @property

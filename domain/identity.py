@@ -129,7 +129,7 @@ def id_prefix(kind: str, cluster: str) -> str:
 
 
 def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: str) -> Key | None:
-    """From Temporal's list; None if it belongs to another cluster than the caller's."""
+    """The key of an entry in Temporal's list; None if it belongs to another cluster than the caller's."""
     key = Key(kind=kind, namespace=namespace, name=name, uid="", cluster=cluster)
     before, found, uid = workflow_id.partition(key.workflow_id)
     if before or not found or (uid and not uid.startswith("/")):

@@ -21,7 +21,7 @@ class Model(BaseModel):
 
 
 def build_models(base: type[BaseModel] = Model) -> None:
-    """For a process whose forks are to share the validators of all imported models."""
+    """Build the validators of all imported models, in a process whose forks are to share them."""
     for each in base.__subclasses__():
         each.model_rebuild()
         build_models(each)

@@ -18,7 +18,7 @@ _LONGEST = 253
 
 
 def parse(configured: str) -> str:
-    """Empty selects the default.
+    """The domain; the default if empty.
 
     Raises:
         ValueError: it is not a domain name that the API server accepts in keys.

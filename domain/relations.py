@@ -54,17 +54,17 @@ class Whom(Enum):
     ALL = "all"
     UNSETTLED = "those that have something left to do"
     DELETING = "those that are being deleted"
-    ONE = "one of them: whose workflow carries one carries them all"
-    NONE = "none but those to whom it is passed on"
+    ONE = "any one of them: the workflow that serves one serves them all"
+    NONE = "none, except lifecycles that the wake is passed on to"
 
 
 class Linked(Enum):
     """Whether a first reference wakes the referent."""
 
     NEWS = "news"
-    KNOWN = "known: a client that links the two links the referent first"
-    FOLLOWED = "followed: Perdure links the referent next, which is news to it by itself"
-    NEVER = "never, nor that it does so no more: only its news counts"
+    KNOWN = "known: the referent is linked first, so it knows already"
+    FOLLOWED = "followed: Perdure links the referent next, which wakes it"
+    NEVER = "never, nor when the reference ends: only the referrer's own changes count"
 
 
 def always(_: Any) -> bool:
@@ -106,7 +106,7 @@ class News(Generic[T]):
 class Scope(Enum):
     """The scope of a watch that exists only while references exist."""
 
-    KIND = "all of a kind, whose apiVersion and kind the names begin with"
+    KIND = "all objects of a kind; the names begin with its apiVersion and kind"
     NAME = "each by its name"
     NAMESPACE = "all of a namespace"
     CLUSTER = "all of the cluster"

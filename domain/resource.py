@@ -142,7 +142,7 @@ class CustomResource(KubeModel):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Its external resources in words: `abandon` would leave these behind."""
+        """The external resources in words, which `abandon` would leave behind."""
         return ()
 
 

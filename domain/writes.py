@@ -39,7 +39,7 @@ class Write(Action):
 
     @property
     def slot(self) -> str:
-        """One write at a time per object, so that each has the resourceVersion of the one before."""
+        """All writes of an object share a slot, so that each has the resourceVersion of the one before."""
         return "kube.write"
 
 
@@ -127,7 +127,7 @@ class RecordEvents(Write):
 
 
 def merge(target: object, patch: object) -> object:
-    """As the API server does it (RFC 7386)."""
+    """The merge as the API server does it (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}

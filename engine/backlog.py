@@ -28,7 +28,7 @@ _TYPES = {"workflow": TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, "activity": TaskQu
 
 
 async def of_queues(client: Client, queues: Iterable[tuple[str, str]], now: datetime) -> list[Backlog]:
-    """Each queue is a name with `workflow` or `activity`; raises RPCError."""
+    """The backlog of queues, each a name with `workflow` or `activity`; raises RPCError."""
 
     async def one(queue: str, kind: str) -> Backlog | None:
         request = DescribeTaskQueueRequest(

@@ -47,8 +47,6 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One attempt of an activity for a lifecycle of `kind`."""
-
     kind: str
     activity: str
     seconds: float
@@ -57,8 +55,6 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One successful change of a lifecycle's own object."""
-
     asked: Patch
     answer: Mapping[str, object]
 

@@ -38,7 +38,7 @@ def paused_area(area: str) -> str:
 
 
 def held(area: str, annotations: Mapping[str, object], settings: Settings) -> str:
-    """For observe mode, the object's own pause or its area's; empty if it may be changed."""
+    """Why the object may not be changed: observe mode, its own pause or its area's; empty if it may."""
     return held_itself(annotations, observing=settings.observing) or paused_area(area)
 
 

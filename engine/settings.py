@@ -243,17 +243,17 @@ class Claims(_Group):
     claims_interval: Duration = Field(
         timedelta(seconds=60),
         validation_alias="MANAGE_CLAIMS_INTERVAL",
-        description="Longest time until values that depend on the clock are computed again, for claims.",
+        description="How often claims whose templates depend on the clock are evaluated again.",
     )
     claims_handles_interval: Duration = Field(
         timedelta(seconds=60),
         validation_alias="MANAGE_HANDLES_INTERVAL",
-        description="The same for handles: how often templates that depend on the clock or on chance are rendered.",
+        description="How often handles whose templates depend on the clock or on chance are evaluated again.",
     )
     claims_pools_interval: Duration = Field(
         timedelta(seconds=10),
         validation_alias="MANAGE_POOLS_INTERVAL",
-        description="The same for pools.",
+        description="How often pools are evaluated again if values depend on the clock.",
     )
     claims_refresh_interval: Duration = Field(
         timedelta(minutes=10),
@@ -322,12 +322,12 @@ class LoadBalancers(_Group):
     loadbalancers_flavor_name: str = Field(
         "",
         validation_alias="FLAVOR_NAME",
-        description="The same by name.",
+        description="Name of the machines' flavor, instead of its id.",
     )
     loadbalancers_flavor_search: str = Field(
         "",
         validation_alias="FLAVOR_SEARCH",
-        description="The same by a part of the name.",
+        description="Part of the flavor's name, instead of its id; exactly one flavor must match.",
     )
     loadbalancers_image_id: str = Field(
         "",
@@ -337,12 +337,12 @@ class LoadBalancers(_Group):
     loadbalancers_image_name: str = Field(
         "",
         validation_alias="IMAGE_NAME",
-        description="The same by name.",
+        description="Name of the machines' image, instead of its id; the newest active image of that name is used.",
     )
     loadbalancers_image_search: str = Field(
         "",
         validation_alias="IMAGE_SEARCH",
-        description="The same by a part of the name.",
+        description="Part of the image's name, instead of its id; the newest active image that matches is used.",
     )
     loadbalancers_availability_zone: str = Field(
         "",
@@ -459,7 +459,7 @@ class InvalidSettings(ValueError):  # noqa: N818
 
 
 def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
-    """Each with the nearest setting's name, or an empty string.
+    """The unknown variables, each with the nearest setting's name, or an empty string.
 
     Those that Kubernetes adds for a Service whose name begins with `perdure` are no mistake.
     """
@@ -480,7 +480,7 @@ def variable_of(field: str) -> str:
 
 
 def as_text(value: object) -> str:
-    """As its variable has it: `90s`, `true`, `a,b`."""
+    """The value as in an environment variable: `90s`, `true`, `a,b`."""
     match value:
         case timedelta():
             return f"{value.total_seconds():g}s"

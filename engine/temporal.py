@@ -225,7 +225,7 @@ def _metrics_address(settings: Settings) -> str:
 
 
 def silent_runtime() -> Runtime:
-    """Without logs and metrics, for replaying: its warnings are results."""
+    """A runtime without logs and metrics, for replaying: its warnings are results."""
     return _runtime("", json_logs=None)
 
 

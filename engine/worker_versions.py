@@ -61,7 +61,7 @@ class Version(Model):
 
 
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
-    """Without a build id any worker takes any task.
+    """The workers' version; without a build id any worker takes any task.
 
     A version is named in both cases: otherwise the SDK hashes every imported module, half a second of CPU at each
     start.

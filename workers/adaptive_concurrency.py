@@ -127,7 +127,7 @@ class PacedSlots(CustomSlotSupplier):
 
 
 def workflow_tasks(most: int, *, waiting: bool = False) -> WorkerTuner:
-    """For a worker of workflows with `most` tasks at once; `waiting` if they wait for local activities."""
+    """A tuner for `most` workflow tasks at once; `waiting` if they wait for local activities."""
     limit = _waiting(most) if waiting else Limit(most, longest=LONGEST_WORKFLOW_TASK, first=FIRST_WORKFLOW_TASKS)
     return _tuner(workflows=PacedSlots(limit), local=FixedSizeSlotSupplier(most))
 

@@ -83,7 +83,7 @@ class AccountWorkflow(Entity[AccountWorld]):
 
     @workflow.signal(description="It is this Account's turn to opt in to regions.")
     def opt_in_permit(self, permit: OptInPermit) -> None:
-        """Also observes again: the list of regions may have grown since."""
+        """Remembers the permit and observes again: the list of regions may have grown since."""
         self.replace_world(self.world.learn(opt_in_until=permit.until))
         self.wake()
 

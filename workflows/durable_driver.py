@@ -483,7 +483,7 @@ class Entity(Generic[W]):
             return _failure(error)
 
     async def _try_to_annotate(self, annotations: dict[str, str | None]) -> None:
-        """For signals, which have no answer: a failed write shows in the timeline only.
+        """Write annotations for a signal, which has no answer: a failed write shows in the timeline only.
 
         Outages and pauses of the area are waited for.
         """

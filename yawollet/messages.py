@@ -153,7 +153,7 @@ _SCALARS = {
 
 
 def resources(type_url: str, documents: Iterable[Document]) -> list[Message]:
-    """Each document in an `Any` of that type; ValueError if it does not fit."""
+    """The documents, each in an `Any` of that type; ValueError if one does not fit."""
     try:
         return [
             json_format.ParseDict({"@type": type_url, **each}, _ANY_CLASS(), descriptor_pool=_POOL)

@@ -115,7 +115,7 @@ class Reader:
         return type(resource).model_validate(answer)
 
     async def write_status(self, resource: R, status: Model, **cleared: None) -> R:
-        """As `write`; `cleared` fields are removed."""
+        """Like `write`, for the status; `cleared` fields are removed."""
         shown = {**status.model_dump(mode="json", exclude_none=True), **cleared}
         return await self.write(resource, {"status": shown}, subresource="status")
 

@@ -168,7 +168,7 @@ def _finalizers(obj: JsonObject) -> list[str]:
 
 
 def _manifest(action: MakeCustomerAccount, suffix: str) -> JsonObject:
-    """As the replaced operator writes it; no owner reference, as the claim is in another namespace."""
+    """The Account as the replaced operator writes it; no owner reference, as the claim is in another namespace."""
     return {
         "metadata": {
             "name": account_name(suffix),

@@ -98,7 +98,9 @@ async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
 
 
 async def copy_key(kube: KubeApi, claim: Key, name: str, source: str) -> None:
-    """From the account's Secret `source`; `Invalid` if an entry is empty, since it would replace a working key."""
+    """Copy the key from the account's Secret `source`; `Invalid` if an entry is empty, since it would replace a working
+    key.
+    """
     secret = await kube.get(SECRET, OPERATOR_NAMESPACE, source)
     key = {field: mapping(secret, "data").get(field) for field in KEY_FIELDS}
     if not all(key.values()):

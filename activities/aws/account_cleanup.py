@@ -274,7 +274,7 @@ def _client_of(member: Member, bucket: str) -> S3Client:
 
 
 def _delete_bucket(s3: S3Client, bucket: str) -> None:
-    """Empty and delete it, a few times, since logs and replication may still write to it."""
+    """Empty and delete the bucket, in a few attempts, since logs and replication may still write to it."""
     for _ in range(_BUCKET_ROUNDS - 1):
         _empty_bucket(s3, bucket)
         try:

@@ -244,7 +244,7 @@ def _users(iam: IAMClient) -> list[str]:
 
 
 def _roles(iam: IAMClient) -> list[str]:
-    """Omits those of AWS's own services, which cannot be tagged or deleted."""
+    """The account's roles, without those of AWS's own services, which cannot be tagged or deleted."""
     pages = iam.get_paginator("list_roles").paginate()
     return [role["RoleName"] for page in pages for role in page["Roles"] if not role["Path"].startswith("/aws-")]
 

@@ -257,7 +257,9 @@ def _results(activities: Sequence[object]) -> GroupRecord:
 
 
 def _activity(description: str) -> str:
-    """By the beginning of Auto Scaling's text: `Launching a new EC2 instance: i-`, `Terminating EC2 instance: i-`."""
+    """The kind of activity by the beginning of its description: `Launching a new EC2 instance: i-`,
+    `Terminating ...`.
+    """
     for begin, what in (("Launching", "launch"), ("Terminating", "terminate")):
         if description.startswith(begin):
             return what

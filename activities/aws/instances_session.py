@@ -69,7 +69,7 @@ class Places:
         self._callers: dict[tuple[str, str], Services] = {}
 
     def caller(self, place: Place) -> Services:
-        """One per role; without one the process itself, per partition."""
+        """The place's caller: one per role; without a role one per partition, with the process's credentials."""
         with self._lock:
             return self._role(place) if place.role else self._process(partition_of(place.region))
 

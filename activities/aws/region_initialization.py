@@ -258,7 +258,7 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
 
 
 def client_token(action: InitializeRegion, *, second: bool = False) -> str:
-    """At most 64 ASCII characters."""
+    """The token, at most 64 ASCII characters."""
     what = f"{action.owner.uid}/{action.region}/{action.round}{'/second' if second else ''}"
     return hashlib.sha256(what.encode()).hexdigest()
 
@@ -292,7 +292,7 @@ def end_marked(ec2: EC2Client, tags: dict[str, str]) -> None:
 
 
 def _describe(ec2: EC2Client, ids: list[str]) -> list[InstanceTypeDef]:
-    """Omits instances that EC2 does not know yet."""
+    """The described instances, without those that EC2 does not know yet."""
     try:
         answer = ec2.describe_instances(InstanceIds=ids)
     except Absent:

@@ -72,7 +72,7 @@ def describe_cases(sessions: Sessions, ids: Iterable[str]) -> dict[str, str]:
 
 
 def _statuses(payer: Payer, ids: list[str]) -> dict[str, str]:
-    """One unknown id makes AWS refuse the whole call: halve the list until the unknown one is alone."""
+    """The statuses. One unknown id makes AWS refuse the whole call: then the list is halved until that id is alone."""
     try:
         return {case["caseId"]: case["status"] for case in _cases(payer, ids)}
     except Absent:

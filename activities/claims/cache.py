@@ -106,11 +106,11 @@ class ClaimCache(InformerCache):
         return cast("JsonObject | None", self.mirrors[kind.name].get(namespace, name))
 
     async def find(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """From the API server if the cache lacks it."""
+        """The object, from the API server if the cache lacks it."""
         return self.get(kind, namespace, name) or await self.fresh(kind, namespace, name)
 
     def exists(self, key: Key) -> bool:
-        """True also for lifecycles without an object."""
+        """Whether the object exists; True also for lifecycles without an object."""
         if (mirror := self.mirrors.get(key.kind)) is None:
             return True
         there = cast("JsonObject | None", mirror.get(key.namespace, key.name))

@@ -243,7 +243,7 @@ _SET_DEATH_SIGNAL, _SET_SECCOMP, _NO_NEW_PRIVILEGES, _FILTER = 1, 22, 38, 2
 
 
 def _allow_computing_only() -> None:
-    """If the kernel refuses the list of system calls, the limits above remain."""
+    """Restrict the process to these system calls; if the kernel refuses, the limits above remain."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]  # pointers are longer than the default int
     prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)

@@ -115,6 +115,6 @@ def _name(obj: JsonObject) -> tuple[str, str]:
 
 
 def _plain(obj: JsonObject) -> kube.JsonObject:
-    """Without managedFields, which stay unchanged when omitted."""
+    """The object without managedFields, which stay unchanged when omitted."""
     metadata = {name: value for name, value in object_at(obj, "metadata").items() if name != "managedFields"}
     return {**obj, "metadata": metadata}

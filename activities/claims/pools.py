@@ -202,7 +202,7 @@ class PoolActivities(Activities):
 
 
 def _name(action: MakeHandle, salt: int) -> str:
-    """Derived from the scaling's serial number or from the pass, so all attempts use the same name."""
+    """The name, derived from the scaling's serial number or from the pass, so all attempts use the same one."""
     if action.new.serial is not None:
         return pool_handle_name(action.new.scaling_uid, action.new.serial, salt)
     info = activity.info()

@@ -58,7 +58,7 @@ class ApplicationSubject(Subject[Application]):
         )
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """Other objects' applications at this moment: the found one may belong to them."""
+        """Reads the other objects' applications once more: the found one may belong to them."""
         return {} if read.resource is Resource.PLAN else {"holders": self._others()}
 
     def _others(self) -> tuple[Holder, ...]:

@@ -83,7 +83,7 @@ class SweepActivities(Activities):
         moment, due, interval = now(), look.memory.next_sweep, self._context.settings.sweep or SWEEP
         objects = self._context.cache.everything(*COMPARED)
         if not objects:
-            return _world(look, "there is nothing in 3scale", None)
+            return _world(look, "no object is in 3scale", None)
         if due is None:
             return _world(look, "the first sweep comes one interval after the first object", moment + interval)
         if moment < due:

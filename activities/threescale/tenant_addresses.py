@@ -20,7 +20,7 @@ class Homes:
         self._found: dict[Place, tuple[float, str]] = {}
 
     def note(self, place: Place, url: str) -> None:
-        """Empty addresses are not stored, as they may be set at any moment."""
+        """Store the address; an empty one is not stored, as it may be set at any moment."""
         if not url:
             self._found.pop(place, None)
             return

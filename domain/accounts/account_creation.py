@@ -29,7 +29,7 @@ from domain.writes import Delete
 
 
 def create_account(world: AccountWorld, now: datetime) -> Decision:
-    """For an Account with a blank state; one with an AWS account continues with it."""
+    """The creation, for an Account with a blank state; one with an AWS account continues with that."""
     account, known = world.account, world.known
     if account.status.claimed:
         return world.waiting("status.claimed is true, but status.state is empty", "status.state or status.claimed")

@@ -151,7 +151,7 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
 
 
 def _flag(data: Mapping[str, str], key: str, problems: dict[str, str], *, default: bool = False) -> bool:
-    """One of Go's exact spellings: a more tolerant parser might close accounts. The default if absent or unreadable."""
+    """The flag by one of Go's exact spellings, since a more tolerant parser might close accounts; else the default."""
     text = data.get(key)
     if text is None:
         return default

@@ -45,8 +45,8 @@ def secret_recorded(world: AccountWorld) -> Patch:
 
 
 def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
-    """In the replaced operator's words; None if the account may continue. Our own bugs, a Secret that was changed
-    meanwhile, and a Secret deleted with an earlier Account of this name are temporary.
+    """The failure in the replaced operator's words; None if the account may continue. Our own bugs, a Secret that was
+    changed meanwhile, and a Secret deleted with an earlier Account of this name are temporary.
     """
     refusal = world.refused(EnsureAdminUser.activity)
     if refusal is None or refusal.type is ErrorType.BUG:

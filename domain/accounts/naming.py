@@ -15,7 +15,7 @@ def account_name(suffix: str) -> str:
 
 
 def iam_user_id(name: str, uid: str) -> str:
-    """In the names of an account's user and role: the generated name's suffix, else derived from the uid."""
+    """The id in the names of an account's user and role: the generated name's suffix, else derived from the uid."""
     last = name.rsplit("-", 1)[-1]
     fits = len(last) == SUFFIX_LENGTH and set(last) <= set(SUFFIX_ALPHABET)
     return last if fits else suffix_of(uid)

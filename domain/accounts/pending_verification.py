@@ -39,7 +39,7 @@ _ON_THE_WAY = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING
 
 
 def to_pending_verification(world: AccountWorld, now: datetime, why: str) -> Decision:
-    """One write with the quotas and, if opening it succeeds at once, the support case."""
+    """The write that contains the quotas and, if opening it succeeds at once, the support case."""
     account = world.account
     if _case_first(world):
         return world.working(why, support_case(world, once=True))
@@ -63,8 +63,8 @@ def support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase:
 
 
 def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
-    """For an Account that ends before AWS Support has answered. After a few refusals `perdure audit` reports the
-    case.
+    """The resolution for an Account that ends before AWS Support has answered. After a few refusals `perdure audit`
+    reports the case.
     """
     account, known = world.account, world.known
     case_id = account.status.support_case_id or known.case_id

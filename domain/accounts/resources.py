@@ -81,7 +81,7 @@ class OptInRegion(KubeModel):
 
 
 class AccountSpec(KubeModel):
-    """What the account is."""
+    """The desired state of an account."""
 
     aws_account_id: Required[str] = Field(
         "", alias="awsAccountID", description="The twelve digits of the AWS account, empty until it exists."
@@ -155,7 +155,7 @@ class Account(CustomResource):
 
     @property
     def customers(self) -> bool:
-        """Only our own objects in it are removed."""
+        """Whether the account is a customer's: then only our own objects in it are removed."""
         return self.spec.byoc or self.spec.manual_sts_mode
 
     @property
@@ -168,7 +168,7 @@ class Account(CustomResource):
         }
 
     def named_by(self, claim: Key) -> bool:
-        """By namespace and name, and by its uid if recorded.
+        """Whether it names this claim: by namespace and name, and by the uid if recorded.
 
         Accounts bound by the replaced operator get the uid in the claim's next pass. One that its release cannot clean
         has no other name of its claim left.
@@ -221,7 +221,7 @@ class Account(CustomResource):
 
 
 class AccountPoolSpec(KubeModel):
-    """What the pool should hold."""
+    """The desired state of the pool."""
 
     pool_size: Required[int] = Field(0, description="Number of never claimed accounts that the pool keeps.")
 
@@ -244,7 +244,7 @@ class AccountPoolStatus(KubeModel):
 
 
 class AccountPool(CustomResource):
-    """A wanted number of never-claimed accounts."""
+    """Keeps a number of never-claimed accounts."""
 
     kind_of: ClassVar[Kind] = ACCOUNT_POOL
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
@@ -277,7 +277,7 @@ class Region(KubeModel):
 
 
 class ClaimAws(KubeModel):
-    """What the claim wants of AWS."""
+    """The claim's settings for AWS."""
 
     regions: Required[tuple[Region, ...]] = Field((), description="Regions the account is used in.")
 
@@ -297,7 +297,7 @@ class AccountClaimSpec(KubeModel):
     aws_credential_secret: Required[SecretReference] = Field(
         SecretReference(), description="Where to write the account's credentials; in the claim's own namespace."
     )
-    aws: Required[ClaimAws] = Field(ClaimAws(), description="What the claim wants of AWS.")
+    aws: Required[ClaimAws] = Field(ClaimAws(), description="The claim's settings for AWS.")
     account_link: Required[str] = Field("", description="The Account that serves the claim; written by the operator.")
     account_ou: str = Field(
         "", alias="accountOU", description="The organizational unit the account was moved to; written by the operator."
@@ -331,7 +331,7 @@ class AccountClaimStatus(KubeModel):
 
 
 class AccountClaim(CustomResource):
-    """A wish for an account, and its holder while it lives."""
+    """A request for an account, which it holds until it is deleted."""
 
     kind_of: ClassVar[Kind] = ACCOUNT_CLAIM
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
@@ -371,7 +371,7 @@ class AccountClaim(CustomResource):
 
     @property
     def of_fleet_manager(self) -> bool:
-        """It gets a role for its principal instead of a key."""
+        """Whether it gets a role for its principal instead of a key."""
         return bool(self.spec.fleet_manager_config.trusted_arn) and self.spec.account_pool not in UNNAMED_POOLS
 
     @property

@@ -163,7 +163,7 @@ class _Pass:
         return {key: value for key, value in asked.items() if isinstance(value, str) and there.get(key) != value}
 
     def _show_assigned(self) -> None:
-        """The providers recorded at binding stay."""
+        """Shows each resource's provider; those recorded at binding stay."""
         bound = self.question.handle is not None
         before = objects_at(self.claim, "status", "resources")
         shown: list[JsonValue] = []

@@ -38,7 +38,9 @@ class ClaimRead(Model):
 
 
 class ReadClaim(ClaimsAction):
-    """Before an expired claim is deleted: its end may have been extended, and its handle must be unchanged."""
+    """Reads the claim before it is deleted as expired: its end may have been extended, and its handle must be
+    unchanged.
+    """
 
     activity: ClassVar[str] = "claims.read_claim"
     result: ClassVar[type[Model] | None] = ClaimRead

@@ -65,7 +65,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def in_one_unit(text: str, what: str = "duration") -> str:
-    """For the claim's status; such a text is unchanged. UnreadableDuration also if it is negative."""
+    """The duration for the claim's status; one in one unit is unchanged. UnreadableDuration also if it is negative."""
     if _ONE_UNIT.fullmatch(text):
         return text
     duration = parse_duration(text, what)
@@ -77,7 +77,7 @@ def in_one_unit(text: str, what: str = "duration") -> str:
 
 
 def parse_moment(text: str, what: str = "moment") -> datetime:
-    """In UTC and whole seconds; `what` names the field in the error, UnreadableMoment."""
+    """The time in UTC and whole seconds; `what` names the field in the error, UnreadableMoment."""
     try:
         moment = parse_timestamp(text.strip().upper())
         if moment is not None:
@@ -88,7 +88,7 @@ def parse_moment(text: str, what: str = "moment") -> datetime:
 
 
 def after(moment: datetime, duration: timedelta) -> datetime:
-    """Limited to the calendar: a maximum of 9999999d means unlimited."""
+    """The sum, at most the calendar's last moment: a maximum of 9999999d means unlimited."""
     try:
         return min(moment + duration, FOREVER)
     except OverflowError:

@@ -52,7 +52,7 @@ def creation_forbidden(scene: Scene, resources: Sequence[JsonObject]) -> str:
 
 
 def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObject:
-    """Without name, finalizer and labels.
+    """A new handle without name, finalizer and labels.
 
     Raises:
         TemplateError: a provider's lifespan cannot be rendered.

@@ -101,7 +101,6 @@ class HandleWorld(ObjectsWorld):
         return cls(key=key, question=HandleQuestion.model_construct(**asked), **before, **more)
 
     def recall(self, before: World) -> Self:
-        """Keeps the objects that this pass may have created."""
         world = super().recall(before)  # type: ignore[arg-type]
         if not isinstance(before, HandleWorld):
             return world

@@ -106,7 +106,7 @@ def terms_of(lifespan: JsonValue, rendered: Mapping[str, JsonValue]) -> Terms:
 
 
 def least(terms: Iterable[Terms]) -> Terms:
-    """The shortest of each setting, with its own text; the first of equals. Raises UnreadableDuration."""
+    """For each setting the shortest of all terms, as it is written there. Raises UnreadableDuration."""
     several = tuple(terms)
     return Terms(
         default=_shortest((each.default for each in several), "lifespan.default"),
@@ -135,7 +135,7 @@ def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> Ha
 
 
 def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> HandleLifespan:
-    """By the pool's `spec.lifespan` or else its provider's; UnreadableDuration if `unclaimed` is none.
+    """The lifespan from the pool's `spec.lifespan` or else its provider's; UnreadableDuration if `unclaimed` is none.
 
     The end counts from `created`: call it with `now` for the request, and again with the returned `creationTimestamp`;
     if the ends differ, correct the handle's.

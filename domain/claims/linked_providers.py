@@ -58,7 +58,7 @@ class Resources:
 
 
 def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
-    """In the spec (up to 1.13) or the status (1.14 on); `{}` if none."""
+    """The reference in the spec (up to 1.13) or the status (1.14 on); `{}` if none."""
     for part in ("spec", "status"):
         for entry in objects_at(handle, part, "resources")[index : index + 1]:
             if found := object_at(entry, "reference"):
@@ -96,7 +96,7 @@ def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Len
 
 
 def _linked_resource(resources: Resources, provider: JsonObject, link: JsonObject) -> int | None:
-    """By provider and resource name, else the provider's first that is not another link's.
+    """The linked resource's index: by provider and resource name, else the provider's first that no other link has.
 
     A provider may be linked twice; the name may differ in list mode and in older handles.
     """
@@ -152,7 +152,7 @@ def _lent(provider: JsonObject, link: JsonObject, state: JsonObject | None) -> L
 
 
 def pointed(document: JsonValue, pointer: str) -> tuple[bool, JsonValue]:
-    """By RFC 6901: whether it has a target, and its value; `""` is the whole document."""
+    """Whether the pointer (RFC 6901) has a target, and its value; `""` is the whole document."""
     for token in pointer.split("/")[1:]:
         key = token.replace("~1", "/").replace("~0", "~")
         if isinstance(document, dict) and key in document:

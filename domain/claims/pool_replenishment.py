@@ -111,7 +111,7 @@ class MakeHandle(OfPool):
 
 
 class DeleteHandle(OfPool):
-    """With its resources, unless it was bound meanwhile. `at`: the time of the decision."""
+    """Deletes the handle with its resources, unless it was bound meanwhile. `at`: the time of the decision."""
 
     activity: ClassVar[str] = "claims.delete_pool_handle"
 

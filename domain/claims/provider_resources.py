@@ -76,7 +76,7 @@ class Scene:
         return every | object_at(self.handle, "spec", "vars")
 
     def newer_vars(self, provider: JsonObject) -> JsonObject:
-        """For `default`, `healthCheck` and `readinessCheck`, which saw no variables before Poolboy 1.13."""
+        """The variables for `default`, `healthCheck` and `readinessCheck`, which had none before Poolboy 1.13."""
         return self.vars(provider) if self.renderer.newer else {}
 
     def views(self, provider: JsonObject) -> dict[str, object]:

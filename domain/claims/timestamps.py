@@ -12,7 +12,9 @@ from domain.claims.json_objects import JsonObject, text_at, value_at
 
 
 def start_of(claim: JsonObject) -> datetime:
-    """By its status (the binding), else its spec, else its creation; UnreadableMoment if the spec's is no time."""
+    """The start by the status (the binding), else the spec, else the creation; UnreadableMoment if the spec's is no
+    time.
+    """
     recorded = _recorded(claim, "status", "lifespan", "start")
     if recorded is not None:
         return recorded

@@ -25,7 +25,7 @@ class ObjectsWorld(World):
         return None
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
-        """Each write happens once in a pass, because the API server may drop unknown fields."""
+        """The writes, each at most once in a pass, because the API server may drop unknown fields."""
         return tuple(each for each in writes if each.mark not in self.wrote and each.differs)
 
 

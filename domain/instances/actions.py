@@ -208,7 +208,7 @@ class AskReplacement(_MachineAction, _TakesTurn):
 
     @property
     def most_attempts(self) -> int:
-        """Limited: when the time is over, the Machine is deleted at once."""
+        """Limited, because the Machine is deleted without a replacement once the time is over."""
         return 3
 
     @property
@@ -310,7 +310,7 @@ class FindNode(_NodeAction):
 
     @property
     def most_attempts(self) -> int:
-        """If the workload cluster does not answer, that is reported, and the loop tries again."""
+        """Limited: a workload cluster that does not answer is reported, and the loop tries again."""
         return 3
 
     @property

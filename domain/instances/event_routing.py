@@ -38,7 +38,7 @@ def on_hosts(event: InstanceEvent, hosts: Mapping[str, Collection[str]]) -> tupl
 
 
 def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[InstanceEvent, ...]]:
-    """Each event once, in the order that they happened; the most urgent instances first."""
+    """The events by instance, each once, in the order that they happened; the most urgent instances come first."""
     gathered: dict[InstanceKey, dict[str, InstanceEvent]] = {}
     for event in events:
         key = instance_of(event)

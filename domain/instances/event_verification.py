@@ -94,7 +94,7 @@ class HookTiming(Model):
 
     @property
     def limit(self) -> timedelta:
-        """After this time Auto Scaling continues in spite of heartbeats."""
+        """When Auto Scaling continues in spite of heartbeats."""
         return min(self.global_timeout or LONGEST_HOOK, LONGEST_HOOK, self.heartbeat_timeout * HOOK_TIMEOUTS)
 
     @property

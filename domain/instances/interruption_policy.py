@@ -167,7 +167,7 @@ class ReactionPolicy(Model):
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> ReactionPolicy:
-        """From settings such as `spot=delete-machine`, `launching_hook=true`; ValueError names an invalid one."""
+        """Parses settings such as `spot=delete-machine`, `launching_hook=true`; ValueError names an invalid one."""
         given = [text.partition("=") for text in texts]
         chosen = {cause.strip().replace("-", "_"): reaction.strip() for cause, _, reaction in given}
         causes = set(cls.model_fields) - _OF_POLICIES
@@ -197,7 +197,7 @@ class ReactionPolicy(Model):
         return Reaction.LABEL if action == "hibernate" else self.spot
 
     def for_effect(self, effect: Effect | None) -> Reaction:
-        """Labels only for an unknown scheduled event."""
+        """The reaction to a scheduled event; to an unknown one only labels."""
         reactions = {"ending": self.ending, "reboot": self.reboot, "maintenance": self.maintenance}
         return Reaction.LABEL if effect is None else reactions[_named(effect)]
 

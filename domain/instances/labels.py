@@ -106,7 +106,7 @@ def _kept_standing(story: Story, meta: ObjectMeta) -> LastState | None:
 
 
 def _later(heard: LastState | None, kept: LastState | None) -> LastState | None:
-    """If the label says that the instance has ended, an event that arrives after the workflow closed is older."""
+    """The later state. If the label says that the instance has ended, an event after the workflow's end is older."""
     if heard is None or kept is None:
         return heard or kept
     if heard.asked or heard.state.final:

@@ -80,8 +80,6 @@ def message_of(
 
 
 class Part(Model):
-    """One object of a message. `place` is unique in the message, empty for its only one."""
-
     content: Annotated[dict[str, object], SkipValidation]
     place: str = ""
     topic: str = ""

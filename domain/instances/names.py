@@ -35,7 +35,7 @@ class _RegionalKey(Model):
 
     @property
     def lifecycle(self) -> Key:
-        """Its key for the engine, independent of the cluster whose workers run its lifecycle."""
+        """The key for the engine, independent of the cluster whose workers run the lifecycle."""
         return self.lifecycle_in("")
 
     def lifecycle_in(self, cluster: str) -> Key:
@@ -67,7 +67,9 @@ class GroupKey(_RegionalKey):
 
 
 def usable_id(text: object) -> bool:
-    """Any shape is accepted, as emulators have their own, but no slash: workflow and update ids are joined by it."""
+    """Whether the id has no slash, by which workflow and update ids are joined. Emulators have their own
+    shapes of ids.
+    """
     return (
         isinstance(text, str)
         and 0 < len(text) <= LONGEST_ID
@@ -78,7 +80,7 @@ def usable_id(text: object) -> bool:
 
 
 def instance_of_provider_id(provider_id: str) -> str:
-    """From `spec.providerID`, as in `aws:///eu-central-1a/i-0abc`; empty if none."""
+    """The id in `spec.providerID`, as in `aws:///eu-central-1a/i-0abc`; empty if none."""
     return provider_id.rsplit("/", 1)[-1] if _PROVIDER_ID.fullmatch(provider_id) else ""
 
 
@@ -87,7 +89,7 @@ def instance_of_node(provider_id: str) -> str:
 
 
 def region_of_provider_id(provider_id: str) -> str:
-    """Also of local zones (`us-west-2-lax-1a`); empty if it names none."""
+    """The region, also of local zones (`us-west-2-lax-1a`); empty if none is named."""
     found = _ZONE_OF_PROVIDER_ID.match(provider_id)
     return found.group(1) if found else ""
 
@@ -120,7 +122,7 @@ def parse_arn(text: str) -> Arn | None:
 
 
 def group_of_arn(text: str) -> GroupKey | None:
-    """From the ARN in an AWSMachinePool's `spec.providerID`."""
+    """The group from the ARN in an AWSMachinePool's `spec.providerID`."""
     arn = parse_arn(text)
     if arn is None or arn.service != "autoscaling" or "autoScalingGroupName/" not in arn.resource:
         return None

@@ -236,7 +236,7 @@ def _hook_times(chart: _Values) -> Document:
 
 
 def _webhook(chart: _Values) -> Document:
-    """Without a name; empty if the handler has no webhook."""
+    """The webhook's channel without a name; empty if the handler has no webhook."""
     url, secret, proxy = chart.address("webhookURL"), chart.text("webhookURLSecretName"), chart.address("webhookProxy")
     headers, template = chart.headers("webhookHeaders"), _template(chart)
     if not (url or secret):
@@ -441,7 +441,7 @@ class _Values:
         return value
 
     def headers(self, name: str) -> dict[str, str]:
-        """From an object or its JSON, without the content type. Errors repeat no value."""
+        """The headers from an object or its JSON, without the content type. Errors repeat no value."""
         value = self.given.get(name, {})
         try:
             found = json.loads(value) if isinstance(value, str) else value

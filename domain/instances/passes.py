@@ -22,7 +22,6 @@ class GroupWorld(PassedWorld):
     known: GroupRecord = GroupRecord()
 
     def recall(self, before: Self) -> Self:
-        """Keeps what events added during the pass."""
         return super().recall(before).model_copy(update={"known": before.known})
 
     def told(self, record: GroupRecord) -> Self:

@@ -67,7 +67,7 @@ def topologies(place: Place) -> tuple[Topology, ...]:
 
 
 def running_document(places: Sequence[Topology], roles: Sequence[str] = (), sharing: Sequence[Place] = ()) -> Document:
-    """For worker and consumer while they run. A re-drive reads the dead letters and sends them again.
+    """The permissions of worker and consumer while they run. A re-drive reads the dead letters and sends them again.
 
     Args:
         places: those that are entered with these credentials.

@@ -84,7 +84,7 @@ def _unused_turn(world: InstanceWorld) -> ReleaseNode | None:
 
 
 def end_replacement(world: InstanceWorld, wanted: Sequence[Cause]) -> tuple[Action, ...]:
-    """For a replacement that is no longer wanted: its Machine goes, or no cause would delete it."""
+    """Ends a replacement that is no longer wanted: its Machine is deleted, or no cause would delete it any more."""
     stays, asked = _stays(world), world.asked
     if not _left_over(world, wanted) or (stays and not _plans_known(world)):
         return ()
@@ -131,7 +131,7 @@ def _wanted(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWo
 
 
 def awaits_replacement(world: InstanceWorld, cause: Cause, now: datetime) -> datetime | None:
-    """Until when a cause waits for the replacement of its Machine, None if it does not."""
+    """Until when a cause waits for the replacement of its Machine; None if it does not."""
     asked, owner = world.asked, world.owner
     if asked is None or owner is None or owner.metadata.uid != asked.uid or cause.replaces_for is None:
         return None

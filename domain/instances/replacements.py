@@ -188,7 +188,7 @@ def check_replaceable(machine: Machine, machine_set: MachineSet | None, deployme
 
 
 def replaced_by(mark: Mark, members: Iterable[Machine]) -> dict[str, Machine]:
-    """By a Machine's uid its replacement: of the same MachineDeployment, younger, and its Node ready."""
+    """The ready replacement of each Machine, by uid: of the same MachineDeployment, younger, with a ready Node."""
     free = [each for each in newcomers(mark, members) if each.node_ready]
     found: dict[str, Machine] = {}
     for one in sorted(mark.machines, key=lambda each: (each.at, each.uid)):

@@ -13,7 +13,7 @@ _FIRST_DELAY, _LATER_DELAY = timedelta(seconds=15), timedelta(seconds=30)
 
 
 def waits_for_machine(handled: Handled, now: datetime) -> bool:
-    """For ten minutes; for a launch as long as its lifecycle hook may wait."""
+    """Whether to wait: for ten minutes; for a launch as long as its lifecycle hook may wait."""
     event = handled.event
     longest = LONGEST_HOOK_TIMEOUT if event.kind is EventKind.LAUNCHING else UNMATCHED_AFTER
     young = now - event.received_at < longest
@@ -26,6 +26,8 @@ def unmatched_delay(waiting: Sequence[Handled], receives: int, now: datetime) ->
 
 
 def _by_age(handled: Handled, now: datetime) -> timedelta:
-    """After ten minutes a quarter of its age: SQS counts each receipt, and the fiftieth makes a dead letter."""
+    """The delay; after ten minutes a quarter of the message's age: SQS counts each receipt, and the fiftieth makes a
+    dead letter.
+    """
     age = now - handled.event.received_at
     return age / 4 if age >= UNMATCHED_AFTER else timedelta(0)

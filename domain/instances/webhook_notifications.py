@@ -51,7 +51,7 @@ def slack_body(fields: Mapping[str, str]) -> str:
 
 
 def teams_body(fields: Mapping[str, str]) -> str:
-    """For a workflow of Microsoft Teams that posts an Adaptive Card."""
+    """The body for a workflow of Microsoft Teams that posts an Adaptive Card."""
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",

@@ -38,7 +38,7 @@ class BalancerWorld(CloudWorld):
 
     @property
     def look(self) -> str:
-        """After the slash, the fingerprint of the security group rules' inputs alone."""
+        """The fingerprint; after the slash, that of the security group rules' inputs alone."""
         if self.balancer.metadata.deleting:
             return LEAVING
         return f"{look_of_balancer(self.balancer)}/{look_of_rules(self.balancer)}"
@@ -108,7 +108,7 @@ class _SetAction(Action):
 
 
 class CreateSet(_SetAction):
-    """If one of its name exists, the LoadBalancer is observed again."""
+    """Creates the set; if one of its name exists, the LoadBalancer is observed again."""
 
     activity: ClassVar[str] = "loadbalancers.create_set"
     title: ClassVar[str] = "create LoadBalancerSet {name}"

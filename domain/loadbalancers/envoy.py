@@ -61,7 +61,7 @@ _RANGES_POLICY = "load-balancer-source-ranges"
 
 
 class EnvoyConfiguration(Model):
-    """By name, in the order of the LoadBalancer's ports. `notices`: what was left out, and why."""
+    """Clusters and listeners by name, in the order of the ports. `notices`: what was left out, and why."""
 
     clusters: dict[str, Document] = {}
     listeners: dict[str, Document] = {}

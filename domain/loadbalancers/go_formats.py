@@ -83,7 +83,7 @@ def _decimal(count: int, unit: int) -> str:
 
 
 def to_json(document: Mapping[str, object]) -> str:
-    """Without spaces, keys in the given order."""
+    """JSON without spaces, keys in the given order."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     for character, escape in _ESCAPED.items():
         text = text.replace(character, escape)

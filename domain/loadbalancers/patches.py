@@ -6,7 +6,7 @@ from domain.writes import JsonPatch
 
 
 def combined(*patches: JsonPatch) -> JsonPatch:
-    """In sequence; nulls, which remove fields, are retained."""
+    """The patches in sequence as one; nulls, which remove fields, are retained."""
     result: JsonPatch = {}
     for patch in patches:
         result = _over(result, patch)

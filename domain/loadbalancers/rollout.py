@@ -109,7 +109,7 @@ def plan_rollout(
     *,
     frozen: str = "",
 ) -> Rollout:
-    """For complete cloud objects.
+    """The plan, once the cloud is complete.
 
     `sets` have the newest revision first; `frozen`: why no set may be created or emptied.
     """

@@ -83,7 +83,7 @@ def _created(world: SetWorld, now: datetime) -> Iterator[Notice]:
 
 
 def _asks_fleet(world: SetWorld, now: datetime) -> bool:
-    """Only when a machine that has reported is to be replaced."""
+    """Whether all machines are needed: only when one that has reported is to be replaced."""
     healths = (health_of(each, now, world.timings) for each in world.machines if not each.metadata.deleting)
     return any(each.state is HealthState.CONDEMNED and each.reported for each in healths)
 

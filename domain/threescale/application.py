@@ -256,7 +256,7 @@ def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blo
 
 
 def _leaving(observed: ObservedApplication) -> Leaving:
-    """If the account is gone or being deleted, 3scale deletes the application with it."""
+    """The deletion; if the account is gone or being deleted, 3scale deletes the application with it."""
     application, account, provider = observed.resource, observed.account, observed.provider
     known_id = known_id_of(application, provider.url)
     leaving = Leaving(holders=observed.holders)

@@ -31,7 +31,9 @@ CREDENTIALS = {
 
 
 def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:
-    """It is the recorded creation's result: neither one that existed before nor one of other objects (`claimed`)."""
+    """Whether it is the recorded creation's result: neither one that existed before nor one of other objects
+    (`claimed`).
+    """
     others = noted.get(OTHERS)
     before = others if isinstance(others, list) else []
     ours = bool(noted) and (found.name, found.service_id) == (noted.get("name"), noted.get("service_id"))

@@ -185,7 +185,7 @@ def _put(user: DeveloperUser, found: FoundUser, path: str, fields: dict[str, Jso
 
 
 def _leaving(observed: ObservedUser) -> Leaving:
-    """If the account is gone or being deleted, 3scale deletes the user with it."""
+    """The deletion; if the account is gone or being deleted, 3scale deletes the user with it."""
     user, account, provider = observed.resource, observed.account, observed.provider
     known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)

@@ -24,7 +24,7 @@ def same_text(wanted: str | None, found: str | None) -> bool:
 
 
 def with_port(address: str) -> str:
-    """As 3scale stores it; unchanged if it is not an address."""
+    """The address as 3scale stores it; unchanged if it is not an address."""
     try:
         parts = urlsplit(address)
         named = parts.port
@@ -52,7 +52,7 @@ def same_money(wanted: str | None, found: Json) -> bool:
 
 
 def bare_name(system_name: str, backend_id: int) -> str:
-    """As custom resources use it."""
+    """The name as custom resources use it."""
     return system_name.removesuffix(f".{backend_id}")
 
 

@@ -261,7 +261,7 @@ def _annotations(meta: ObjectMeta, kind: Kind) -> dict[str, str]:
 
 
 def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
-    """With complete lists: in lists, null does not remove fields."""
+    """The patch with complete lists, in which null would not remove fields."""
     return {
         name: whole.get(name, value)
         if isinstance(value, list)

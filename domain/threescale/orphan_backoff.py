@@ -27,7 +27,7 @@ def waiting_since(conditions: Conditions, type_: str, now: datetime) -> datetime
 
 
 def next_look(since: datetime, now: datetime, seed: str) -> datetime:
-    """The first time after now; `seed` is the object's uid."""
+    """The next observation's time; `seed` is the object's uid."""
     elapsed = now - since
     number = 1 if elapsed < _DOUBLED else _DOUBLINGS - 1 + (elapsed - _DOUBLED) // LONGEST
     while (moment := since + _nth(number, seed)) <= now:

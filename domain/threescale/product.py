@@ -74,7 +74,7 @@ class ObservedProduct(Observed):
         return self.beside({"found": wrote_product(self.found, write, body)})
 
     def remembered(self) -> object:
-        """Includes the backends' digests, because plans contain their metrics."""
+        """3scale's state and the backends' digests, because plans contain their metrics."""
         # Versions are read again, because others may deploy and promote.
         remembered = self.found.model_copy(update={"configs": {}})
         return (remembered, self._behind()) if remembered.service is not None else None
@@ -213,7 +213,7 @@ def desired_digests(observed: ObservedProduct, backends: Mapping[str, Backend]) 
 
 
 def _leaving(observed: ObservedProduct) -> Leaving:
-    """By id, otherwise by name with our mark if no other object has the name."""
+    """The deletion: by id, otherwise by name with our mark if no other object has the name."""
     product, found = observed.resource, observed.found
     known_id = observed.known_id
     leaving = Leaving(

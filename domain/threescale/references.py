@@ -40,7 +40,7 @@ def usable(conditions: Conditions) -> bool:
 
 
 def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
-    """Those of the namespace and tenant by system name; the oldest of duplicates, those of an unknown tenant last."""
+    """The usable backends by system name; the oldest of duplicates, those of an unknown tenant last."""
     there: dict[str, Backend] = {}
     for backend in sorted(backends, key=lambda each: (not _is_at(each, url), seniority(each.metadata))):
         host = backend.status.provider_account_host
@@ -120,7 +120,7 @@ def account_usable(account: DeveloperAccount) -> bool:
 
 
 def id_of_account(account: DeveloperAccount, url: str) -> int:
-    """Also found if the account was restored without a status; 0 if there is none."""
+    """The account's id, also if it was restored without a status; 0 if there is none."""
     return known_at(url, account.status.provider_account_host, remembered_id(account))
 
 

@@ -103,7 +103,7 @@ def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | No
 
 
 def secret_of(tenant: Tenant, answer: object) -> JsonObject:
-    """From a creation's response; empty without a token. It never leaves the calling process."""
+    """The token's Secret from a creation's response; empty without a token. It never leaves the calling process."""
     created = answer_of(Resource.TENANT.value, answer)
     token = str(answer_of("access_token", created).get("value") or "")
     if not token:

@@ -69,7 +69,7 @@ class KeyRing:
 
 
 def read_keys(directory: Path) -> tuple[Mapping[str, bytes], str]:
-    """By id, with the id of the one that writes (empty for none).
+    """The keys by id, and the id of the one that writes (empty for none).
 
     KeysUnreadable: a file is not a key, `current` names none of them, or there are none.
     """

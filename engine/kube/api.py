@@ -180,7 +180,7 @@ class KubeApi:
         self._watches.pop(watch, None)
 
     def stalled_watches(self) -> list[str]:
-        """Only a restart of the process revives these."""
+        """Watches that only a restart of the process revives."""
         return [reason for stalled, _ in self._watches.values() for reason in stalled()]
 
     def starved_watches(self) -> list[str]:
@@ -403,7 +403,7 @@ class KubeApi:
     async def replace(
         self, kind: Kind, namespace: str, name: str, obj: Mapping[str, object], *, subresource: str = ""
     ) -> JsonObject:
-        """With `metadata.resourceVersion` in the object, only if it is still at that version."""
+        """Replace the object; with `metadata.resourceVersion` only if it is still at that version."""
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("replace", kind, namespace, name, subresource))
         return await self._send(

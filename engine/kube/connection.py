@@ -70,7 +70,7 @@ class Connection:
             self._loaded += 1
 
     async def authorization(self) -> str:
-        """Empty with a client certificate or without credentials."""
+        """The header; empty with a client certificate or without credentials."""
         return await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
 
 
@@ -91,7 +91,7 @@ def _tls(configuration: kubernetes_client.Configuration) -> ssl.SSLContext:
 
 
 def _proxy_of_environment(host: str) -> str | None:
-    """By HTTPS_PROXY and NO_PROXY, looked up once."""
+    """The proxy by HTTPS_PROXY and NO_PROXY, looked up once."""
     parts = urlsplit(host)
     if parts.hostname is None or urllib.request.proxy_bypass(parts.hostname):
         return None

@@ -44,7 +44,7 @@ class Discovery:
         self._versions: dict[str, _Version] = {}
 
     async def served(self, api_version: str, kind: str) -> Served:
-        """As served now, or at the last lookup.
+        """The kind as served now, or at the last lookup.
 
         `Absent`: the API does not serve it, or did not some seconds ago; other ApiErrors: no answer, or refused.
         """

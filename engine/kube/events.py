@@ -90,13 +90,13 @@ def event(subject: Subject, said: Said, moment: datetime, *, name: str = "") -> 
 
 
 def named(subject: Subject, *what: str) -> str:
-    """Equal for equal content about the same object."""
+    """A name that is equal for equal content about the same object."""
     digest = hashlib.sha256("\n".join((subject.uid, *what)).encode()).hexdigest()
     return f"{subject.name[:_LONGEST_PREFIX]}.{digest[:_DIGEST]}"
 
 
 def lasting_name(subject: Subject, said: Said) -> str:
-    """For an Event that is not repeated while the API server keeps it; a request id makes no difference."""
+    """The name of an Event that is not repeated while the API server keeps it; a request id makes no difference."""
     return named(subject, said.reason, without_request(said.message[:LONGEST_MESSAGE]))
 
 

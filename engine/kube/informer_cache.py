@@ -126,7 +126,7 @@ class Mirror:
         self.entries.add_index(name, lambda entry: function(entry.object))
 
     def find(self, index: str, value: Hashable) -> list[JsonObject]:
-        """In the order of their names."""
+        """The objects in the order of their names."""
         found = self.entries.find(index, value)
         return [entry.object for entry in sorted(found, key=lambda each: each.name)]
 
@@ -258,7 +258,7 @@ def _uid(entry: Entry) -> str:
 
 
 def entry_of(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
-    """Without managedFields, the object's larger half, which no pass reads."""
+    """The object without managedFields, its larger half, which no pass reads."""
     metadata = {name: value for name, value in mapping(obj, "metadata").items() if name != "managedFields"}
     name = (text(metadata, "namespace"), text(metadata, "name"))
     stored: JsonObject = {**obj, "metadata": metadata}

@@ -157,7 +157,6 @@ async def _history_lengths(lab: Laboratory) -> list[int]:
 
 
 def most_at_once(intervals: Iterable[Interval]) -> int:
-    """An end and a start at one instant do not overlap."""
     moments = sorted((moment, change) for begin, end in intervals for moment, change in ((begin, 1), (end, -1)))
     under_way = most = 0
     for _, change in moments:

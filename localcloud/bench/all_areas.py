@@ -102,10 +102,9 @@ class Area(ABC):
 
     @abstractmethod
     async def disagreements(self) -> list[str]:
-        """Objects that are not as requested yet, or exist twice."""
+        pass
 
     async def leftovers(self) -> list[str]:
-        """Further disagreements that must be gone once everything has settled."""
         return []
 
 

@@ -56,7 +56,7 @@ class Sightings:
         return self._count[kind.name, word]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Limit the wait with `asyncio.timeout`."""
+        """Wait until the condition holds; limit the wait with `asyncio.timeout`."""
         async with self._changed:
             await self._changed.wait_for(condition)
 
@@ -74,7 +74,6 @@ class Sightings:
 
     @asynccontextmanager
     async def only(self, *kinds: Kind) -> AsyncIterator[None]:
-        """Reduces CPU, which each watch costs per change."""
         others = [kind for kind in self._words if kind not in kinds]
         await self._end(others)
         try:

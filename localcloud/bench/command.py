@@ -163,7 +163,6 @@ def selected_work(name: Benchmark, only: str, sizes: Mapping[str, object]) -> li
 
 
 def _rows(text: str, rows: Iterable[frozenset[str]], on_request: frozenset[str]) -> frozenset[str]:
-    """The selected rows; without `--only`, all but those on request."""
     known = frozenset().union(*rows)
     named = filter(None, map(str.strip, text.split(",")))
     wanted = frozenset().union(*(({name} & known) or _parts(name, known) or {name} for name in named))

@@ -217,7 +217,6 @@ async def _fleet(on: Storm, count: int) -> None:
 
 
 async def _workers(on: Storm, cluster: str, account: str, count: int) -> list[Member]:
-    """Alternately of both node groups; of each group's Spot instances a part."""
     spot = round(count * _SPOT)
     plain = await asyncio.to_thread(on.launch, account, count - spot, spot=False)
     taken = await asyncio.to_thread(on.launch, account, spot, spot=True)
@@ -249,7 +248,7 @@ def _of_account(on: Storm, account: str, service: str) -> object:
 
 
 async def _empty_groups(on: Storm) -> None:
-    """Empty groups whose launches wait for a hook."""
+    """Create empty groups whose launches wait for a hook."""
     for cluster, account in on.accounts.items():
         for place in range(_HOOKS):
             await asyncio.to_thread(
@@ -336,7 +335,6 @@ async def _blow(
 
 
 async def _undisturbed(on: Storm, bunch: Sequence[Member]) -> None:
-    """Wait, not for long, until no other disruption uses up the node group's limit."""
     where = (bunch[0].cluster, bunch[0].group)
     deadline = time.monotonic() + _UNDISTURBED_SECONDS
     while time.monotonic() < deadline:

@@ -296,7 +296,6 @@ def _seconds(on: Storm, affected: Sequence[Member]) -> list[Figure]:
 
 
 async def _wrong(on: Storm, affected: Sequence[Member], requests: Requests) -> dict[str, list[str]]:
-    """By instance, what deviates from the reaction of its policy."""
     found: dict[str, list[str]] = {}
     for each in affected:
         left, name, seen = LEFT[each.reaction], each.instance, on.seen

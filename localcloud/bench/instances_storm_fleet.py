@@ -174,13 +174,10 @@ class Member:
 
     @property
     def limited(self) -> bool:
-        """Whether it may have to wait for other members of its node group."""
         return self.cause in ("ending", *RETURNS) and self.cluster in LIMITS
 
 
 class Seen:
-    """Observed moments by instance, in seconds since the epoch."""
-
     def __init__(self, lab: Laboratory, labels: Labels) -> None:
         self._lab = lab
         self._labels = labels
@@ -234,7 +231,6 @@ class Seen:
         self.replicas[text(obj, "metadata", "namespace"), name] = wanted if isinstance(wanted, int) else 0
 
     def marked(self, name: str) -> bool:
-        """Whether its Node is cordoned or tainted."""
         return any(self._marks.get(name, (False, False)))
 
     def _note(self, name: str, type_: str, obj: JsonObject) -> None:
@@ -301,7 +297,6 @@ class Storm:
         return [str(each["InstanceId"]) for each in answer["Instances"]]
 
     def group(self, member: Member) -> list[dict[str, Any]]:
-        """The instances of a member's Auto Scaling group."""
         scaling = self.client("autoscaling", member.account)
         answer = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[member.hooked])
         found: list[dict[str, Any]] = answer["AutoScalingGroups"][0]["Instances"]
@@ -332,7 +327,6 @@ class Storm:
             await self.becomes(member, ready=True)
 
     async def becomes(self, member: Member, *, ready: bool, etcd: bool = True) -> None:
-        """Set the conditions that the kubelet and Cluster API would set."""
         node: JsonObject = {"status": {"conditions": [_condition("Ready", ready)]}}
         await self.lab.patch(NODE, "", member.instance, node, subresource="status")
         if member.cluster == OF_NODES:

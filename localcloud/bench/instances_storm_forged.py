@@ -87,7 +87,6 @@ class Forged:
         return [json.dumps(make(each, self.group).envelope(str(uuid4()), time.time())) for each in subjects]
 
     def label_stays(self, now: float) -> bool:
-        """Whether the forged label may still be there."""
         fades = next((each for name, each in _LABEL_FADES.items() if name in self.kind), 0.0)
         return now < self.sent_at + fades
 

@@ -73,7 +73,6 @@ class Labels:
         self.see(text(obj, "spec", "instanceID"), obj)
 
     def see(self, instance: str, obj: JsonObject) -> None:
-        """Note the labels of the object that stands for an instance."""
         labels = {name: str(value) for name, value in mapping(obj, "metadata", "labels").items()}
         self.now[instance] = labels
         for name, value in labels.items():

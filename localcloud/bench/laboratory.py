@@ -209,7 +209,6 @@ class Laboratory:
 
 
 def production_settings() -> dict[str, str]:
-    """Polling and rate settings that a local deployment changes."""
     defaults = Settings.model_fields
     changed = [name for name in LOCAL_SETTINGS if name.endswith(("_POLL", "_RATE"))]
     found = {name: defaults[name.removeprefix("PERDURE_").lower()].default for name in changed}
@@ -270,7 +269,6 @@ def memory_mib(lab: Laboratory, service: str) -> float:
 
 
 def memory_of_mib(pid: int) -> float:
-    """The proportional set size with children; 0 if it has ended."""
     total = 0.0
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)

@@ -116,7 +116,6 @@ def floating_ip(cloud: Any, asked: Asked, path: str, port: str) -> Any:
 
 
 def machine_port(asked: Asked, path: str, group: str, address: str) -> Json:
-    """A machine's port, which may also answer at its load balancer's address."""
     return {
         "name": path,
         "network_id": asked["network"],

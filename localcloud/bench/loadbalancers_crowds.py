@@ -202,7 +202,6 @@ async def _left_balancer(on: Scene, made: Made, replicas: int) -> JsonObject:
 
 
 async def _left_renamed(on: Scene, made: Made) -> None:
-    """Give the machine its final name, which is known only now."""
     machine_set = await _left_balancer(on, made, 1)
     (machine,), name = made.machines, machine_name(machine_set, 0)
 

@@ -50,7 +50,6 @@ def machine_name(machine_set: JsonObject, number: int) -> str:
 
 
 async def leave_balancer(kube: KubeApi, body: JsonObject, made: Made, namespace: str) -> JsonObject:
-    """Create the LoadBalancer and its set; returns the set."""
     path, replicas = f"{namespace}/{made.name}", at(body, "spec", "replicas")
     status = {
         "floatingID": made.floating,

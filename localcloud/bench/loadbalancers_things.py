@@ -62,7 +62,6 @@ class Scene(NamedTuple):
                 await asyncio.sleep(_LOOK_SECONDS)
 
     async def things_of(self, name: str) -> tuple[int, int, int, int]:
-        """Floating IPs, security groups, ports and servers."""
         return await asyncio.to_thread(self._things_of, f"{NAMESPACE_NAME}/{name}")
 
     def _things_of(self, path: str) -> tuple[int, int, int, int]:
@@ -86,8 +85,6 @@ class Counted(NamedTuple):
 
 
 class FirstAnswer(NamedTuple):
-    """Seconds since the creation of the Service."""
-
     address_seconds: float
     answer_seconds: float
 

@@ -49,8 +49,6 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`fault` is empty if it was answered."""
-
     began: float
     ended: float
     fault: str = ""

@@ -197,7 +197,6 @@ async def _ready(session: aiohttp.ClientSession, port: int) -> bool:
 
 
 async def _until_calm(lab: Laboratory, mark: int) -> None:
-    """Wait for a second without requests except the Lease's: Secrets are listed late."""
     calm, before = 0, -1
     async with asyncio.timeout(PATIENCE_SECONDS):
         while calm < _SETTLED_LOOKS:

@@ -73,7 +73,6 @@ async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
 
 
 async def _claimed(stage: Stage, name: str) -> None:
-    """Wait until it is claimed, since the Account's status follows the key."""
     await stage.until("the account is marked as claimed", lambda: _account(stage, name).status.claimed)
 
 

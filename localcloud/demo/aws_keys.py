@@ -41,7 +41,6 @@ def session_of(key: AwsKey) -> boto3.Session:
 
 
 def account_of(stage: Stage, key: AwsKey) -> str:
-    """The key's account; empty if AWS does not know the key."""
     from botocore.exceptions import ClientError
 
     try:

@@ -19,8 +19,6 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Killed:
-    """The services' former pids, and the monotonic time."""
-
     pids: Mapping[str, int]
     at: float
 

@@ -45,7 +45,6 @@ class Fleet:
         return str(group["Instances"][0]["InstanceId"])
 
     def launch_into_group(self, name: str) -> str:
-        """The instance waits in the hook of its launch."""
         client, zone = self._client, self.zone
         make_hooked_group(client, name, zone=zone, instance_type=_TYPE, hook_seconds=600, launching=True)
         client("autoscaling").set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=1)
@@ -53,7 +52,7 @@ class Fleet:
         return str(groups["AutoScalingGroups"][0]["Instances"][0]["InstanceId"])
 
     def lifecycle_state(self, instance: str) -> str:
-        """In its Auto Scaling group; empty if it is in none."""
+        """The instance's state in its Auto Scaling group; empty if it is in none."""
         found = self._client("autoscaling").describe_auto_scaling_instances(InstanceIds=[instance])
         return "".join(str(each["LifecycleState"]) for each in found["AutoScalingInstances"])
 

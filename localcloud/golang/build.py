@@ -99,7 +99,6 @@ def _announce(recipe: Recipe, narrator: Narrator) -> None:
 
 
 def _cores() -> int:
-    """CPU cores this process may use; macOS reports only how many there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -22,7 +22,7 @@ _LARGEST_HEAP = 2**30
 
 
 class ToolchainError(Exception):
-    """Neither the system nor the package index has one."""
+    pass
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def cached(cache: Path, names: tuple[str, ...] = ALL) -> Path | None:
 
 
 def build(cache: Path, narrator: Narrator, names: tuple[str, ...] = ALL) -> Path:
-    """Waits for another process's build. Raises BuildError."""
+    """The programs; waits if another process builds them. Raises BuildError."""
     return golang.build(_recipe(names), cache, narrator)
 
 

@@ -63,7 +63,7 @@ class DownloadError(Exception):
 
 
 class WrongHashError(DownloadError):
-    """A complete file has the wrong hash."""
+    pass
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def cached(cache: Path, target: Target) -> Path | None:
 
 
 def download(cache: Path, target: Target, narrator: Narrator) -> Path:
-    """May lack a controller manager; raises DownloadError."""
+    """The directory of the programs, perhaps without a controller manager; raises DownloadError."""
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "Kubernetes", narrator):
         ready = cached(cache, target)
@@ -209,7 +209,7 @@ def _fetch(client: httpx.Client, url: str, path: Path, algorithm: str, expected:
 
 
 def _append(client: httpx.Client, url: str, part: Path, narrator: Narrator) -> None:
-    """A server that ignores the range replaces the part."""
+    """Download the rest of a part; a server that ignores the range replaces it."""
     have = part.stat().st_size if part.exists() else 0
     headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
     with client.stream("GET", url, headers=headers) as answer:

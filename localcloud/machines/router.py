@@ -43,7 +43,6 @@ class Lead:
         return tuple(self._opened)
 
     async def serve(self, ports: Iterable[Port]) -> None:
-        """Opens no others; failures are in `problems` and retried."""
         wanted = set(ports)
         for port in set(self._opened) - wanted:
             await self._opened.pop(port).close()

@@ -78,7 +78,7 @@ def make_empty(mariadb: MariaDB, data: Path) -> None:
 
 
 def socket_of(data: Path) -> Path:
-    """In a private directory if the path beside the data is too long."""
+    """The socket beside the data, or in a private directory if that path is too long."""
     beside = data / "mariadb.sock"
     if len(os.fsencode(beside)) <= _LONGEST_SOCKET_PATH:
         return beside

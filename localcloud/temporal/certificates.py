@@ -32,7 +32,6 @@ class Certificates(CertificateFiles):
 
     @property
     def payload_keys(self) -> Path:
-        """The directory of keys that encrypt payloads (PERDURE_TEMPORAL_KEYS)."""
         return self.directory / "payload-keys"
 
     def ensure(self) -> None:

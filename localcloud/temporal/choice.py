@@ -20,8 +20,6 @@ class UnknownChoice(ValueError):  # noqa: N818
 
 @dataclass(frozen=True)
 class Database:
-    """A server and the names of Temporal's two databases."""
-
     host: str
     port: int
     user: str

@@ -44,10 +44,10 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument(
-        "--port", type=int, default=0, help="of the first tenant; 0 takes the one of before or a free one"
+        "--port", type=int, default=0, help="port of the first tenant; 0 selects its previous one, else a free one"
     )
-    parser.add_argument("--master-port", type=int, default=0, help="of the master; likewise")
-    parser.add_argument("--state", type=Path, required=True, help="file that keeps everything over restarts")
+    parser.add_argument("--master-port", type=int, default=0, help="port of the master; 0 as for the first tenant")
+    parser.add_argument("--state", type=Path, required=True, help="file that stores everything across restarts")
     return parser.parse_args(argv)
 
 

@@ -100,7 +100,7 @@ async def find_key(session: Session, target: Target) -> Key:
 
 
 async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Key:
-    """For its own lifecycle, or its instance's; raises CommandError."""
+    """The key of its own lifecycle, or its instance's; raises CommandError."""
     if machines.others(target):
         return await machines.lifecycle_behind(session, target, obj)
     return key_of(session, target, text(obj, "metadata", "uid"))
@@ -146,7 +146,7 @@ async def _with_pause(session: Session, key: Key, said: Why) -> Why:
 
 
 async def _with_attempts(client: Client, key: Key, said: Why) -> Why:
-    """Adds running actions that are being retried, which only the server knows."""
+    """The answer with running actions that are being retried, which only the server knows."""
     return said.model_copy(update={"hindrances": (*said.hindrances, *await _attempts_of(client, key))})
 
 

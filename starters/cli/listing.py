@@ -144,7 +144,7 @@ def branched(found: Sequence[Row], selected: Sequence[Row], kind: str, namespace
 
 
 def _joined(lifecycle: Row, obj: Row | None, readable: frozenset[str]) -> Row:
-    """Adds the object's age (a long lifecycle continues as new) and pause."""
+    """The lifecycle's row with the object's age (a long lifecycle continues as new) and pause."""
     if obj is not None:
         known = {"created": obj.created, "paused": obj.paused, "owner": lifecycle.owner or obj.owner}
         return lifecycle.model_copy(update=known)
@@ -188,7 +188,7 @@ def row_of(execution: WorkflowExecution) -> Row:
 
 
 async def object_rows(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
-    """Without lifecycles; no readable kinds if the cluster cannot be read."""
+    """The objects without their lifecycles; no readable kinds if the cluster cannot be read."""
     from engine.errors import Absent, ApiError, Denied
     from starters.cli.wake_lifecycles import kinds_with_objects
 

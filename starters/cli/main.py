@@ -128,7 +128,7 @@ def program_name() -> str:
 
 
 def _end(code: str | int | None) -> None:
-    """Skips the interpreter's finalisation if Temporal's Rust core has been loaded."""
+    """Exit, without the interpreter's finalisation if Temporal's Rust core has been loaded."""
     if "temporalio.bridge.runtime" not in sys.modules or not isinstance(code, int | None):
         sys.exit(code)
     exit_now(code or 0)

@@ -56,7 +56,7 @@ def console() -> Console:
 
 
 def show(drawn: RenderableType) -> None:
-    """In a pipe rows are neither wrapped nor padded."""
+    """Print; in a pipe rows are neither wrapped nor padded."""
     found = console()
     if found.is_terminal:
         found.print(drawn)

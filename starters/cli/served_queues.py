@@ -28,7 +28,7 @@ async def places_of(session: ClusterSession) -> tuple[Place, ...]:
 
 
 def places_of_settings() -> tuple[Place, ...]:
-    """Without a session. Raises CommandError for a wrong setting or clusters without places."""
+    """The places without a session. Raises CommandError for a wrong setting or clusters without places."""
     texts = settings().instances_queues
     try:
         others, of_clusters = cluster_entries(texts)

@@ -34,7 +34,7 @@ DeploymentOption = Annotated[
     str,
     typer.Option("--deployment", metavar="NAME", help="The worker deployment; by default PERDURE_INSTALLATION's."),
 ]
-WaitOption = Annotated[float, typer.Option("--wait", metavar="SECONDS", min=0, help="How long it may take.")]
+WaitOption = Annotated[float, typer.Option("--wait", metavar="SECONDS", min=0, help="How long to wait, in seconds.")]
 RateOption = Annotated[float, typer.Option("--rate", min=0.1, help="Lifecycles woken per second.")]
 
 

@@ -30,7 +30,7 @@ def kinds_with_objects() -> tuple[Kind, ...]:
 
 
 def wake_lifecycle(asked: Target, obj: JsonObject) -> None:
-    """If Temporal cannot be reached, the watcher wakes it later."""
+    """Wake the lifecycle; if Temporal cannot be reached, the watcher does it later."""
 
     async def wake_it(session: Session) -> None:
         await wake_one(session, await lifecycle.key_of_object(session, asked, obj))

@@ -188,7 +188,7 @@ def _consumers(
 
 
 def receive_wait(drain: timedelta) -> timedelta:
-    """At most SQS's limit, and well within the drain."""
+    """The wait of one receive: at most SQS's limit, and well within the drain."""
     return timedelta(seconds=min(20, max(1, drain // timedelta(seconds=1.5))))
 
 

@@ -68,9 +68,14 @@ def _of_sets(sets: Sequence[Projection]) -> Iterator[Metric]:
 
 
 def _of_machines(machines: Sequence[Projection]) -> Iterator[Metric]:
-    measured = GaugeMetricFamily("loadbalancermachine", "What an agent measured.", labels=["type", *_MACHINE])
+    measured = GaugeMetricFamily(
+        "loadbalancermachine", "A measurement that a machine's agent reports.", labels=["type", *_MACHINE]
+    )
     conditions = _family(
-        "loadbalancermachine_condition", "What an agent found.", _MACHINE, ("condition", "reason", "status")
+        "loadbalancermachine_condition",
+        "A condition that a machine's agent reports.",
+        _MACHINE,
+        ("condition", "reason", "status"),
     )
     cloud = _family("loadbalancermachine_openstack_info", "A machine's objects in OpenStack.", _MACHINE, _MACHINE_CLOUD)
     deleted = _family("loadbalancermachine_deletion_timestamp", _DELETED, _MACHINE)

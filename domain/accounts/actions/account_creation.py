@@ -24,7 +24,7 @@ class CreateRequest(Facts):
 
 
 class CreateAccount(Action):
-    """Not sent after `until`.
+    """Creates the account, but not after `until`.
 
     The server retries throttling, concurrent modification and outages, each time after a search by name and e-mail.
 
@@ -47,7 +47,7 @@ class CreateAccount(Action):
     search: bool
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """After an expired permit or a reached limit, a new permit is needed."""
+        """An expired permit or a reached limit: a new permit is needed."""
         if refusal.code == PERMIT_EXPIRED:
             return world.learn(permit=None)
         if refusal.code in LIMIT_CODES:

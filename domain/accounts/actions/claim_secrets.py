@@ -49,7 +49,7 @@ class DeliverCredentials(SecretAction):
 
 
 class RemoveSecret(SecretAction):
-    """Only if it is our copy of the Account's key, identified by its mark or the key."""
+    """Deletes the Secret only if it is our copy of the Account's key, identified by its mark or the key."""
 
     activity: ClassVar[str] = "accounts.remove_secret"
     title: ClassVar[str] = "delete Secret {secret}"

@@ -77,7 +77,9 @@ class Release(StrEnum):
 
 
 class ReleaseAccount(Action):
-    """Only if the Account names this claim. Also deletes the claim's Secret if it has a key of this account."""
+    """Releases the account only if it names this claim. Also deletes the claim's Secret if it has a key of this
+    account.
+    """
 
     activity: ClassVar[str] = "accounts.release"
     title: ClassVar[str] = "{how} {account}"

@@ -12,7 +12,7 @@ from domain.model import Model
 
 
 class QuotaStatuses(Model):
-    """By quota code: TODO, IN_PROGRESS, COMPLETED, DENIED, MANUAL_ACTION.
+    """The statuses by quota code: TODO, IN_PROGRESS, COMPLETED, DENIED, MANUAL_ACTION.
 
     `vcpus_asked`: the region's initialisation has an open request for a code that is not listed.
     """

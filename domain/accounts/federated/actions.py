@@ -69,8 +69,6 @@ class StampAccesses(Action):
 
 
 class DeleteAccesses(Action):
-    """Each access's own lifecycle cleans up AWS."""
-
     activity: ClassVar[str] = "accounts.delete_accesses"
     observed_after: ClassVar[bool] = True
     start_to_close: ClassVar[timedelta] = ALL_ACCESSES

@@ -80,7 +80,7 @@ class FederatedRoleSpec(KubeModel):
 
 
 class FederatedRoleStatus(KubeModel):
-    """Whether IAM takes the policies; conditions are a map by type."""
+    """Whether IAM accepts the policies; conditions are a map by type."""
 
     conditions: Required[MapByType[tuple[Condition, ...]]] = Field((), description="Results of its validations.")
     state: Required[str] = Field("", description="Valid or Invalid; empty at first.")
@@ -153,7 +153,7 @@ class AWSFederatedAccountAccess(CustomResource):
 
     @property
     def place(self) -> Place:
-        """From the status, which tenants cannot write, otherwise from labels."""
+        """The place from the status, which tenants cannot write, otherwise from the labels."""
         query = parse_qs(urlsplit(self.status.console_url).query)
         account_id, role = (query.get(name, [""])[0] for name in ("account", "roleName"))
         if account_id and "-" in role:

@@ -132,7 +132,7 @@ class ResourceClaimStatus(Open):
 
 
 class ResourceClaim(CustomResource):
-    """A wish for resources, and their holder while it lives."""
+    """A request for resources, which it holds until it is deleted."""
 
     kind_of: ClassVar[Kind] = RESOURCE_CLAIM
     definition: ClassVar[Definition] = DEFINITION

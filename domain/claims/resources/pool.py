@@ -26,7 +26,7 @@ from domain.schema import DateTime, JsonObject, Marker, Preserved, Required
 
 
 class PoolLifespan(Open):
-    """How long the pool's handles live; replaces all that the provider says of it."""
+    """The lifespan of the pool's handles; replaces the provider's entirely."""
 
     default: str = Field("", description="Lifespan from binding, for claims that set no end.")
     maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
@@ -43,7 +43,7 @@ class PoolResource(Open):
 
 
 class ResourcePoolSpec(Open):
-    """What the pool should hold."""
+    """The desired state of the pool."""
 
     delete_unhealthy_resource_handles: bool = Field(
         False, description="True to replace free handles that are unhealthy."
@@ -125,7 +125,7 @@ class ResourcePoolScalingSpec(Open):
 
 
 class ResourcePoolScalingStatus(Open):
-    """How far it has come."""
+    """The progress of the scaling."""
 
     count: int = Field(0, description="Handles created so far.")
     diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
@@ -136,7 +136,7 @@ class ResourcePoolScalingStatus(Open):
 
 
 class ResourcePoolScaling(CustomResource):
-    """Some more handles for a pool, once."""
+    """Adds a number of handles to a pool, once."""
 
     kind_of: ClassVar[Kind] = RESOURCE_POOL_SCALING
     definition: ClassVar[Definition] = DEFINITION

@@ -28,7 +28,7 @@ class ProviderApproval(Open):
 
 
 class ProviderLifespan(Open):
-    """How long what is made by the provider lives; all but `unclaimed` may be templates."""
+    """The lifespan of the provider's resources; all but `unclaimed` may be templates."""
 
     default: str = Field("", description="Lifespan of a claim without an end.")
     maximum: str = Field("", description="Maximum lifespan from the first time that all resources are ready.")
@@ -37,7 +37,7 @@ class ProviderLifespan(Open):
 
 
 class TemplateVariable(Open):
-    """A variable that is read off a linked resource."""
+    """A variable that is read from a linked resource."""
 
     name: Required[str] = Field("", description="The variable's name.")
     from_: Required[str] = Field("", alias="from", description="JSON pointer into the linked resource.")
@@ -49,7 +49,7 @@ class LinkedProvider(Open):
     name: Required[str] = Field("", description="The other ResourceProvider's name.")
     parameter_values: JsonObject = Field({}, description="Values of its parameters; strings are templates.")
     resource_name: str = Field("", description="The resource's name, by default the other provider's.")
-    template_vars: tuple[TemplateVariable, ...] = Field((), description="Variables read off the linked resource.")
+    template_vars: tuple[TemplateVariable, ...] = Field((), description="Variables read from the linked resource.")
     wait_for: str = Field("", description="Expression that must be true before this provider's resource is created.")
     when: str = Field("", description="Expression that decides whether the link applies; true if absent.")
 
@@ -142,7 +142,7 @@ class ResourceProviderSpec(Open):
 
 
 class ResourceProviderStatus(KubeModel):
-    """What Perdure says of the provider."""
+    """What Perdure reports about the provider."""
 
     conditions: tuple[Condition, ...] = Field((), description="What an administrator should know about the provider.")
 

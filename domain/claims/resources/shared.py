@@ -52,7 +52,7 @@ WaitingReason = Annotated[str, Marker(enum=(WaitingFor.CLAIM, WaitingFor.LINKED_
 
 
 class Open(KubeModel):
-    """A part of an object that keeps fields which it does not know: entries of lists are written whole."""
+    """A part of an object that preserves unknown fields, because entries of lists are written whole."""
 
     model_config = {**KubeModel.model_config, "extra": "allow"}
 

@@ -49,7 +49,7 @@ class Clock:
 
 
 def interval(value: object) -> timedelta:
-    """Of "30m", "1h30m", "2 days", "1:24:11", a number of seconds, or a timedelta; raises TypeError."""
+    """The interval of "30m", "1h30m", "2 days", "1:24:11", a number of seconds, or a timedelta; raises TypeError."""
     if isinstance(value, timedelta):
         return value
     if isinstance(value, (int, float)):

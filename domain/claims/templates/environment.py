@@ -86,7 +86,7 @@ class LazyVariable:
         self._text = text
 
     def value(self) -> object:
-        """After an error, a value that fails when used.
+        """The rendered value; after an error, a value that fails when used.
 
         Jinja2 resolves names at the start of a template, even for branches not taken.
         """
@@ -150,7 +150,7 @@ class _Formatter(SandboxedFormatter):
     length = 0
 
     def format_field(self, value: object, format_spec: str) -> str:
-        """Measured here, because its width may come from an argument."""
+        """Measured before formatting, because the width may come from an argument."""
         limits.field(format_spec)
         limits.values(value)
         text = str(super().format_field(value, format_spec))

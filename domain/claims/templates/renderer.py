@@ -188,7 +188,7 @@ def _sandbox(newer: bool) -> Sandbox:
 
 
 def _plain(text: str) -> str:
-    """As Jinja2 renders it: normalized line ends, without a single trailing one."""
+    """The text as Jinja2 renders it: normalized line ends, without a single trailing one."""
     if "\n" not in text and "\r" not in text:
         return text
     lines = newline_re.split(text)[::2]

@@ -14,7 +14,7 @@ from domain.resource import KubeModel
 
 
 class AWSMachinePoolSpec(KubeModel):
-    """Of the spec, what says which group and which instances are meant."""
+    """The part of the spec that identifies the group and its instances."""
 
     provider_id: str = Field("", alias="providerID", description="The ARN of the Auto Scaling group.")
     provider_id_list: tuple[str, ...] = Field((), alias="providerIDList")

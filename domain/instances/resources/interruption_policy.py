@@ -129,7 +129,7 @@ class TaintSettings(KubeModel):
 
 
 class Wish(StrEnum):
-    """What is done about the wish of a Pod."""
+    """Whether a Pod's request not to be disrupted is respected."""
 
     RESPECT = "Respect"
     IGNORE = "Ignore"

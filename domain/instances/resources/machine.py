@@ -42,7 +42,7 @@ class HeldStatus(KubeModel):
 
 
 class HeldObject(CustomResource):
-    """An object of a cluster, which Cluster API may hold."""
+    """An object of a cluster, which Cluster API may pause."""
 
     status: HeldStatus = HeldStatus()
 
@@ -52,13 +52,13 @@ class HeldObject(CustomResource):
 
     @property
     def paused(self) -> bool:
-        """By the annotation's presence, or with its whole Cluster."""
+        """Whether it is paused: by the annotation, or with its whole Cluster."""
         paused = condition_of(self.status.conditions, PAUSED_CONDITION)
         return PAUSED_ANNOTATION in self.metadata.annotations or (paused is not None and paused.status == "True")
 
 
 class MachineStatus(HeldStatus):
-    """Its Node, once it has joined; a condition of Cluster API says whether it is ready."""
+    """The Node, once it has joined; a condition of Cluster API says whether it is ready."""
 
     node_ref: NodeReference | None = None
 
@@ -90,7 +90,7 @@ class Machine(HeldObject):
 
     @property
     def etcd_healthy(self) -> bool:
-        """False where KubeadmControlPlane does not find its etcd member healthy; other machines have none."""
+        """False if KubeadmControlPlane finds its etcd member unhealthy; other machines have none."""
         told = condition_of(self.status.conditions, "EtcdMemberHealthy")
         return told is None or told.status == "True"
 

@@ -11,7 +11,7 @@ from domain.resource import CustomResource, KubeModel
 
 
 class MachineDeploymentSpec(KubeModel):
-    """How many Machines there shall be."""
+    """The desired number of Machines."""
 
     replicas: int | None = None
     paused: bool = False
@@ -38,6 +38,6 @@ class MachineDeployment(HeldObject):
 
 
 class MachineSet(CustomResource):
-    """Machines of one revision of a template: read for its owner alone."""
+    """Machines of one revision of a template; read only to find their owner."""
 
     kind_of: ClassVar[Kind] = MACHINE_SET

@@ -23,7 +23,7 @@ class NodeSpec(KubeModel):
 
 
 class NodeStatus(KubeModel):
-    """Of a status the condition Ready alone: observations are part of histories."""
+    """Only the condition Ready, because observations become part of histories."""
 
     conditions: tuple[Condition, ...] = ()
 
@@ -55,7 +55,7 @@ class Node(CustomResource):
 
     @property
     def pool(self) -> str:
-        """Its node group, node pool or instance group; empty if no label names it."""
+        """The node group, node pool or instance group; empty if no label names one."""
         return next((self.metadata.labels[name] for name in NODE_GROUP_LABELS if name in self.metadata.labels), "")
 
     @property

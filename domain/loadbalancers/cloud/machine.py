@@ -101,7 +101,7 @@ def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selectio
 
 
 def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[Server]:
-    """Only exact names count, because Nova matches by pattern; an unmarked server of that name is ours.
+    """The machine's servers by exact name, because Nova matches by pattern; an unmarked server of that name is ours.
 
     yawol does not record a server's name before it creates it, and a machine's name ends in random characters.
     """

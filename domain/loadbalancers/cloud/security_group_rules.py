@@ -104,7 +104,7 @@ def _basic_rules(security_group_id: str) -> Iterable[SecurityGroupRule]:
 
 
 def _ranges(balancer: LoadBalancer) -> tuple[list[str], list[Notice]]:
-    """If none of the given ranges can be parsed, no source is allowed."""
+    """The source ranges; if none of the given ones can be parsed, no source is allowed."""
     named = balancer.spec.options.load_balancer_source_ranges
     ranges = [str(network) for each in named if (network := source_range(each)) is not None]
     notices = [bad_source_range(each) for each in named if source_range(each) is None]

@@ -42,7 +42,7 @@ def user_data(
     kubeconfig: str,
     settings: MachineSettings,
 ) -> str:
-    """As text; Nova expects base64."""
+    """The user data as text; Nova expects base64."""
     forward = balancer.spec.options.log_forward
     files = [
         _file("/etc/chrony/chrony.conf", _chrony(settings)),

@@ -50,7 +50,7 @@ class LogForward(KubeModel):
 
 
 class LoadBalancerOptions(KubeModel):
-    """How the address is served."""
+    """Options for serving the address."""
 
     internal_lb: Annotated[bool, Marker(default=False)] = Field(
         False, alias="internalLB", description="True for no floating IP: the address is the port's own."
@@ -71,7 +71,7 @@ class LoadBalancerOptions(KubeModel):
 
 
 class LoadBalancerSpec(KubeModel):
-    """What should be."""
+    """The desired state."""
 
     selector: Required[AtomicObject[Selector]] = Field(Selector(), description="Labels of its sets and machines.")
     replicas: Replicas = Field(1, description="How many machines.")
@@ -84,11 +84,11 @@ class LoadBalancerSpec(KubeModel):
     infrastructure: Required[Infrastructure] = Field(
         Infrastructure(), description="Infrastructure of the machines, and their project."
     )
-    options: LoadBalancerOptions = Field(LoadBalancerOptions(), description="How the address is served.")
+    options: LoadBalancerOptions = Field(LoadBalancerOptions(), description="Options for serving the address.")
 
 
 class LoadBalancerStatus(KubeModel):
-    """What is there."""
+    """The observed state."""
 
     ready_replicas: int | None = Field(None, description="Machines that are ready, in all sets.")
     replicas: int | None = Field(None, description="Desired machines of all sets.")
@@ -160,5 +160,5 @@ class LoadBalancer(CustomResource):
 
     @property
     def service(self) -> str:
-        """Its Service, `namespace/name`; empty if none is named."""
+        """The Service, `namespace/name`; empty if none is named."""
         return self.metadata.annotations.get(SERVICE_NAME_ANNOTATION, "")

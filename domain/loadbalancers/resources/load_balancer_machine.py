@@ -61,7 +61,7 @@ class Metric(KubeModel):
 
 
 class MachineStatus(KubeModel):
-    """What is there, and what the machine's agent reports."""
+    """The observed state, and what the machine's agent reports."""
 
     conditions: tuple[MachineCondition, ...] = Field((), description="What the machine's agent found.")
     metrics: tuple[Metric, ...] = Field((), description="What the machine's agent measured.")

@@ -36,7 +36,7 @@ class MachineTemplate(KubeModel):
 
 
 class SetSpec(KubeModel):
-    """How many machines, and from what."""
+    """The number of machines, and their template."""
 
     selector: Required[AtomicObject[Selector]] = Field(Selector(), description="Labels of its machines.")
     template: Required[MachineTemplate] = Field(MachineTemplate(), description="Template of the set's machines.")
@@ -64,7 +64,7 @@ class SetStatus(KubeModel):
 
 
 class LoadBalancerSet(CustomResource):
-    """So many machines made from one template."""
+    """A number of machines made from one template."""
 
     kind_of: ClassVar[Kind] = LOAD_BALANCER_SET
     definition: ClassVar[Definition] = Definition(short_names=("lbs",), scale_subresource=True)

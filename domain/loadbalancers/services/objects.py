@@ -110,7 +110,7 @@ class BalancerEvent(KubeModel):
 
 
 class Installation(Model):
-    """As in yawol's cloud controller.
+    """The settings of an installation, as in yawol's cloud controller.
 
     Attributes:
         control_namespace: the namespace of LoadBalancers and of the credentials Secret.

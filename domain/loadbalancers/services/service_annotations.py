@@ -90,7 +90,7 @@ class _Reader:
         return value
 
     def flag(self, name: str) -> bool | None:
-        """Not stripped: yawol treats a boolean with surrounding white space as absent."""
+        """The flag, not stripped: yawol treats a boolean with surrounding white space as absent."""
         text = self.annotations.get(f"{GROUP}/{name}", "")
         value = parse_bool(text)
         if text and value is None:
@@ -139,7 +139,7 @@ def _default_network(reader: _Reader, installation: Installation) -> Network:
 
 
 def _additional_networks(reader: _Reader, installation: Installation) -> tuple[AdditionalNetwork, ...] | None:
-    """Sorted, because their order affects the template hash."""
+    """The networks, sorted because their order affects the template hash."""
     networks = set(reader.items("additionalNetworks"))
     own = reader.text("defaultNetworkID")
     skipped = reader.flag("skipCloudControllerDefaultNetworkID")

@@ -252,7 +252,7 @@ def _same_timeout(one: str | None, other: str | None) -> bool:
 def _existing_floating_ip(
     service: Service, balancer: LoadBalancer, wishes: ServiceAnnotations
 ) -> tuple[str | None, tuple[Notice, ...]]:
-    """After creation, only the Service's current address may be named."""
+    """The address and its problems: after the creation, only the Service's current address may be named."""
     stored, asked = balancer.spec.existing_floating_ip, wishes.existing_floating_ip
     if asked is None or asked == stored:
         return stored, ()

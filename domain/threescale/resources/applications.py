@@ -16,7 +16,7 @@ _IMMUTABLE = "AccountCR reference is immutable once set"
 
 
 class ApplicationSpec(KubeModel):
-    """What should be in 3scale."""
+    """The desired state in 3scale."""
 
     account_cr: Required[Annotated[LocalReference, Marker(immutable=_IMMUTABLE)]] = Field(
         LocalReference(), alias="accountCR", description="The DeveloperAccount that it belongs to."
@@ -34,7 +34,7 @@ class ApplicationSpec(KubeModel):
 
 
 class ApplicationStatus(SyncedStatus):
-    """What is there."""
+    """The observed state."""
 
     application_id: Int64 | None = Field(None, alias="applicationID", description="Its id in 3scale.")
     state: str | None = Field(None, description="Its state in 3scale.")
@@ -64,7 +64,7 @@ class Application(CustomResource):
 
 
 class ApplicationAuthSpec(KubeModel):
-    """Whose credentials, and where they are kept."""
+    """The application, and the Secret with its credentials."""
 
     application_cr_name: Required[str] = Field("", alias="applicationCRName", description="The Application.")
     auth_secret_ref: Required[LocalReference] = Field(
@@ -77,7 +77,7 @@ class ApplicationAuthSpec(KubeModel):
 
 
 class ApplicationAuthStatus(KubeModel):
-    """Whether it was done."""
+    """Whether the credentials were set."""
 
     conditions: Conditions = Field((), description="Ready and Failed.")
 

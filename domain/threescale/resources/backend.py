@@ -22,7 +22,7 @@ from domain.threescale.resources.shared import (
 
 
 class BackendSpec(KubeModel):
-    """What should be in 3scale."""
+    """The desired state in 3scale."""
 
     name: Required[str] = Field("", description="Its name for people.")
     system_name: Annotated[str, Marker(immutable="SystemName is immutable")] = Field(
@@ -41,7 +41,7 @@ class BackendSpec(KubeModel):
 
 
 class BackendStatus(SyncedStatus):
-    """What is there."""
+    """The observed state."""
 
     backend_id: Int64 | None = Field(None, description="Its id in 3scale.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")

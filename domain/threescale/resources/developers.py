@@ -17,7 +17,7 @@ MEMBER = "member"
 
 
 class DeveloperAccountSpec(KubeModel):
-    """What should be in 3scale."""
+    """The desired state in 3scale."""
 
     org_name: Required[str] = Field("", description="The organization's name.")
     monthly_billing_enabled: bool | None = Field(None, description="False to write no invoices; true if absent.")
@@ -28,7 +28,7 @@ class DeveloperAccountSpec(KubeModel):
 
 
 class DeveloperAccountStatus(SyncedStatus):
-    """What is there."""
+    """The observed state."""
 
     account_id: Int64 | None = Field(None, alias="accountID", description="Its id in 3scale.")
     account_state: str | None = Field(None, description="Its state in 3scale.")
@@ -54,7 +54,7 @@ class DeveloperAccount(CustomResource):
 
 
 class DeveloperUserSpec(KubeModel):
-    """What should be in 3scale."""
+    """The desired state in 3scale."""
 
     username: Required[str] = Field("", description="The name to sign in with.")
     email: Required[str] = Field("", description="The user's address.")
@@ -72,7 +72,7 @@ class DeveloperUserSpec(KubeModel):
 
 
 class DeveloperUserStatus(SyncedStatus):
-    """What is there. The misspelt name of the account's id is the one that clients read."""
+    """The observed state. Clients read the account's id under its misspelt name."""
 
     developer_user_id: Int64 | None = Field(None, alias="developerUserID", description="Its id in 3scale.")
     account_id: Int64 | None = Field(None, alias="accoundID", description="The id of its account in 3scale.")

@@ -23,7 +23,7 @@ from domain.threescale.resources.shared import (
 
 
 class ActiveDocSpec(KubeModel):
-    """What should be in 3scale."""
+    """The desired state in 3scale."""
 
     name: Required[str] = Field("", description="Its name for people.")
     system_name: Annotated[str, Marker(pattern=r"^[a-z0-9]+$")] = Field(
@@ -101,7 +101,7 @@ class OpenApiSpec(KubeModel):
 
 
 class OpenApiStatus(KubeModel):
-    """What was made of it."""
+    """The generated objects, and their state."""
 
     provider_account_host: str | None = Field(None, description="The tenant's address.")
     product_resource_name: LocalReference | None = Field(None, description="The Product.")

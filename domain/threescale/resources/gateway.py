@@ -25,7 +25,7 @@ class PolicySchema(KubeModel):
 
 
 class CustomPolicyDefinitionSpec(KubeModel):
-    """What should be in 3scale."""
+    """The desired state in 3scale."""
 
     name: Required[str] = Field("", description="The policy's name.")
     version: Required[str] = Field("", description="The policy's version.")
@@ -36,7 +36,7 @@ class CustomPolicyDefinitionSpec(KubeModel):
 
 
 class CustomPolicyDefinitionStatus(SyncedStatus):
-    """What is there."""
+    """The observed state."""
 
     policy_id: Int64 | None = Field(None, alias="policyID", description="Its id in 3scale.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")
@@ -65,7 +65,7 @@ class CustomPolicyDefinition(CustomResource):
 
 
 class ProxyConfigPromoteSpec(KubeModel):
-    """What is to be promoted, and how far."""
+    """The product to be promoted, and to which environment."""
 
     product_cr_name: Required[str] = Field("", alias="productCRName", description="The Product.")
     production: bool | None = Field(None, description="True to promote to production, too.")
@@ -75,7 +75,7 @@ class ProxyConfigPromoteSpec(KubeModel):
 
 
 class ProxyConfigPromoteStatus(KubeModel):
-    """What was promoted."""
+    """The promoted versions."""
 
     product_id: str | None = Field(None, description="The product's id in 3scale, or that there is none.")
     latest_production_version: int | None = Field(None, description="The newest version in production.")

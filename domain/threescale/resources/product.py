@@ -30,7 +30,7 @@ from domain.threescale.resources.shared import (
 
 
 class UserKey(KubeModel):
-    """Callers bring one key."""
+    """Callers authenticate by one key."""
 
     auth_user_key: str | None = Field(None, description="The name of the parameter or header with the key.")
     credentials: CredentialsLocation = Field(None, description="Where callers put the key.")
@@ -41,7 +41,7 @@ class UserKey(KubeModel):
 
 
 class AppKeyAppId(KubeModel):
-    """Callers bring an id and a key."""
+    """Callers authenticate by an id and a key."""
 
     app_id: str | None = Field(None, alias="appID", description="The name of the parameter or header with the id.")
     app_key: str | None = Field(None, description="The name of the parameter or header with the key.")
@@ -53,11 +53,13 @@ class AppKeyAppId(KubeModel):
 
 
 class Authentication(KubeModel):
-    """How callers say who they are."""
+    """How callers authenticate."""
 
-    userkey: UserKey | None = Field(None, description="Callers bring one key.")
-    app_key_app_id: AppKeyAppId | None = Field(None, alias="appKeyAppID", description="Callers bring an id and a key.")
-    oidc: OpenIdConnect | None = Field(None, description="Callers bring a token of an issuer.")
+    userkey: UserKey | None = Field(None, description="Callers authenticate by one key.")
+    app_key_app_id: AppKeyAppId | None = Field(
+        None, alias="appKeyAppID", description="Callers authenticate by an id and a key."
+    )
+    oidc: OpenIdConnect | None = Field(None, description="Callers authenticate by a token of an issuer.")
 
 
 OneAuthentication = Annotated[Authentication | None, Marker(one_of=("userkey", "appKeyAppID", "oidc"))]
@@ -70,7 +72,7 @@ class Hosted(KubeModel):
 
 
 class SelfManaged(KubeModel):
-    """A gateway of one's own."""
+    """A self-managed gateway."""
 
     authentication: OneAuthentication = Field(None, description="How callers authenticate; unchanged if absent.")
     staging_public_base_url: Url | None = Field(
@@ -85,7 +87,7 @@ class Deployment(KubeModel):
     """Where the gateway runs."""
 
     apicast_hosted: Hosted | None = Field(None, description="A gateway that 3scale runs.")
-    apicast_self_managed: SelfManaged | None = Field(None, description="A gateway of one's own.")
+    apicast_self_managed: SelfManaged | None = Field(None, description="A self-managed gateway.")
 
     @property
     def authentication(self) -> Authentication | None:
@@ -127,13 +129,13 @@ class ApplicationPlan(KubeModel):
 
 
 class BackendUsage(KubeModel):
-    """That the product uses a backend."""
+    """The use of a backend by the product."""
 
     path: Required[str] = Field("", description="The path prefix of the backend.")
 
 
 class ProductSpec(KubeModel):
-    """What should be in 3scale."""
+    """The desired state in 3scale."""
 
     name: Required[str] = Field("", description="Its name for people.")
     system_name: str = Field("", description="Its system name in 3scale; derived from the name if absent.")
@@ -153,7 +155,7 @@ class ProductSpec(KubeModel):
 
 
 class ProductStatus(SyncedStatus):
-    """What is there."""
+    """The observed state."""
 
     product_id: Int64 | None = Field(None, description="Its id in 3scale.")
     state: str | None = Field(None, description="Its state in 3scale.")

@@ -18,7 +18,7 @@ CredentialsLocation = Annotated[str | None, Marker(enum=("headers", "query", "au
 
 
 class StatusCondition(KubeModel):
-    """The state of one side of the object; the list is kept sorted by type."""
+    """The state of one aspect of the object; the list is kept sorted by type."""
 
     type: Required[str] = Field("", description="The condition's type.")
     status: Required[str] = Field("", description="True, False or Unknown.")
@@ -31,7 +31,7 @@ Conditions = tuple[StatusCondition, ...]
 
 
 class Digests(KubeModel):
-    """What was last brought to 3scale, as digests of what was wanted."""
+    """Digests of the state that was last written to 3scale."""
 
     synced: str | None = Field(None, description="Digest of the whole desired state.")
     gateway: str | None = Field(None, description="Digest of its staging configuration.")
@@ -44,7 +44,7 @@ class Digests(KubeModel):
 
 
 class SyncedStatus(KubeModel):
-    """The status of a kind that remembers what was last brought to 3scale (`digests.py`)."""
+    """The status of a kind that remembers what was last written to 3scale (`digests.py`)."""
 
     digests: Digests | None = Field(
         None, description="Digests of what was last synced; 3scale is not called while they match the spec."
@@ -52,13 +52,13 @@ class SyncedStatus(KubeModel):
 
 
 class LocalReference(KubeModel):
-    """An object by its name, in the namespace of the one that names it."""
+    """An object by its name, in the namespace of its referrer."""
 
     name: str = Field("", description="The object's name.")
 
 
 class SecretReference(KubeModel):
-    """A Secret, in the namespace of the one that names it unless another is named."""
+    """A Secret, by default in the namespace of its referrer."""
 
     name: str = Field("", description="The Secret's name.")
     namespace: str = Field("", description="The Secret's namespace.")
@@ -87,7 +87,7 @@ OneDocument = Annotated[Document, Marker(one_of=("secretRef", "url"))]
 
 
 class Metric(KubeModel):
-    """A count of something."""
+    """Something that is counted."""
 
     friendly_name: Required[str] = Field("", description="Its name for people.")
     unit: Required[str] = Field("", description="What it counts.")
@@ -95,14 +95,14 @@ class Metric(KubeModel):
 
 
 class ProductMethod(KubeModel):
-    """A part of all hits, counted by itself."""
+    """A part of all hits that is counted separately."""
 
     friendly_name: Required[str] = Field("", description="Its name for people.")
     description: str | None = Field(None, description="What it is for.")
 
 
 class MappingRule(KubeModel):
-    """Which requests count, and for what. The order of rules is their meaning."""
+    """Which requests count for which metric. The order of rules matters."""
 
     http_method: Required[Method] = Field("", description="The requests' method.")
     pattern: Required[str] = Field("", description="The requests' path, with variables in braces.")
@@ -143,7 +143,7 @@ class GatewayResponse(KubeModel):
 
 
 class AuthenticationFlow(KubeModel):
-    """Which flows of OpenID Connect are open."""
+    """The enabled flows of OpenID Connect."""
 
     standard_flow_enabled: Required[bool] = Field(False, description="The authorization code flow.")
     implicit_flow_enabled: Required[bool] = Field(False, description="The implicit flow.")
@@ -152,7 +152,7 @@ class AuthenticationFlow(KubeModel):
 
 
 class OpenIdConnect(KubeModel):
-    """Callers bring a token of an issuer."""
+    """Callers authenticate by a token of an issuer."""
 
     issuer_type: Required[Annotated[str, Marker(enum=("keycloak", "rest"))]] = Field(
         "", description="The kind of issuer, which decides how 3scale registers clients there."

@@ -14,7 +14,7 @@ from domain.threescale.resources.shared import Conditions, Int64, SecretReferenc
 
 
 class TenantSpec(KubeModel):
-    """What should be in 3scale."""
+    """The desired state in 3scale."""
 
     username: Required[str] = Field("", description="The first admin's name.")
     email: Required[str] = Field("", description="The first admin's e-mail address.")
@@ -38,7 +38,7 @@ class TenantSpec(KubeModel):
 
 
 class TenantStatus(SyncedStatus):
-    """What is there."""
+    """The observed state."""
 
     tenant_id: Int64 = Field(0, description="Its id in 3scale; absent until there is one.")
     admin_id: Int64 = Field(0, description="The id of its first admin in 3scale; absent until there is one.")

@@ -88,7 +88,7 @@ def free_name(store: Store, org_name: str) -> str:
 
 @ROUTES.add("POST", _PATH)
 def create(call: Call) -> Answer:
-    """Only this answer contains the token."""
+    """Create a tenant; only this answer contains the token."""
     sent = call.parameters.within("account", "provider", "signup")
     values = sent.texts(_FIELDS)
     user_values = sent.texts(("username", "email", "password"))
@@ -109,7 +109,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/{{provider}}")
 def read(call: Call) -> Answer:
-    """Also finds a tenant whose deletion is scheduled."""
+    """Read a tenant, also one whose deletion is scheduled."""
     return answers.item("signup", {"account": accounts.show(call, _of(call))})
 
 
