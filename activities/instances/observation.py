@@ -54,9 +54,10 @@ class LookActivities(Activities):
     async def look(self, look: LookAtInstance) -> InstanceWorld:
         await self._cache.ready()
         key = InstanceKey.of(look.key)
-        machine = await self._cache.machine(key, look.version)
-        pool = self._pool(look)
+        machine, pool = await self._cache.machine(key, look.version), self._cache.pool(key)
         node = await self._cache.node(key, look.version) if machine is None and pool is None else None
+        if machine is None and node is None:
+            pool = pool or self._pool_by_hook(look)
         seen = self._seen(look, machine, pool, node)
         labelled = seen.labelled
         if labelled is None or look.dry_run:
@@ -99,11 +100,11 @@ class LookActivities(Activities):
             account_known=machine is not None and bool(self._cache.account_of(machine)),
         )
 
-    def _pool(self, look: LookAtInstance) -> AWSMachinePool | None:
+    def _pool_by_hook(self, look: LookAtInstance) -> AWSMachinePool | None:
+        """A forged event may name any group, so an object that has the instance counts more."""
         key = InstanceKey.of(look.key)
         groups = (GroupKey(account=key.account, region=key.region, group=hook.group) for hook in look.record.open_hooks)
-        holding = (pool for group in groups for pool in self._cache.pools_of(group))
-        return self._cache.pool(key) or next(holding, None)
+        return next((pool for group in groups for pool in self._cache.pools_of(group)), None)
 
     async def _patched(self, labelled: AWSMachine | Node, patch: JsonPatch) -> AWSMachine | Node | None:
         """None if the object has gone meanwhile."""

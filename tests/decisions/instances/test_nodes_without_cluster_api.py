@@ -11,6 +11,7 @@ import pytest
 from instance_scenes import (
     ACCOUNT,
     EVERYTHING,
+    GROUP,
     ID,
     KEY,
     REGION,
@@ -686,6 +687,21 @@ async def test_an_instance_of_cluster_api_goes_by_its_objects_also_where_nodes_a
     assert world.own_node is None
     assert world.managed
     assert await labels_of(kube) == {}
+
+
+@pytest.mark.parametrize("kind", [AWS_MACHINE, NODE])
+async def test_a_forged_hook_does_not_count_an_instance_to_the_pool_that_it_names(kind: Any) -> None:
+    """Otherwise the pool's policy and pause would apply to the instance."""
+    kube = MemoryKube()
+    activities = looks(kube)
+    spec = {"providerID": f"aws:///{REGION}a/{ID}"}
+    await kube.create(kind, {"metadata": {"name": "m"}, "spec": spec}, "c" if kind is AWS_MACHINE else "")
+    arn = f"arn:aws:autoscaling:{REGION}:{ACCOUNT}:autoScalingGroup:1:autoScalingGroupName/{GROUP}"
+    pool = {"metadata": {"name": GROUP, "annotations": PAUSED}, "spec": {"providerID": arn}}
+    await kube.create(AWS_MACHINE_POOL, pool, "other")
+    world = await seen(activities, hook(4))
+    assert world.pool is None
+    assert (world.labelled is not None, world.blocker) == (True, "")
 
 
 @pytest.mark.parametrize(
