@@ -324,12 +324,14 @@ def _machines(world: InstanceWorld) -> tuple[Key, ...]:
 
 def _taint(world: InstanceWorld, cause: Cause) -> Taint | None:
     """None for no taint, or for out-of-service while the instance may still write to its volumes."""
-    tainting = world.policy.tainting
+    tainting, standing = world.policy.tainting, world.record.standing
     if not (tainting.always or cause.reaction is Reaction.TAINT):
         return None
     taint = tainting.taint(cause.sort)
-    early = taint.key == OUT_OF_SERVICE and world.record.state is not InstanceState.STOPPED
-    return None if early else taint
+    stopped = standing is not None and standing.state is InstanceState.STOPPED
+    # Another cause's confirmation says nothing about the stop, which an event may claim.
+    confirmed = cause.name == STOPPED or (standing is not None and standing.asked)
+    return None if taint.key == OUT_OF_SERVICE and not (stopped and confirmed) else taint
 
 
 def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:

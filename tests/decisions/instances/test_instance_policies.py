@@ -38,7 +38,7 @@ from domain.instances.actions import (
 )
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
 from domain.instances.disruption_budget import Turn
-from domain.instances.event_record import InstanceRecord, answered, cordoned, impossible
+from domain.instances.event_record import InstanceRecord, answered, cordoned, fold, impossible
 from domain.instances.event_verification import HookTiming, Question
 from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import work_for_instance
@@ -376,6 +376,16 @@ def test_a_node_is_out_of_service_only_once_its_instance_has_stopped(reaction: R
     late = step(answered(record(state("stopping", 100)), stopped), 111, policy=wished, facts=stopped)
     assert isinstance(late, CordonNode)
     assert late.taint == tainting.taint("stopped")
+
+
+def test_a_forged_stop_puts_no_node_out_of_service_for_another_cause() -> None:
+    """Its Pods would be deleted, and their volumes detached, while the instance runs."""
+    tainting = Tainting(key="node.kubernetes.io/out-of-service", effect=TaintEffect.NO_EXECUTE, always=True)
+    taken = facts(101, spot=True, spot_code="marked-for-termination")
+    known = fold(answered(record(spot(100)), taken), state("stopped", 102))
+    cordon = step(known, 103, policy=ReactionPolicy(spot=Reaction.DRAIN, tainting=tainting), facts=taken)
+    assert isinstance(cordon, CordonNode)
+    assert cordon.taint is None
 
 
 def test_a_stop_changes_nothing_where_no_reaction_is_wished_for() -> None:
