@@ -23,6 +23,8 @@ from engine.kube.json import JsonObject, at, mapping, sequence, text
 _POD_GRACE = timedelta(seconds=30)
 # A Pod that is this much late will hardly end by itself: a finalizer keeps it, or its kubelet is away.
 _OVERDUE = timedelta(seconds=30)
+# If its kubelet is away, its end is not waited for longer: a lifecycle hook would be held for hours. As Cluster API.
+_UNREACHABLE = timedelta(minutes=5)
 _MIRROR_POD = "kubernetes.io/config.mirror"
 _ENDED = ("Succeeded", "Failed")
 
@@ -58,7 +60,8 @@ class NodePods:
         found = self._nodes.get("", self._node.node)
         if found is None or instance_of(found) != self._node.key.name:
             return None
-        return [pod for pod in self._pods.all() if evictable(pod)]
+        longest = _UNREACHABLE if _ready(found) == "Unknown" else timedelta.max
+        return [pod for pod in self._pods.all() if evictable(pod) and _late(pod) <= longest]
 
 
 @asynccontextmanager
@@ -70,6 +73,11 @@ async def watched_pods(api: KubeApi, node: EmptyNode) -> AsyncIterator[NodePods]
 def instance_of(node: JsonObject) -> str:
     """Empty if the Node's providerID names no instance."""
     return instance_of_node(text(node, "spec", "providerID"))
+
+
+def _ready(node: JsonObject) -> str:
+    conditions = sequence(node, "status", "conditions")
+    return next((text(each, "status") for each in conditions if text(each, "type") == "Ready"), "")
 
 
 def evictable(pod: Mapping[str, object]) -> bool:
@@ -95,11 +103,17 @@ def wish_of(pod: Mapping[str, object]) -> str:
 def overdue(pod: Mapping[str, object]) -> str:
     """Says that a Pod outlives its grace period; empty if it does not."""
     ends = parse_timestamp(text(pod, "metadata", "deletionTimestamp"))
-    if ends is None or now() - ends < _OVERDUE:
+    if ends is None or _late(pod) < _OVERDUE:
         return ""
     finalizers = ", ".join(str(each) for each in sequence(pod, "metadata", "finalizers"))
     waits = f", and has the finalizers {finalizers}" if finalizers else ""
     return f"Pod {name_of(pod)} should have ended at {timestamp(ends)}{waits}"
+
+
+def _late(pod: Mapping[str, object]) -> timedelta:
+    """How long ago its grace period was over."""
+    ends = parse_timestamp(text(pod, "metadata", "deletionTimestamp"))
+    return max(now() - ends, timedelta()) if ends else timedelta()
 
 
 async def evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:

@@ -21,10 +21,11 @@ from activities.instances.disruption_budget import Disruptions
 from activities.instances.node_drain import NodeActivities
 from domain.built_in_kinds import NODE as NODES
 from domain.built_in_kinds import POD
-from domain.identity import Kind
-from domain.instances.actions import CordonNode, EmptyNode, FindNode, ReleaseNode
+from domain.identity import Key, Kind
+from domain.instances.actions import CordonNode, Emptied, EmptyNode, FindNode, ReleaseNode
 from domain.instances.constants import CORDONED_ANNOTATION
 from domain.instances.observed import KnownNode
+from domain.resource import timestamp
 from engine import clock
 from engine.errors import ApiError, Denied, Invalid, Throttled, Unavailable
 from engine.kube import KubeApi
@@ -33,6 +34,8 @@ from engine.kube.json import JsonObject, mapping
 
 WHICH: Any = {"key": KEY.lifecycle, "namespace": "c", "cluster": "c1", "node": "node", "cause": "c"}
 NODE = EmptyNode(**WHICH)
+BEGAN = ActivityEnvironment().info.started_time
+ABOUT = Key(kind="Node", namespace="", name="node", uid="node")
 RUNS_ON = {"providerID": f"aws:///eu-central-1a/{KEY.lifecycle.name}"}
 
 
@@ -133,6 +136,29 @@ async def test_a_drain_whose_time_is_over_ends_to_the_moment(monkeypatch: pytest
     await asyncio.wait_for(ActivityEnvironment().run(drained), 5)
     assert stuck.asked == ["a"]
     assert await stuck.kube.get(POD, "n", "a")
+
+
+@pytest.mark.parametrize(
+    ("ready", "late", "waits"),
+    [("Unknown", 301, False), ("Unknown", 200, True), ("False", 301, True), ("True", 301, True)],
+)
+async def test_a_pod_that_cannot_end_on_an_unreachable_node_is_waited_for_five_minutes(
+    ready: str, late: int, waits: bool
+) -> None:
+    class Unreachable(Workload):
+        @asynccontextmanager
+        async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
+            status = {"conditions": [{"type": "Ready", "status": ready}]}
+            await self.kube.create(NODES, {"metadata": {"name": "node"}, "spec": RUNS_ON, "status": status})
+            ends = timestamp(BEGAN - timedelta(seconds=late))
+            await self.kube.create(
+                POD, {"metadata": {"name": "a", "deletionTimestamp": ends, "finalizers": ["x"]}}, "n"
+            )
+            yield cast("KubeApi", self)
+
+    drain = NODE.model_copy(update={"until": BEGAN + timedelta(seconds=20)})
+    done: Emptied = await ActivityEnvironment().run(Unreachable().drain, drain.model_copy(update={"about": (ABOUT,)}))
+    assert (done.delayed is not None) == waits
 
 
 class Nodes(NodeActivities):
