@@ -19,6 +19,7 @@ LONGEST_ID = 64
 
 _ZONE_OF_PROVIDER_ID = re.compile(r"[^:]+:///([a-z]{2,4}(?:-[a-z]+)+-[0-9]+)[^/]*/")
 _PROVIDER_ID = re.compile(r"[^:]+://.*[^/]")
+_SLASHES = "aws:///zone/id".count("/")
 
 
 class _RegionalKey(Model):
@@ -85,7 +86,9 @@ def instance_of_provider_id(provider_id: str) -> str:
 
 
 def instance_of_node(provider_id: str) -> str:
-    return instance_of_provider_id(provider_id) if provider_id.startswith("aws://") else ""
+    """Empty for other clouds, and for Fargate: `aws:///ZONE/UUID/fargate-ip-10-0-0-1.REGION.compute.internal`."""
+    ours = provider_id.startswith("aws://") and provider_id.count("/") <= _SLASHES
+    return instance_of_provider_id(provider_id) if ours else ""
 
 
 def region_of_provider_id(provider_id: str) -> str:

@@ -734,6 +734,7 @@ async def test_the_sweep_compares_nodes_that_nothing_else_names() -> None:
     known = InstanceCache(kube, kube, nodes=True)  # type: ignore[arg-type]
     await joined(kube)
     await joined(kube, "of-a-machine", f"aws:///{REGION}a/i-m")
+    await joined(kube, "of-fargate", f"aws:///{REGION}a/0a1b2c3d4e-5f60718/fargate-ip-10-0-0-1")
     await kube.create(AWS_MACHINE, {"metadata": {"name": "m"}, "spec": {"instanceID": "i-m"}}, "c")
     assert {each: type(found).__name__ for each, found in known.instances().items()} == {
         ID: "Node",
@@ -786,7 +787,8 @@ def test_the_consumer_knows_the_instances_of_nodes() -> None:
     index.changed(found, None)
     assert not index.knows(state("stopped", 1))
     assert index.remembers(ID)
-    for other in ("", "gce:///z/i-1"):
+    fargate = f"aws:///{REGION}a/0a1b2c3d4e-5f60718/fargate-ip-10-0-0-1.{REGION}.compute.internal"
+    for other in ("", "gce:///z/i-1", fargate):
         assert holder(other).instances == ()
         assert not holder(other).expectant
 
