@@ -13,7 +13,7 @@ from waiting import PATIENT, eventually
 
 from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.identity import Kind
-from engine.kube import CONFIG_MAP, KubeApi
+from engine.kube import CONFIG_MAP, KubeApi, reflector
 from engine.kube.informer_cache import Followed, Store
 from engine.kube.json import JsonObject, text
 from engine.settings import Settings
@@ -78,8 +78,9 @@ async def test_an_own_write_is_there_at_once_and_is_never_undone_by_an_older_eve
 
 
 async def test_a_throttled_watch_is_repeated_without_trouble_or_another_list(
-    kube: KubeApi, deployment: Deployment, namespace: str, tmp_path: Path
+    kube: KubeApi, deployment: Deployment, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(reflector, "THROTTLED_WITHOUT_TROUBLE", PATIENT)
     await kube.create(CONFIG_MAP, config_map("one"), namespace)
     async with FaultProxy.running(deployment.env()["KUBECONFIG"]) as proxy:
         proxy.throttled_watches = 4

@@ -60,10 +60,18 @@ class Woken:
         return [name for name in self.watcher.mirrors.reflectors if name.endswith(", managed")]
 
     async def ready(self) -> None:
-        await eventually(lambda: not self.watcher.unready())
+        await eventually(lambda: not self.watcher.unready(), lambda: f"ready, without {self.watcher.unready()}")
 
     async def woken_again(self, name: str, since: int) -> None:
-        await eventually(lambda: self.wakes[name] > since)
+        await eventually(lambda: self.wakes[name] > since, f"{name} is woken again")
+
+    async def noted(self, words: str) -> None:
+        await eventually(
+            lambda: any(words in note for note in self.watcher.notes()), lambda: f"{words!r} in {self.watcher.notes()}"
+        )
+
+    async def nothing_noted(self) -> None:
+        await eventually(lambda: not self.watcher.notes(), lambda: f"nothing noted, but {self.watcher.notes()}")
 
     async def quiet(self) -> None:
         """Until nothing is being woken, and has not been for a moment."""
@@ -186,8 +194,9 @@ async def test_a_managed_kind_is_watched_once_and_only_what_others_write_is_news
     await install(kube, gadget)
     first, second = [await make_handle(kube, made, gadget) for _ in range(2)]
     async with watching(kube) as woken:
-        await eventually(lambda: woken.managed == [f"Gadget of {gadget.api_version}, managed"])
-        await eventually(lambda: woken.watcher.mirrors.positions().get(woken.managed[0], "") != "")
+        managed = f"Gadget of {gadget.api_version}, managed"
+        await eventually(lambda: managed in woken.watcher.mirrors.positions(), f"{managed} is listed")
+        assert woken.managed == [managed]
         await woken.quiet()
         before = woken.wakes.copy()
         await make_object(kube, gadget, namespace, "a", first)
@@ -206,25 +215,25 @@ async def test_a_kind_that_is_installed_later_wakes_the_handles_that_name_it(
 ) -> None:
     handle = await make_handle(kube, made, gadget)
     async with watching(kube) as woken:
-        await eventually(lambda: any("is named by 1 objects and not watched" in note for note in woken.watcher.notes()))
+        await woken.noted("is named by 1 objects and not watched")
         await woken.quiet()
         before = woken.wakes[handle]
         made.push_async_callback(remove, kube, gadget)
         await install(kube, gadget)
         await woken.woken_again(handle, before)
-        assert not woken.watcher.notes()
+        await woken.nothing_noted()
         await make_object(kube, gadget, namespace, "a", handle)
         await asyncio.sleep(1.1)
         await woken.quiet()
         before = woken.wakes[handle]
         await remove(kube, gadget)
         await woken.woken_again(handle, before)
-        await eventually(lambda: any("not watched" in note for note in woken.watcher.notes()))
+        await woken.noted("not watched")
         await woken.quiet()
         before = woken.wakes[handle]
         await install(kube, gadget)
         await woken.woken_again(handle, before)
-        await eventually(lambda: not woken.watcher.notes())
+        await woken.nothing_noted()
 
 
 async def test_a_kind_that_may_not_be_watched_is_reported_and_blocks_no_other(
@@ -244,11 +253,10 @@ async def test_a_kind_that_may_not_be_watched_is_reported_and_blocks_no_other(
     config = await kubeconfig_of(kube, admin, namespace, "watcher", tmp_path / "watcher")
     handle = await make_handle(kube, made, CONFIG_MAP)
     async with await KubeApi.open(Settings(), "tests", str(config)) as limited, watching(limited) as woken:
-        denied = "ConfigMap of v1, managed: list ConfigMap: 403"
-        await eventually(lambda: any(denied in note for note in woken.watcher.notes()))
+        await woken.noted("ConfigMap of v1, managed: list ConfigMap: 403")
         assert woken.watcher.unready() == []
         await kube.patch(RESOURCE_HANDLE, OPERATOR_NAMESPACE, handle, {"spec": {"vars": {"x": 1}}}, field_manager="me")
-        await eventually(lambda: woken.wakes[handle] > 0)
+        await woken.woken_again(handle, 0)
 
 
 async def test_views_of_what_is_watched_are_made_and_others_are_left_alone(

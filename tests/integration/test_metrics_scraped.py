@@ -67,6 +67,7 @@ async def scrapes(deployment: Deployment) -> AsyncIterator[Scrapes]:
         await kube.delete(ACCOUNT_CLAIM, TENANT, "claim")
         await eventually(lambda: _gone(kube, ACCOUNT_CLAIM, TENANT, "claim"), "claim is released", 120)
         await eventually(lambda: _released(ports["worker"]), "the release is counted")
+        await eventually(lambda: _reusable(ports["watch"]), "the watcher has seen that the account is free")
         yield Scrapes(*[await _scrape(port) for port in ports.values()])
         await kube.delete(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL)
 
@@ -95,6 +96,10 @@ async def _gone(kube: KubeApi, kind: Kind, namespace: str, name: str) -> bool:
 async def _released(port: int) -> bool:
     """The claim is gone a moment before the worker has the answer to its last write."""
     return _ours(await _scrape(port), "account_reuse_cleanup_duration_seconds", "_count") >= 1
+
+
+async def _reusable(port: int) -> bool:
+    return _ours(await _scrape(port), "aws_accounts_reusable", legal_id="metered") == 1
 
 
 async def _scrape(port: int) -> dict[str, Metric]:
