@@ -75,10 +75,12 @@ async def test_a_claim_goes_without_what_its_paused_handle_holds(ground: Ground)
 async def test_a_claim_paused_by_its_tenant_still_ends_with_its_lifespan(
     ground: Ground,
 ) -> None:
-    await ground.provider("lab", override=ground.gadget(), readinessCheck="true", lifespan={"maximum": "8s"})
-    await ground.ask("mine", provider="lab", lifespan={"end": stamp(now() + timedelta(seconds=8))})
+    await ground.provider("lab", override=ground.gadget(), readinessCheck="true", lifespan={"maximum": "1h"})
+    await ground.ask("mine", provider="lab")
     await ground.ready()
-    name = ground.handle_name()
+    name, end = ground.handle_name(), stamp(now() + timedelta(seconds=8))
+    await ground.edit_claim(lifespan={"end": end})
+    await ground.until("the end is known", lambda: look(ground.handle(), "spec.lifespan.end") == end, PROMPT)
     await ground.edit(RESOURCE_CLAIM, "mine", {"metadata": {"annotations": {PAUSED: "true"}}})
     await ground.gone(RESOURCE_HANDLE, name)
     await ground.until("the resource is gone", lambda: not ground.gadgets())
