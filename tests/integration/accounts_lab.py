@@ -126,6 +126,7 @@ class Lab:
 
     async def says(self, kind: Kind, namespace: str, name: str, *words: str) -> None:
         """Wait until the object's lifecycle names all of these words, in its reason or in what hinders it."""
+        await self.until(f"{kind.name} {name} is there", lambda: self.objects.one(kind, namespace, name) is not None)
         uid = text(self.objects.one(kind, namespace, name), "metadata", "uid")
         await self._says(f"{kind.name}/{namespace}/{name}/{uid}", *words)
 
@@ -133,7 +134,7 @@ class Lab:
         """The same of a lifecycle that has no object."""
         await self._says(ORGANIZATION.workflow_id, *words)
 
-    async def _says(self, workflow_id: str, *words: str, seconds: float = 60) -> None:
+    async def _says(self, workflow_id: str, *words: str, seconds: float = 90) -> None:
         handle, said = self.temporal.get_workflow_handle(workflow_id), ""
         try:
             async with asyncio.timeout(seconds):

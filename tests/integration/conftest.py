@@ -18,8 +18,9 @@ from uuid import uuid4
 import pytest
 from kube_fault_proxy import FaultProxy
 from rich.console import Console
+from waiting import PATIENT
 
-from engine.kube import NAMESPACE, KubeApi
+from engine.kube import NAMESPACE, KubeApi, informer_cache
 from engine.settings import Settings
 from localcloud import services
 from localcloud.deployment import Deployment
@@ -87,6 +88,12 @@ async def proxied(proxy: FaultProxy, tmp_path: Path) -> AsyncIterator[KubeApi]:
     """A client that reaches the API server by the proxy."""
     async with await KubeApi.open(Settings(), "tests", proxy.write_kubeconfig(tmp_path / "proxied")) as api:
         yield api
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass waits for its cache however busy the machine is, and asks the API server only where a test wants it."""
+    monkeypatch.setattr(informer_cache, "LONGEST_BEHIND", PATIENT)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from accounts_lab import POOL, Lab, laboratory, product
+from waiting import eventually
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import DEVELOPMENT_ACCOUNT, OPERATOR_NAMESPACE, PAYER_SECRET
@@ -254,12 +255,11 @@ async def test_deleting_an_account_removes_identities_and_secret_but_no_aws_acco
     assert not [u for u in world.users if u.account == aws_id]
     assert {r.name for r in world.roles if r.account == aws_id} == {"OrganizationAccountAccessRole"}
     assert world.account(aws_id).status == "ACTIVE"
-    for _ in range(100):  # the garbage collector's work
-        if not await lab.has_secret(OPERATOR_NAMESPACE, account.spec.iam_user_secret):
-            break
-        await asyncio.sleep(0.2)
-    else:
-        pytest.fail("the Account's Secret outlived it")
+
+    async def collected() -> bool:
+        return not await lab.has_secret(OPERATOR_NAMESPACE, account.spec.iam_user_secret)
+
+    await eventually(collected, "the garbage collector deletes the Account's Secret")
     await lab.ensure_pool(2)
 
 

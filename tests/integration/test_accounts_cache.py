@@ -50,6 +50,7 @@ async def legal_entity(reader: Reader, seen: dict[str, str] | None, having: tupl
     return next(each.spec.legal_entity.id for each in found if each.metadata.name == "osd-creds-mgmt-cached")
 
 
+@pytest.mark.usefixtures("patient")
 async def test_accounts_are_no_older_than_what_has_woken_the_pass_and_cost_no_request(
     kube: KubeApi, account: JsonObject, proxy: FaultProxy, proxied: KubeApi
 ) -> None:
@@ -101,6 +102,7 @@ async def test_a_write_of_ones_own_is_there_at_once(account: JsonObject, proxy: 
         assert LISTED not in proxy.asked
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_pool_costs_no_request_unless_a_retry_is_asked_for(
     kube: KubeApi, proxy: FaultProxy, proxied: KubeApi
 ) -> None:

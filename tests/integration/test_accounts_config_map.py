@@ -34,6 +34,7 @@ async def lab(deployment: Deployment) -> AsyncIterator[Lab]:
         yield found
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_look_is_no_older_than_what_has_woken_it_and_costs_no_request(
     lab: Lab, proxy: FaultProxy, proxied: KubeApi
 ) -> None:

@@ -16,6 +16,7 @@ from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.force_release import FORCE_RELEASE
 from domain.accounts.resources import Account, AccountClaim
 from domain.resource import condition_of
+from engine.errors import Absent
 from engine.kube import NAMESPACE, SECRET
 from engine.kube.json import mapping, sequence, text
 from localcloud.aws.contract import PAYER_ACCOUNT_ID, CustomerAccount
@@ -96,6 +97,7 @@ async def test_a_byoc_claim_gets_its_key_after_ready_and_leaves_nothing_behind(l
     await lab.until("it has its support role", lambda: bool((c := lab.claim(name)) and c.spec.support_role_arn))
     claim = lab.claim(name)
     assert claim is not None
+    await lab.until("its Account is claimed", lambda: bool((a := account_of(lab, claim)) and a.status.claimed))
     account = account_of(lab, claim)
     assert account is not None
     assert (account.spec.byoc, account.spec.aws_account_id) == (True, customer.account)
@@ -108,7 +110,8 @@ async def test_a_byoc_claim_gets_its_key_after_ready_and_leaves_nothing_behind(l
 
     await lab.kube.delete(ACCOUNT_CLAIM, name, name)
     await lab.until("the claim is gone", lambda: lab.claim(name) is None)
-    assert lab.objects.one(ACCOUNT, OPERATOR_NAMESPACE, claim.spec.account_link) is None
+    with pytest.raises(Absent):
+        await lab.kube.get(ACCOUNT, OPERATOR_NAMESPACE, claim.spec.account_link)
     assert ours(lab, customer.account) == []
     assert key.opens() == ""
     assert not await lab.has_secret(name)
@@ -141,7 +144,8 @@ async def test_a_deleted_namespace_leaves_nothing_of_its_claim_and_federated_acc
         assert readers(lab, customer.account)
         await lab.kube.delete(NAMESPACE, "", name)
         await lab.until("the claim is gone", lambda: lab.claim(name) is None, 120)
-        assert lab.objects.one(AWS_FEDERATED_ACCOUNT_ACCESS, name, "access") is None
+        with pytest.raises(Absent):
+            await lab.kube.get(AWS_FEDERATED_ACCOUNT_ACCESS, name, "access")
         assert readers(lab, customer.account) == []
         assert ours(lab, customer.account) == []
         await lab.kube.delete(AWS_FEDERATED_ROLE, OPERATOR_NAMESPACE, "reader")
@@ -218,6 +222,7 @@ async def test_a_claim_in_sts_mode_is_ready_without_any_identity_of_ours(lab: La
     async with asked(lab, name, **spec):
         await lab.until("the claim is Ready", lambda: lab.claim_state(name) == "Ready")
         claim = lab.claim(name)
+        await lab.until("its Account is seen", lambda: account_of(lab, claim) is not None)
         account = account_of(lab, claim)
         assert claim is not None
         assert account is not None

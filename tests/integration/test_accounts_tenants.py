@@ -122,7 +122,7 @@ async def test_each_valid_claim_is_served_alone_and_each_other_says_why(lab: Lab
     for name, link in had.items():
         assert served[f"again-{name}"].spec.account_link == link
     for claim in served.values():
-        account = lab.account(claim.spec.account_link)
+        account = await lab.served(claim.metadata.name)
         assert (account.spec.claim_link, account.spec.legal_entity.id) == (
             claim.metadata.name,
             claim.spec.legal_entity.id,

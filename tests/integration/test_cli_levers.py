@@ -11,7 +11,7 @@ import secrets
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import boto3
 import pytest
@@ -58,6 +58,16 @@ class Person:
 
     async def perdure(self, *arguments: str, answer: str = "") -> Ended:
         return await typed(self.deployment, *arguments, answer=answer)
+
+    async def finds(self, *what: str, name: str) -> list[Json]:
+        """The list, once it has a lifecycle of this name: Temporal lists what has begun a moment later."""
+
+        async def listed() -> list[Json]:
+            rows: list[Json] = (await self.perdure("list", *what, "-o", "json")).json
+            begun = [row for row in rows if row["name"] == name and row["phase"] != "NoLifecycle"]
+            return rows if begun else []
+
+        return cast("list[Json]", await eventually(listed, f"{name} is listed"))
 
     async def account(self, name: str, *, state: str = "", account_id: str = ACCOUNT_ID, **metadata: object) -> str:
         """A fresh Account; returns NAMESPACE/NAME."""
@@ -179,8 +189,7 @@ async def test_a_person_asks_why_and_what_next(person: Person, worker: None) -> 
     assert plan.code == 0
     assert "would do" in plan.out
     assert "nothing" in plan.out
-    listed = await person.perdure("list", "account", "-n", NAMESPACE_NAME, "--phase", "ready", "-o", "json")
-    assert [row["name"] for row in listed.json if row["name"] == "healthy"] == ["healthy"]
+    await person.finds("account", "-n", NAMESPACE_NAME, "--phase", "ready", name="healthy")
 
 
 async def test_retrying_what_is_well_is_refused_with_the_reason(person: Person, worker: None) -> None:
@@ -263,8 +272,7 @@ async def test_waking_all_gives_every_object_its_lifecycle(person: Person, worke
         return [row["phase"] for row in listed.json if row["name"] == "sleeping"] == ["Ready"]
 
     await eventually(awake, "the woken account is Ready")
-    listed = await person.perdure("list", "organization", "-o", "json")
-    assert [row["name"] for row in listed.json] == ["aws"]
+    assert [row["name"] for row in await person.finds("organization", name="aws")] == ["aws"]
 
 
 async def test_an_object_that_is_not_being_deleted_cannot_be_abandoned(person: Person) -> None:
@@ -314,9 +322,10 @@ async def test_a_lifecycle_that_has_ended_is_distinguished_from_one_that_never_w
 ) -> None:
     name = await person.account("shortlived", state="Ready", labels={"iamUserId": "h5n8vx"}, finalizers=[FINALIZER])
     assert (await person.perdure("why", "account", name)).code == 0
+    await person.finds("account", "-n", NAMESPACE_NAME, name="shortlived")
     await person.remove("shortlived")
-    listed = await person.perdure("list", "account", "-n", NAMESPACE_NAME, "-o", "json")
-    assert [row["gone"] for row in listed.json if row["name"] == "shortlived"] == [True]
+    listed = await person.finds("account", "-n", NAMESPACE_NAME, name="shortlived")
+    assert [row["gone"] for row in listed if row["name"] == "shortlived"] == [True]
 
     async def ended() -> bool:
         await person.perdure("wake", "account", name)

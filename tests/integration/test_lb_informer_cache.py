@@ -63,6 +63,7 @@ async def made(kube: KubeApi, namespace: str) -> tuple[Key, str]:
     return found.key, found.metadata.resource_version
 
 
+@pytest.mark.usefixtures("patient")
 async def test_an_object_that_has_woken_a_pass_is_read_without_a_request(
     asked: Asked, kube: KubeApi, namespace: str
 ) -> None:

@@ -23,7 +23,7 @@ import psutil
 import pytest
 import typer
 import yaml
-from waiting import until
+from waiting import PATIENT, until
 
 from localcloud import cli, services, supervisor
 from localcloud import deployment as deployments
@@ -250,9 +250,14 @@ def test_a_deleted_namespace_takes_its_objects_along(deployment: Deployment) -> 
 def test_every_request_is_audited_with_its_user_agent(deployment: Deployment) -> None:
     kube(deployment, "GET", "/api/v1/namespaces")
 
-    events = [json.loads(line) for line in deployment.log("audit").read_text().splitlines()]
-    mine = [event for event in events if event["userAgent"] == "deployment-test"]
-    assert "/api/v1/namespaces" in {event["requestURI"] for event in mine}
+    def audited() -> bool:
+        """The last line may not be written to its end."""
+        *lines, _ = deployment.log("audit").read_text().split("\n")
+        events = [json.loads(line) for line in lines]
+        mine = [event for event in events if event["userAgent"] == "deployment-test"]
+        return "/api/v1/namespaces" in {event["requestURI"] for event in mine}
+
+    until(audited, "the request is in the audit log")
 
 
 def test_the_env_file_is_sourced_by_a_shell(deployment: Deployment) -> None:
@@ -348,7 +353,7 @@ def test_down_waits_for_a_supervisor_that_has_only_begun(tmp_path: Path) -> None
 
             assert Deployment(state.root).down(wipe=True)
 
-            assert beginner.wait(5) == -signal.SIGTERM
+            assert beginner.wait(PATIENT) == -signal.SIGTERM
         finally:
             beginner.kill()
     assert not state.root.exists()
@@ -553,13 +558,13 @@ def test_processes_of_a_dead_supervisor_are_ended_before_the_next_start(fresh: D
     running = fresh.up(only=(services.TEMPORAL,))
     running.supervisor.send(signal.SIGKILL)
     with subprocess.Popen(["sleep", "300"], start_new_session=True) as left:
-        assert running.supervisor.wait_gone(5)
+        assert running.supervisor.wait_gone(PATIENT)
         row = running.services[0].model_copy(update={"process": identify(left.pid, "sleep")})
         fresh.state.write_running(running.model_copy(update={"services": (row,)}))
 
         notes = fresh.up(only=(services.TEMPORAL,)).notes
 
-        assert left.wait(5) == -signal.SIGTERM
+        assert left.wait(PATIENT) == -signal.SIGTERM
     assert any(f"pid {left.pid}" in note for note in notes)
 
 
@@ -641,7 +646,7 @@ def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
 def test_up_on_a_running_deployment_says_so(deployment: Deployment) -> None:
     without = only(*services.SERVERS)
     up = typed("up", "--state", str(deployment.state.root), "--detach", "--without", without)
-    output, _ = up.communicate(timeout=20)
+    output, _ = up.communicate(timeout=PATIENT)
 
     assert up.returncode == 0
     assert f"{deployment.state.root} is already up" in output
@@ -656,7 +661,7 @@ def test_up_refuses_a_running_deployment_that_lacks_what_is_asked(small: Deploym
 
 def test_status_is_printed_for_programs(deployment: Deployment) -> None:
     status = typed("status", "--state", str(deployment.state.root), "-o", "json")
-    output, _ = status.communicate(timeout=20)
+    output, _ = status.communicate(timeout=PATIENT)
     rows = {row["name"]: row for row in json.loads(output)["services"]}
 
     assert status.returncode == 0
@@ -666,7 +671,7 @@ def test_status_is_printed_for_programs(deployment: Deployment) -> None:
 
 def test_status_of_nothing_says_so_and_fails(tmp_path: Path) -> None:
     status = typed("status", "--state", str(tmp_path / "none"))
-    output, _ = status.communicate(timeout=20)
+    output, _ = status.communicate(timeout=PATIENT)
 
     assert status.returncode == 1
     assert "Nothing runs" in output
@@ -691,7 +696,7 @@ def test_down_says_what_it_has_removed_and_no_more(tmp_path: Path) -> None:
 
     def down(name: str) -> tuple[int, str]:
         command = typed("down", "--wipe", "--state", str(tmp_path / name))
-        output, _ = command.communicate(timeout=20)
+        output, _ = command.communicate(timeout=PATIENT)
         return command.returncode, output.replace(str(tmp_path), "").strip()
 
     assert down("thesis") == (1, "/thesis is not a state directory of perdure; nothing was removed")
@@ -790,7 +795,7 @@ def test_an_interrupted_build_leaves_nothing_that_is_used(
 
     working = next(cache.glob(".building-*"))
     builder.send_signal(number)
-    builder.wait(10)
+    builder.wait(PATIENT)
 
     assert build.cached(cache) is None
     until(lambda: processes_in(working) == [], "the compiler has ended")
@@ -808,7 +813,7 @@ def test_up_that_is_interrupted_while_it_builds_says_that_nothing_was_started(
     try:
         until(started.exists, "the build began")
         up.send_signal(signal.SIGINT)
-        said, _ = up.communicate(timeout=10)
+        said, _ = up.communicate(timeout=PATIENT)
     finally:
         up.kill()
 
@@ -844,7 +849,7 @@ def test_a_second_builder_waits_for_the_first(tmp_path: Path, fake_go: Callable[
 
     build.build(cache, Silence())
 
-    assert builder.wait(10) == 0
+    assert builder.wait(PATIENT) == 0
     assert len(started.read_text().split()) == 1
 
 

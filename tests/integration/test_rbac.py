@@ -7,7 +7,7 @@ claimed, released.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -276,10 +276,20 @@ async def allowed(api: KubeApi, right: Right, *, user: str = "", groups: tuple[s
     return flag(answer, "status", "allowed")
 
 
+async def all_granted(api: KubeApi, rights: Sequence[Right], *, user: str = "", groups: tuple[str, ...] = ()) -> None:
+    """The API server knows of a new role or binding a moment later."""
+    refused = list(rights)
+
+    async def none_refused() -> bool:
+        refused[:] = [right for right in refused if not await allowed(api, right, user=user, groups=groups)]
+        return not refused
+
+    await eventually(none_refused, lambda: f"{user or groups} may do {refused}", seconds=30)
+
+
 @pytest.mark.parametrize("user", [WORKER, WATCH, AUDITS])
 async def test_each_process_may_do_what_its_code_does(kube: KubeApi, user: str) -> None:
-    refused = [right for right in NEEDED[user] if not await allowed(kube, right, user=user)]
-    assert refused == []
+    await all_granted(kube, NEEDED[user], user=user)
 
 
 @pytest.mark.parametrize("user", [WORKER, WATCH, AUDITS])
@@ -295,7 +305,7 @@ async def test_operators_have_every_lever(kube: KubeApi) -> None:
         *ours("update", "accountclaims/finalizers awsfederatedaccountaccesses/finalizers", TENANT),
         Right("create", "events", OPERATOR_NAMESPACE),
     ]
-    assert [right for right in levers if not await allowed(kube, right, groups=("operators",))] == []
+    await all_granted(kube, levers, groups=("operators",))
     assert not await allowed(kube, Right("get", "secrets", OPERATOR_NAMESPACE, "any"), groups=("operators",))
 
 
@@ -304,7 +314,7 @@ async def test_clients_of_the_replaced_operator_keep_their_role(kube: KubeApi) -
     granted += ours("get list watch", "awsfederatedroles", TENANT)
     withheld = [*ours("get", "accounts", TENANT), *ours("create delete", "awsfederatedroles", TENANT)]
     withheld += ours("update patch", "accountclaims", TENANT)
-    assert [right for right in granted if not await allowed(kube, right, groups=("clients",))] == []
+    await all_granted(kube, granted, groups=("clients",))
     assert [right for right in withheld if await allowed(kube, right, groups=("clients",))] == []
 
 
@@ -313,7 +323,7 @@ async def test_namespace_admins_claim_and_editors_look(kube: KubeApi) -> None:
     look = of_claims("get list watch", "resourceclaims", TENANT)
     granted = {"claim-admins": claims, "claim-editors": look}
     for group, rights in granted.items():
-        assert [right for right in rights if not await allowed(kube, right, groups=(group,))] == []
+        await all_granted(kube, rights, groups=(group,))
     # A claimant may not approve, and has no right to the kinds of the operator's namespace.
     withheld = of_claims("get patch update", "resourceclaims/status", TENANT)
     withheld += of_claims("get create patch", "resourcehandles resourcepools resourceproviders", TENANT)
@@ -326,23 +336,24 @@ async def test_namespace_admins_claim_and_editors_look(kube: KubeApi) -> None:
 async def test_approvers_write_the_status_and_nothing_else(kube: KubeApi) -> None:
     granted = of_claims("get update patch", "resourceclaims/status", TENANT)
     withheld = of_claims("create update patch delete", "resourceclaims", TENANT)
-    assert [right for right in granted if not await allowed(kube, right, groups=("claim-approvers",))] == []
+    await all_granted(kube, granted, groups=("claim-approvers",))
     assert [right for right in withheld if await allowed(kube, right, groups=("claim-approvers",))] == []
 
 
 async def test_operators_of_claims_have_every_lever(kube: KubeApi) -> None:
     levers = [*of_claims("get list patch", CLAIM_KINDS), *of_claims("patch", CLAIM_STATUSES)]
-    assert [right for right in levers if not await allowed(kube, right, groups=("claim-operators",))] == []
+    await all_granted(kube, levers, groups=("claim-operators",))
     assert not await allowed(kube, Right("get", "secrets", TENANT, "any"), groups=("claim-operators",))
 
 
 async def test_operators_of_load_balancers_have_every_lever_and_viewers_look(kube: KubeApi) -> None:
     levers = ours("get list patch delete", LB_KINDS, TENANT, YAWOL)
     levers += ours("patch", f"{LB_STATUSES} loadbalancers/scale loadbalancersets/scale", TENANT, YAWOL)
-    assert [right for right in levers if not await allowed(kube, right, groups=("lb-operators",))] == []
+    await all_granted(kube, levers, groups=("lb-operators",))
     changes = ours("create patch delete", LB_KINDS, TENANT, YAWOL)
     assert [right for right in changes if await allowed(kube, right, groups=("lb-viewers",))] == []
     secrets = Right("get", "secrets", TENANT, "any")
+    await all_granted(kube, [secrets], groups=("lb-auditors",))
     asked = {
         name: await allowed(kube, secrets, groups=(f"lb-{name}",)) for name in ("viewers", "operators", "auditors")
     }
@@ -359,7 +370,7 @@ async def test_a_managed_kind_is_granted_by_the_pattern(kube: KubeApi) -> None:
         await apply(kube, obj)
     try:
         for user, rights in needed.items():
-            assert [right for right in rights if not await allowed(kube, right, user=user)] == []
+            await all_granted(kube, rights, user=user)
     finally:
         for obj in pattern:
             await kube.delete(KINDS[obj["kind"]], "", obj["metadata"]["name"])
@@ -374,6 +385,7 @@ async def test_a_user_who_may_see_one_area_only_is_shown_that_area(
     await apply(
         kube, {"kind": "AccountPool", "metadata": {"name": "seen", "namespace": TENANT}, "spec": {"poolSize": 0}}
     )
+    await all_granted(kube, ours("list", "accountpools", TENANT), user="system:serviceaccount:perdure:looker")
     path = await kubeconfig_of(kube, admin_of(deployment), "perdure", "looker", tmp_path / "looker")
     async with await KubeApi.open(Settings(), "tests", str(path)) as api:
         rows, readable = await objects_of(Session(Settings(), api, temporal=cast(Client, None)), None, TENANT)

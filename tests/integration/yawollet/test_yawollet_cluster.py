@@ -214,7 +214,11 @@ async def test_a_machine_serves_and_reports_under_its_own_role(agent: Agent, bac
     }
     assert list(conditions) == sorted(conditions)
     assert is_master(await cluster.machine())
-    assert ("Normal", "Update", "Envoy is updated to new snapshot version: 1") in await cluster.events()
+
+    async def updated() -> bool:
+        return ("Normal", "Update", "Envoy is updated to new snapshot version: 1") in await cluster.events()
+
+    await eventually(updated, "an Event says that Envoy is up to date")
 
     async def counted() -> dict[str, str] | None:
         metrics = {each.type: each.value for each in (await cluster.machine()).status.metrics}
@@ -266,15 +270,24 @@ async def test_a_spec_that_cannot_be_served_is_reported_and_costs_no_machine(age
     agent.start()
     assert await answered(number) == "backend: hello"
     await cluster.ready()
-    reported = {
-        message for type_, reason, message in await cluster.events() if (type_, reason) == ("Warning", "Failed")
-    }
-    assert reported == {
+
+    async def reported() -> set[str]:
+        return {
+            message for type_, reason, message in await cluster.events() if (type_, reason) == ("Warning", "Failed")
+        }
+
+    refused = {
         "Port SCTP-1 is not served: protocol 'SCTP' is neither TCP nor UDP",
         "Endpoint v6-only has no addresses, so it is left out",
         "Endpoint dns: 'node.example' is not an IP address, so it is left out",
         "Source range '10.0.0.0/40' is not a network, so it is left out",
     }
+
+    async def all_reported() -> bool:
+        return await reported() >= refused
+
+    await eventually(all_reported, reported)
+    assert await reported() == refused
 
 
 async def test_envoys_refusal_appears_word_for_word_in_the_condition_and_in_an_event(
