@@ -28,6 +28,8 @@ from engine import clock, metrics
 from engine.errors import to_application_error
 from engine.heartbeat import heartbeating
 
+BUG_FOUND = "%s failed by a bug in Perdure"
+
 log = logging.getLogger(__name__)
 
 
@@ -56,7 +58,7 @@ class _Edge(ActivityInboundInterceptor):
             _count(began, error)
             failure = to_application_error(error)
             if failure.type == ErrorType.BUG.value:
-                log.exception("%s failed by a bug in Perdure", activity.info().activity_type)
+                log.exception(BUG_FOUND, activity.info().activity_type)
                 metrics.BUGS.labels(metrics.subject(), activity.info().activity_type).inc()
             raise failure from _cause(error, failure)
         _count(began, None)

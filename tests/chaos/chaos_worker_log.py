@@ -10,7 +10,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-_BAD = re.compile(r"TMPRL(?!1104)|ondeterminis|bug of ours|Failed activation|could not be served")
+from workers.activity_interceptor import BUG_FOUND
+
+_BUG = BUG_FOUND.removeprefix("%s ")
+_BAD = re.compile(rf"TMPRL(?!1104)|ondeterminis|{_BUG}|Failed activation|could not be served")
 
 
 class WorkerLog:

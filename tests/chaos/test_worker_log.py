@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from chaos_worker_log import WorkerLog
 
+from workers.activity_interceptor import BUG_FOUND
+
 
 @pytest.mark.parametrize(
     ("line", "held_against"),
@@ -14,7 +16,7 @@ from chaos_worker_log import WorkerLog
         ("[TMPRL1100] Nondeterminism error", True),
         ("[TMPRL1101] Potential deadlock detected", True),
         ("[TMPRL1104] 5cc5:18:1 Workflow task duration exceeded 5 seconds.", False),
-        ("a bug of ours", True),
+        (BUG_FOUND % "accounts.pass_pool", True),
         ("looked at Account/a/b", False),
     ],
 )
