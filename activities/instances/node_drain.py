@@ -111,6 +111,9 @@ class NodeActivities(Activities):
         logged, evicted = set(begun.reported), False
         async with self._workload(node.namespace, node.cluster) as api, watched_pods(api, node) as pods:
             while left := await pods.left():
+                if pods.used_again:
+                    # What is scheduled on it would be evicted again and again.
+                    return _given_up(node, f"{node.node} was uncordoned by another client, and on it are left", left)
                 until = _end_of(node, begun.since, left)
                 if until is not None and until <= now():
                     return await self._end(api, node, begun, left)
@@ -142,13 +145,11 @@ class NodeActivities(Activities):
             for pod in left:
                 await delete(api, pod, node.how)
             return Emptied(at=now())
-        activity.logger.warning("node %s: time is over, %d pods are left on it", node.node, len(left))
-        names = ", ".join(sorted(name_of(pod) for pod in left))
-        forced = node.how.budgets is Budgets.FORCE
-        metrics.reacted("drain", node.because, Outcome.FORCED if forced else Outcome.INCOMPLETE)
-        if not forced:
-            said = f"time is over, and on {node.node} are left: {names}"
-            return Emptied(at=now(), notices=_on_each(node, warning, "DrainIncomplete", said))
+        if node.how.budgets is not Budgets.FORCE:
+            return _given_up(node, f"time is over, and on {node.node} are left", left)
+        activity.logger.warning("node %s: time is over, %d pods are deleted", node.node, len(left))
+        metrics.reacted("drain", node.because, Outcome.FORCED)
+        names = _names(left)
         said = f"time is over, and these Pods of {node.node} are deleted: {names}"
         after = begun.model_copy(update={"forced": True})
         return Emptied(at=now(), delayed=after, notices=_on_each(node, warning, "DrainForced", said))
@@ -218,6 +219,16 @@ async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callabl
 async def _marked(api: KubeApi, node: CordonNode) -> bool:
     marks = mapping(await _node_of_instance(api, node) or {}, "metadata", "annotations")
     return (TAINTED_ANNOTATION if node.reaction is Reaction.TAINT else CORDONED_ANNOTATION) in marks
+
+
+def _given_up(node: EmptyNode, why: str, left: Sequence[JsonObject]) -> Emptied:
+    activity.logger.warning("%s: %d pods", why, len(left))
+    metrics.reacted("drain", node.because, Outcome.INCOMPLETE)
+    return Emptied(at=now(), notices=_on_each(node, warning, "DrainIncomplete", f"{why}: {_names(left)}"))
+
+
+def _names(pods: Sequence[JsonObject]) -> str:
+    return ", ".join(sorted(name_of(pod) for pod in pods))
 
 
 def _delayed(node: EmptyNode, begun: Emptying, why: Sequence[str]) -> Emptied:

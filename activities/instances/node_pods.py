@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from domain.built_in_kinds import NODE, POD
 from domain.instances.actions import EmptyNode
-from domain.instances.constants import DO_NOT_DISRUPT
+from domain.instances.constants import CORDONED_ANNOTATION, DO_NOT_DISRUPT
 from domain.instances.interruption_policy import Budgets, Draining
 from domain.instances.names import instance_of_node
 from domain.resource import parse_timestamp, timestamp
@@ -46,6 +46,13 @@ class NodePods:
         await self._nodes.served()
         await self._pods.served()
         return self._left
+
+    @property
+    def used_again(self) -> bool:
+        """Whether another client has uncordoned the Node, which Perdure's mark says was cordoned."""
+        found = self._nodes.get("", self._node.node) or {}
+        marked = CORDONED_ANNOTATION in mapping(found, "metadata", "annotations")
+        return marked and not mapping(found, "spec").get("unschedulable")
 
     async def emptied(self, seconds: float) -> None:
         """Wait until no Pod is left, at most this long."""

@@ -161,6 +161,20 @@ async def test_a_pod_that_cannot_end_on_an_unreachable_node_is_waited_for_five_m
     assert (done.delayed is not None) == waits
 
 
+async def test_a_drain_ends_if_a_person_uncordons_the_node() -> None:
+    """Its Pods would be evicted again and again, as they may be scheduled on it."""
+    many = Workload(a=[Throttled("a budget")] * 100)
+    draining = asyncio.create_task(ActivityEnvironment().run(many.drain, NODE.model_copy(update={"about": ()})))
+    await many.refused.wait()
+    marks: JsonObject = {"metadata": {"annotations": {CORDONED_ANNOTATION: "c"}}, "spec": {"unschedulable": True}}
+    await many.kube.patch(NODES, "", "node", marks)
+    await asyncio.sleep(0.1)
+    assert not draining.done()
+    await many.kube.patch(NODES, "", "node", {"spec": {"unschedulable": None}})
+    done: Emptied = await asyncio.wait_for(draining, 10)
+    assert (done.delayed, len((await many.kube.list(POD)).items)) == (None, 1)
+
+
 class Nodes(NodeActivities):
     """A workload cluster of one Node."""
 
