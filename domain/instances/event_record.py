@@ -258,8 +258,13 @@ def _with_hook(record: InstanceRecord, event: InstanceEvent, action: HookAction)
     )
     hooks = {**record.hooks, action.token: held}
     if len(hooks) > _MOST_NOTICES:
-        hooks.pop(min(hooks, key=lambda token: (hooks[token].ended_at is None, hooks[token].time, token)))
+        hooks.pop(min(hooks, key=lambda token: _worth(hooks[token])))
     return record.model_copy(update={"hooks": hooks})
+
+
+def _worth(held: HeldHook) -> tuple[bool, bool, datetime, str]:
+    """Forged actions take no confirmed one's place."""
+    return held.ended_at is None, held.confirmed, held.time, held.action.token
 
 
 def _with_planned(record: InstanceRecord, event: InstanceEvent, notice: HealthNotice) -> InstanceRecord:

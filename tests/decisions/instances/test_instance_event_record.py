@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from instance_scenes import EXAMPLES, at, event, facts, hook, record, scheduled, spot, state
+from instance_scenes import EXAMPLES, GROUP, at, event, facts, hook, record, scheduled, spot, state
 
 from domain.instances.event_delivery import Outcome
 from domain.instances.event_record import (
@@ -15,6 +15,7 @@ from domain.instances.event_record import (
     hear,
     heartbeat_sent,
     hook_ended,
+    hooks_confirmed,
     refuted,
 )
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
@@ -280,6 +281,15 @@ def test_what_is_remembered_is_bounded() -> None:
     assert len(known.hooks) == len(known.planned) == 16
     assert len(known.refuted_causes) == 32
     assert len(known.model_dump_json()) < 64 * 1024
+
+
+def test_a_confirmed_hook_is_not_displaced_by_forged_ones() -> None:
+    waits = facts(2, group=GROUP, lifecycle="Terminating:Wait")
+    known = hooks_confirmed(record(hook(1, token="true")), waits)
+    for number in range(100):
+        known = fold(known, hook(10 + number, token=f"forged-{number}"))
+    assert "true" in known.hooks
+    assert len(known.hooks) == 16
 
 
 def test_a_hook_that_was_answered_makes_room_first() -> None:
