@@ -43,6 +43,11 @@ class Interruption(Model):
         """AWS says two minutes for Spot and nothing of the others."""
         return self.time + SPOT_LEAD
 
+    @property
+    def lasts(self) -> bool:
+        """Whether the instance runs until the deadline; a hibernation begins at once."""
+        return self.action != "hibernate"
+
     def says_as_much_as(self, other: Interruption) -> bool:
         return (self.time, self.action) == (other.time, other.action)
 
@@ -233,12 +238,19 @@ def _of_stop(notification: str) -> bool:
 def _with_interruption(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
     notice = Interruption(key=event.key, action=event.action, time=event.time, received_at=event.received_at)
     known = record.interruptions.get(event.kind)
+    if known is not None and known.key not in record.refuted_causes and known.lasts != notice.lasts:
+        # AWS announces one or the other for an instance: a forged hibernation would end the reaction to a termination.
+        return record if known.lasts else _interrupted(record, event.kind, notice)
     if known is not None and (known.time, known.key) >= (notice.time, notice.key):
         return record
     if known is not None and known.key not in record.refuted_causes and known.says_as_much_as(notice):
         # The same notice under another event's id, or it would be sent to the channels once more.
         return record
-    return record.model_copy(update={"interruptions": {**record.interruptions, event.kind: notice}})
+    return _interrupted(record, event.kind, notice)
+
+
+def _interrupted(record: InstanceRecord, kind: EventKind, notice: Interruption) -> InstanceRecord:
+    return record.model_copy(update={"interruptions": {**record.interruptions, kind: notice}})
 
 
 def _with_hook(record: InstanceRecord, event: InstanceEvent, action: HookAction) -> InstanceRecord:

@@ -214,6 +214,16 @@ def test_a_spot_notice_outlasts_a_stop_and_a_start_that_only_events_tell_of() ->
     assert interruption_label(answered(restarted, facts(911)), at(912)) == ""
 
 
+@pytest.mark.parametrize("forged", [1, 9])
+def test_a_forged_hibernation_does_not_replace_a_termination(forged: float) -> None:
+    """A hibernation is only labelled, so the drain for the termination would end."""
+    for first, second in ((spot(5), spot(forged, "hibernate")), (spot(forged, "hibernate"), spot(5))):
+        known = record(first, second)
+        assert known.interruptions[EventKind.SPOT].key == spot(5).key
+    denied = refuted(record(spot(5)), spot(5).key, at(70))
+    assert fold(denied, spot(80, "hibernate")).interruptions[EventKind.SPOT].action == "hibernate"
+
+
 @EXAMPLES
 @given(st.permutations([event(EventKind.REBALANCE, 90), state(STOPPED, 110), state(R, 130)]))
 def test_a_restart_ends_a_recommendation_at_once_in_whatever_order_it_is_told(order: list[InstanceEvent]) -> None:
