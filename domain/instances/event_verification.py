@@ -35,6 +35,8 @@ STOPPED_STATES = (InstanceState.STOPPING, InstanceState.STOPPED)
 # How long AWS's APIs may lag behind a claim.
 _APIS_LAG = timedelta(seconds=60)
 _HEALTH_LAG = timedelta(minutes=15)
+# An expedited event is acted upon at once, so its date has to be near.
+_EXPEDITED = timedelta(days=7)
 # Status codes of Spot requests: about to be interrupted, or interrupted.
 _INTERRUPTED = ("marked-for-", "instance-terminated-", "instance-stopped-")
 # DescribeInstanceStatus still lists events that are over.
@@ -140,13 +142,16 @@ def verify_spot(facts: Facts | None, claimed_at: datetime, now: datetime) -> Ver
     return _late(known, claimed_at, _APIS_LAG)
 
 
-def verify_scheduled(effect: Effect, facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
+def verify_scheduled(
+    effect: Effect, facts: Facts | None, claimed_at: datetime, now: datetime, *, expedited: bool = False
+) -> Verdict:
     known = _answer(facts, claimed_at, now, Question.STATUS)
     if known is None:
         return Verdict.UNASKED
     if not known.found:
         return Verdict.REFUTED
-    if any(event.open and event.code in effect.codes for event in known.scheduled):
+    listed = (event for event in known.scheduled if event.open and event.code in effect.codes)
+    if any(not expedited or event.not_before is None or event.not_before - now < _EXPEDITED for event in listed):
         return Verdict.CONFIRMED
     return _late(known, claimed_at, _HEALTH_LAG)
 

@@ -137,8 +137,12 @@ def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -
     return tuple(
         scheduled_cause(planned.key, planned.notice)
         for planned, effect in found
-        if effect is not None and verify_scheduled(effect, facts, planned.received_at, now) is Verdict.REFUTED
+        if effect is not None and _verdict(planned, effect, facts, now) is Verdict.REFUTED
     )
+
+
+def _verdict(planned: Planned, effect: Effect, facts: Facts | None, now: datetime) -> Verdict:
+    return verify_scheduled(effect, facts, planned.received_at, now, expedited=expedited(planned.notice.code))
 
 
 def end_of(planned: Planned) -> datetime | None:
@@ -197,7 +201,7 @@ def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | No
             from_=begins_at(notice, policy.maintenance_lead, soonest),
             deadline=notice.start,
             ends=effect.ends,
-            verdict=verify_scheduled(effect, facts, planned.received_at, now),
+            verdict=_verdict(planned, effect, facts, now),
             sort="scheduled",
             replaces_for=policy.replaces_for(effect),
         )

@@ -501,6 +501,19 @@ def test_an_expedited_event_is_acted_upon_at_once() -> None:
     assert effects(work(known, 8, policy=deleting_all(), facts=answer)) == ["delete_machine"]
 
 
+def test_a_forged_expedited_event_brings_no_reaction_forward() -> None:
+    """EC2 lists the true event, which is weeks away."""
+    known = record(scheduled(5, None, "PERSISTENT_INSTANCE_RETIREMENT_EXPEDITED"))
+    listed = (ScheduledEvent(id="e-1", code="instance-retirement", not_before=at(14 * DAY)),)
+    world = observed(known, policy=deleting_all()).told(facts(7, scheduled=listed), {})
+    assert effects(work_for_instance(world, at(8))) == []
+    later = world.told(facts(1000, scheduled=listed), {})
+    (refuting,) = work_for_instance(later, at(1001)).steps
+    assert isinstance(refuting, CountRefuted)
+    due = refuting.fold(later, None).told(facts(13 * DAY, scheduled=listed), {})
+    assert effects(work_for_instance(due, at(13 * DAY + 1))) == ["delete_machine"]
+
+
 @pytest.mark.parametrize("code", ["BRAND_NEW_SCHEDULED", "DEDICATED_HOST_ACCESSREVOKED_SCHEDULED"])
 def test_a_type_that_nobody_knows_is_never_acted_upon(code: str) -> None:
     known = record(scheduled(5, at(60), code))
