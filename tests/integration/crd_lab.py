@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from definitions import MODELS, samples
+from waiting import PATIENT
 
 from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.custom_resources import all_crds
@@ -54,7 +55,7 @@ async def install(api: KubeApi) -> None:
             await api.create(CUSTOM_RESOURCE_DEFINITION, crd)
         except Conflict:
             await api.patch(CUSTOM_RESOURCE_DEFINITION, "", name, {"spec": crd["spec"]})
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENT):
         for crd in all_crds(DEFAULT):
             name = text(crd, "metadata", "name")
             while "Established" not in true_conditions(await api.get(CUSTOM_RESOURCE_DEFINITION, "", name)):  # noqa: ASYNC110 - a server

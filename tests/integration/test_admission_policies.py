@@ -93,9 +93,12 @@ class Ground:
             return error.message
         return ""
 
-    async def refuses(self, user: str, kind: Kind, name: str, lever: str) -> bool:
-        """Whether the user may not set the lever; the administrator unsets it where the user may."""
-        if await self.annotates(user, kind, name, lever):
+    async def refuses(self, user: str, kind: Kind, name: str, lever: str, words: str) -> bool:
+        """Whether a policy with these words refuses the lever; the administrator unsets it where the user may set it.
+
+        Without its role the user would be refused, too.
+        """
+        if words in await self.annotates(user, kind, name, lever):
             return True
         await self.admin.patch(kind, SPACE, name, {"metadata": {"annotations": {lever: None}}})
         return False
@@ -127,12 +130,12 @@ async def ground(deployment: Deployment, tmp_path_factory: pytest.TempPathFactor
         await found.made(PRODUCT, "probe", {"name": "probe"})
         await found.made(LOAD_BALANCER_MACHINE, MACHINE, MACHINE_SPEC)
         probes = (
-            ("tenant", ACCOUNT_CLAIM, "probe", PAUSED),
-            ("developer", PRODUCT, "probe", PROMOTE),
-            (MACHINE, LOAD_BALANCER_MACHINE, MACHINE, PAUSED),
+            ("tenant", ACCOUNT_CLAIM, "probe", PAUSED, "ask an operator"),
+            ("developer", PRODUCT, "probe", PROMOTE, "changes production"),
+            (MACHINE, LOAD_BALANCER_MACHINE, MACHINE, PAUSED, "only the status"),
         )
-        for user, kind, name, lever in probes:
-            await eventually(partial(found.refuses, user, kind, name, lever), "the API server has taken the policy up")
+        for probe in probes:
+            await eventually(partial(found.refuses, *probe), f"the API server has taken the policy up: {probe}")
         yield found
 
 
