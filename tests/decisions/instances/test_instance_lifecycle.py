@@ -794,7 +794,8 @@ def test_nothing_irreversible_is_done_on_events_alone(
         known = answered(known, told)
     done = work(known, seconds, policy=policy, facts=told)
     assert not [each for each in done.steps if isinstance(each, IRREVERSIBLE)]
-    assert not [each for each in done.steps if isinstance(each, EndHook) and each.outcome == "ABANDON"]
+    ended = [each for each in done.steps if isinstance(each, EndHook)]
+    assert not [each for each in ended if each.outcome == "ABANDON" or seconds < policy.launch_timeout.total_seconds()]
 
 
 @EXAMPLES
