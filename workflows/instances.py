@@ -72,7 +72,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
 
     @workflow.update(name=HAND_OVER, description="Events of this instance; answers once its label says what they say.")
     async def hand_over(self, given: HandOver) -> Taken:
-        world, outcomes = self.world.heard(given.events)
+        world, outcomes = self.world.heard(given.events, workflow.now())
         self.replace_world(world)
         known = all(outcome is Outcome.DUPLICATE for outcome in outcomes.values())
         done = known and self.up_to_date and world.managed

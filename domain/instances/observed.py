@@ -265,10 +265,12 @@ class InstanceWorld(World):
         tags = self.tags if facts.tags is None else facts.tags
         return self.learn(record=record, facts=facts, tags=tags, timings={**self.known.timings, **timings})
 
-    def heard(self, events: Sequence[InstanceEvent]) -> tuple[Self, dict[str, Outcome]]:
+    def heard(self, events: Sequence[InstanceEvent], now: datetime) -> tuple[Self, dict[str, Outcome]]:
         record, outcomes = self.record, dict[str, Outcome]()
         for event in events:
-            record, outcome = hear(record, event)
+            # An answer to a later question counts for it, even if SQS's clock is ahead of ours.
+            received = event.model_copy(update={"received_at": min(event.received_at, now)})
+            record, outcome = hear(record, received)
             if event.key not in outcomes:
                 outcomes[event.key] = outcome
         return self.with_record(record), outcomes

@@ -260,6 +260,21 @@ def test_a_notice_that_ec2_does_not_know_of_yet_is_asked_about_every_ten_seconds
     assert asked(work(known, 16, policy=policy, facts=answer)) == (Question.INSTANCE, Question.SPOT)
 
 
+def test_a_hook_by_a_clock_ahead_of_ours_is_asked_about_every_ten_seconds() -> None:
+    known, asking = record(hook(60)), (Question.GROUP, Question.INSTANCE)
+    assert asked(work(known, 10, policy=DRAINING, facts=None)) == asking
+    unsure = work(known, 11, policy=DRAINING, facts=facts(10))
+    assert (asked(unsure), unsure.deadline) == ((), at(20))
+    assert asked(work(known, 20, policy=DRAINING, facts=facts(10))) == asking
+    assert asked(work(known, 61, policy=DRAINING, facts=facts(58))) == asking
+
+
+def test_a_notice_by_a_clock_ahead_of_ours_is_confirmed_at_once() -> None:
+    world, _ = observed(record(), policy=deleting_all()).heard([spot(60)], at(10))
+    known = world.told(marked(11), {})
+    assert effects(work_for_instance(known, at(12))) == ["delete_machine"]
+
+
 @pytest.mark.parametrize(
     "answer",
     [facts(6), marked(6, found=False), marked(70, spot_code="fulfilled")],
