@@ -468,7 +468,7 @@ async def test_a_machine_is_deleted_after_its_replacement_is_ready_despite_crash
         (ended,) = await cloud.told("ReplacementEnded")
         assert text(ended, "involvedObject", "kind") == "MachineDeployment"
         (new,) = left - set(others)
-        assert text(ended, "message") == f"scaled from 4 to 3: Machine {name} goes, replaced by {new}"
+        assert text(ended, "message") == f"scaled from 4 to 3: Machine {name} is deleted, replaced by {new}"
 
 
 async def test_a_withdrawn_retirement_gives_the_replacement_up_and_keeps_the_machine(
