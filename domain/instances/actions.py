@@ -142,7 +142,7 @@ class BeatHook(_HookAction):
 class EndHook(_HookAction):
     activity: ClassVar[str] = "instances.complete_hook"
     # AWS's answer may be outdated before a throttled call succeeds.
-    finishes: ClassVar[bool] = True
+    when_unwanted: ClassVar[WhenUnwanted] = WhenUnwanted.FINISHED
 
     outcome: str
     because: Because | None = None

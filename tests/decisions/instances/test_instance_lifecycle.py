@@ -50,6 +50,7 @@ from domain.instances.event_record import (
 )
 from domain.instances.event_verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.instances.events import EventKind, InstanceEvent
+from domain.instances.instance_decision import decide_instance
 from domain.instances.instance_lifecycle import InstanceWork, work_for_instance
 from domain.instances.interruption_causes import interruption_label
 from domain.instances.interruption_policy import Reaction, ReactionPolicy
@@ -59,6 +60,7 @@ from domain.instances.observed import InstanceMemory, InstanceWorld
 from domain.instances.phases import InstancePhase
 from domain.instances.resources import AWSMachinePool, Machine
 from domain.resource import ObjectMeta
+from domain.runner import State
 from domain.writes import merge
 
 DAY = 24 * 3600
@@ -708,6 +710,16 @@ def test_a_confirmed_hook_is_completed_without_asking_again() -> None:
     assert effects(work_for_instance(ready, at(290))) == ["complete_hook"]
     unready = work_for_instance(world, at(290))
     assert (effects(unready), asked(unready)) == ([], ())
+
+
+def test_a_completion_under_way_is_not_cancelled_when_the_answer_of_aws_is_outdated() -> None:
+    waits, ended = ({"group": GROUP, "lifecycle": each} for each in ("Pending:Wait", "Pending:Proceed"))
+    whole: dict[str, Any] = {"policy": DRAINING, "timings": TIMINGS, "owner": owner(ready=True)}
+    known = record(hook(5, "launching"))
+    begun, step = State(observed(known, facts=facts(6, **waits), **whole)).step(decide_instance, at(7))
+    (completion,) = (each.slot for each in step.start if isinstance(each, EndHook))
+    later = begun.copy(world=observed(known, facts=facts(8, **ended), **whole))
+    assert completion not in later.step(decide_instance, at(9))[1].cancel
 
 
 def test_an_answer_from_before_a_hook_does_not_confirm_it() -> None:
