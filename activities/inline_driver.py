@@ -101,24 +101,26 @@ class Inline(Generic[W]):
     in_order: bool = False
     second_looks: int = SECOND_LOOKS
 
-    async def carry_out(self, asked: Pass, known: Model) -> Passed[W]:
+    async def carry_out(self, request: Pass, known: Model) -> Passed[W]:
         """Observe and act until no decision has an action that can run now.
 
         Raises:
             ApiError: the object could not be observed.
             Unavailable: the decisions do not settle.
         """
-        unsure = attempt.repeated() or unanswered(asked.refusals)
-        before = World(key=asked.key, refusals=asked.refusals, unsure=unsure, known=known, recorded=asked.recorded)
-        state: State[Any] = State(before, asked=asked.woken, second_looks=self.second_looks)
-        return await self.go_on(state, dry_run=asked.dry_run)
+        unsure = attempt.repeated() or unanswered(request.refusals)
+        before = World(
+            key=request.key, refusals=request.refusals, unsure=unsure, known=known, recorded=request.recorded
+        )
+        state: State[Any] = State(before, asked=request.woken, second_looks=self.second_looks)
+        return await self.go_on(state, dry_run=request.dry_run)
 
     async def go_on(self, state: State[W], *, dry_run: bool = False) -> Passed[W]:
         rounds = 0
         while True:
             if state.dirty and self.observe is not None:
-                asked = state.asked and not self.cached
-                fresh = asked or state.world.unsure or state.observed_at is not None
+                requested = state.asked and not self.cached
+                fresh = requested or state.world.unsure or state.observed_at is not None
                 state = state.observing(now())
                 state = state.observed(await self.observe(fresh))
             state, step = state.step(self.decide, now(), dry_run=dry_run, in_order=self.in_order)
@@ -196,5 +198,5 @@ def _refusal(action: Action, error: ApiError, before: Refusal | None) -> Refusal
     if pause is None and error.type in RETRIED_BY_SERVER:
         grown: timedelta = action.first_retry * (1 << min(before.attempts if before else 0, 10))
         pause = min(action.longest_retry, grown)
-    asked = error.delay or timedelta(0)
-    return Refusal(type=error.type, message=error.message, code=error.code, at=now(), pause=pause, asked=asked)
+    delay = error.delay or timedelta(0)
+    return Refusal(type=error.type, message=error.message, code=error.code, at=now(), pause=pause, asked=delay)

@@ -31,8 +31,8 @@ class Leaders:
         """
         where = (namespace, lease)
         async with self._asking:
-            asked, leader = self._known.get(where, (float("-inf"), ""))
-            if time.monotonic() - asked >= ASKED_EVERY_SECONDS:
+            asked_at, leader = self._known.get(where, (float("-inf"), ""))
+            if time.monotonic() - asked_at >= ASKED_EVERY_SECONDS:
                 leader = await self._holder(namespace, lease)
                 self._known[where] = (time.monotonic(), leader)
         if not leader:

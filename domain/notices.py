@@ -35,8 +35,8 @@ class Notice(Model):
     @property
     def digest(self) -> str:
         """Equal for equal content apart from request ids."""
-        said = f"{self.about.path if self.about else ''}\n{self.reason}\n{without_request(self.message)}"
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        content = f"{self.about.path if self.about else ''}\n{self.reason}\n{without_request(self.message)}"
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def normal(reason: str, message: str, **more: Any) -> Notice:

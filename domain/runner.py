@@ -217,14 +217,14 @@ class State(Generic[W]):
 
     def pauses_until(self, decision: Decision, now: datetime) -> datetime | None:
         """Until when to wait within a pass, as the other side has asked for a short pause; None to end the pass."""
-        asked = [
+        requested = [
             refusal
             for slot, refusal in blocked_by(self.world, decision).items()
             if refusal.type is ErrorType.THROTTLED and slot not in self.running
         ]
         short = [
             refusal.retry_at
-            for refusal in asked
+            for refusal in requested
             if refusal.attempts <= MOST_SHORT_PAUSES and refusal.retry_at - now <= SHORT_PAUSE
         ]
         return None if self.world.hold else earliest(short)

@@ -102,50 +102,50 @@ def field_schema(field: FieldInfo) -> Document:
 def _marked(schema: Document, metadata: Iterable[object]) -> Document:
     for marker in metadata:
         if isinstance(marker, Marker):
-            schema |= _said_by(marker, schema)
+            schema |= _schema_of_marker(marker, schema)
     return schema
 
 
-def _said_by(marker: Marker, schema: Document) -> Document:
-    said: Document = {}
+def _schema_of_marker(marker: Marker, schema: Document) -> Document:
+    document: Document = {}
     if marker.format:
-        said["format"] = marker.format
+        document["format"] = marker.format
     if marker.enum:
-        said["enum"] = list(marker.enum)
+        document["enum"] = list(marker.enum)
     if marker.pattern:
-        said["pattern"] = marker.pattern
+        document["pattern"] = marker.pattern
     if marker.minimum is not None:
-        said["minimum"] = marker.minimum
+        document["minimum"] = marker.minimum
     if marker.maximum is not None:
-        said["maximum"] = marker.maximum
+        document["maximum"] = marker.maximum
     if marker.min_length is not None:
-        said["minLength"] = marker.min_length
+        document["minLength"] = marker.min_length
     if marker.max_length is not None:
-        said["maxLength"] = marker.max_length
+        document["maxLength"] = marker.max_length
     if marker.max_items is not None:
-        said["maxItems"] = marker.max_items
+        document["maxItems"] = marker.max_items
     if marker.default is not None:
-        said["default"] = marker.default
+        document["default"] = marker.default
     if marker.preserve:
-        said[_PRESERVE] = True
+        document[_PRESERVE] = True
     if marker.map_type:
-        said["x-kubernetes-map-type"] = marker.map_type
+        document["x-kubernetes-map-type"] = marker.map_type
     if marker.list_type:
-        said["x-kubernetes-list-type"] = marker.list_type
+        document["x-kubernetes-list-type"] = marker.list_type
     if marker.list_map_keys:
-        said["x-kubernetes-list-map-keys"] = list(marker.list_map_keys)
+        document["x-kubernetes-list-map-keys"] = list(marker.list_map_keys)
     if marker.one_of:
-        said["oneOf"] = [{"required": [name]} for name in marker.one_of]
+        document["oneOf"] = [{"required": [name]} for name in marker.one_of]
     if marker.immutable:
         # An empty text counts as unset: the operator may still write the field.
         unset = "oldSelf == '' || " if schema.get("type") == "string" else ""
-        said["x-kubernetes-validations"] = [{"message": marker.immutable, "rule": f"{unset}self == oldSelf"}]
+        document["x-kubernetes-validations"] = [{"message": marker.immutable, "rule": f"{unset}self == oldSelf"}]
     if marker.rules:
-        said["x-kubernetes-validations"] = [{"message": message, "rule": rule} for rule, message in marker.rules]
+        document["x-kubernetes-validations"] = [{"message": message, "rule": rule} for rule, message in marker.rules]
     items = schema.get("items")
     if marker.items_required and isinstance(items, dict):
-        said["items"] = {**items, "required": sorted(marker.items_required)}
-    return said
+        document["items"] = {**items, "required": sorted(marker.items_required)}
+    return document
 
 
 def _type(annotation: object) -> Document:

@@ -106,8 +106,8 @@ def stepped(step: Step) -> None:
     _notify(lambda listener: listener.on_step(step))
 
 
-def wrote(asked: Patch, answer: Mapping[str, object]) -> None:
-    write = Write(asked, answer)
+def wrote(patch: Patch, answer: Mapping[str, object]) -> None:
+    write = Write(patch, answer)
     _notify(lambda listener: listener.on_write(write))
 
 

@@ -133,10 +133,10 @@ async def _connected(config: ConnectConfig) -> ServiceClient:
     try:
         return await ServiceClient.connect(config)
     except RuntimeError as error:
-        said, credentials = str(error), _described(config)
-        meaning = meaning_of(said, by_tls=_by_tls(config))
+        message, credentials = str(error), _described(config)
+        meaning = meaning_of(message, by_tls=_by_tls(config))
         raise TemporalRefused(
-            f"Temporal at {config.target_host} {meaning}; connected with {credentials}: {said}"
+            f"Temporal at {config.target_host} {meaning}; connected with {credentials}: {message}"
         ) from error
 
 
@@ -160,11 +160,11 @@ _MEANINGS = (
 _HUNG_UP = ("BrokenPipe", "ConnectionReset", "connection closed", "connection was not ready")
 
 
-def meaning_of(said: str, *, by_tls: bool) -> str:
-    hung_up = any(part in said for part in _HUNG_UP)
+def meaning_of(message: str, *, by_tls: bool) -> str:
+    hung_up = any(part in message for part in _HUNG_UP)
     if hung_up and not by_tls:
         return _WANTS_TLS
-    known = next((meaning for part, meaning in _MEANINGS if part in said), "")
+    known = next((meaning for part, meaning in _MEANINGS if part in message), "")
     return known or (f"{_WANTS_CERTIFICATE}, it seems" if hung_up else "does not answer")
 
 

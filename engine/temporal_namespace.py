@@ -161,8 +161,8 @@ async def _add_attributes(client: Client) -> list[str]:
         if wrong := [name for name, kind in SEARCH_ATTRIBUTES.items() if known.get(name, kind) != kind]:
             listed = ", ".join(f"{name} must be {SEARCH_ATTRIBUTE_TYPES[name]}" for name in wrong)
             raise NamespaceUnfit(
-                f"{client.namespace!r} has search attributes of another type: {listed}. A type cannot be changed; take "
-                "a namespace of its own for Perdure"
+                f"{client.namespace!r} has search attributes of another type: {listed}. A type cannot be changed; use "
+                "a separate namespace for Perdure"
             )
         if SEARCH_ATTRIBUTES.keys() <= known.keys():
             return sorted(added)

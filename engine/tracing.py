@@ -175,7 +175,7 @@ class _Lifecycle(TracingWorkflowInboundInterceptor):
     def __init__(self, next: WorkflowInboundInterceptor) -> None:
         super().__init__(next)
         self._newest: Any = None
-        self._heard_at: datetime | None = None
+        self._received_at: datetime | None = None
 
     async def handle_signal(self, input: HandleSignalInput) -> None:
         self._hear(input.headers)
@@ -188,15 +188,15 @@ class _Lifecycle(TracingWorkflowInboundInterceptor):
     def _hear(self, headers: Mapping[str, Any]) -> None:
         header = headers.get(self.header_key)
         self._newest = self.payload_converter.from_payloads([header])[0] if header else None
-        self._heard_at = workflow.now()
+        self._received_at = workflow.now()
 
     def _completed_span(self, span_name: str, **how: Any) -> None:
         """A completed span in the context of the last message, or in none."""
         if not span_name.startswith("StartActivity"):
             super()._completed_span(span_name, **how)
             return
-        heard = self._heard_at
-        newest = self._newest if heard is not None and workflow.now() - heard < FOLLOWS else None
+        received_at = self._received_at
+        newest = self._newest if received_at is not None and workflow.now() - received_at < FOLLOWS else None
         context = self.text_map_propagator.extract(newest) if newest else Context()
         with continued(self._set_on_context(context)):
             super()._completed_span(span_name, **how)

@@ -129,8 +129,8 @@ def down(
     except (DeploymentError, StateDirectoryError) as error:
         complain(str(error))
         raise typer.Exit(1) from None
-    said = f"Stopped {root}." if stopped else f"Nothing runs in {root}."
-    say(said + (" Its data was deleted." if wipe and ours else ""))
+    message = f"Stopped {root}." if stopped else f"Nothing runs in {root}."
+    say(message + (" Its data was deleted." if wipe and ours else ""))
 
 
 def status(

@@ -46,8 +46,8 @@ class HttpProbe:
                 body = answer.read().decode(errors="replace")
         except urllib.error.HTTPError as error:
             with error:
-                said = error.read(_LONGEST_REASON_BYTES).decode(errors="replace")
-            reasons = "; ".join(line.strip() for line in said.splitlines() if line.strip())
+                content = error.read(_LONGEST_REASON_BYTES).decode(errors="replace")
+            reasons = "; ".join(line.strip() for line in content.splitlines() if line.strip())
             return f"{self.url} answers {error.code}" + (f": {reasons}" if reasons else "")
         except OSError as error:
             return f"{self.url} does not answer: {getattr(error, 'reason', error)}"
@@ -81,10 +81,10 @@ class PostgresProbe:
     def failure(self) -> str | None:
         place = f"{self.host}:{self.port}"
         parameters = b"".join(part.encode() + b"\0" for part in ("user", self.user, "database", "postgres", ""))
-        asked = struct.pack("!ii", len(parameters) + 8, _POSTGRES_PROTOCOL) + parameters
+        startup = struct.pack("!ii", len(parameters) + 8, _POSTGRES_PROTOCOL) + parameters
         try:
             with socket.create_connection((self.host, self.port), timeout=_TIMEOUT_SECONDS) as connection:
-                connection.sendall(asked)
+                connection.sendall(startup)
                 answer = connection.recv(_LONGEST_REASON_BYTES)
         except OSError as error:
             return f"{place} does not answer: {error}"

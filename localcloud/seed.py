@@ -119,7 +119,7 @@ def _project() -> Mapping[str, Any]:
 
 def provider_configuration(cloud: Mapping[str, Any]) -> str:
     auth = cloud["auth"]
-    said = {
+    configuration = {
         "auth-url": auth["auth_url"],
         "username": auth["username"],
         "password": auth["password"],
@@ -127,7 +127,7 @@ def provider_configuration(cloud: Mapping[str, Any]) -> str:
         "project-name": auth["project_name"],
         "region": cloud["region_name"],
     }
-    return "\n".join(("[Global]", *(f"{key} = {value}" for key, value in said.items()), ""))
+    return "\n".join(("[Global]", *(f"{key} = {value}" for key, value in configuration.items()), ""))
 
 
 def operator_configuration(root: str, base: str) -> dict[str, str]:

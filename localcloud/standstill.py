@@ -30,13 +30,13 @@ class StandstillWatch:
         # Each answer reads all processes of the computer, so frequent callers get the previous one.
         self._pause_seconds = limit_seconds / 40
         self._marks: dict[str, _Mark] = {}
-        self._looked: dict[str, float] = {}
+        self._checked_at: dict[str, float] = {}
 
     def stands_still(self, name: str, pid: int | None, log: Path) -> bool:
         now = time.monotonic()
         mark = self._marks.get(name)
-        if mark is None or mark.pid != pid or now - self._looked[name] >= self._pause_seconds:
-            self._looked[name] = now
+        if mark is None or mark.pid != pid or now - self._checked_at[name] >= self._pause_seconds:
+            self._checked_at[name] = now
             seen = _Mark(pid, _session_cpu_seconds(pid), _size(log), now)
             if mark is None or self._moved(mark, seen):
                 self._marks[name] = mark = seen

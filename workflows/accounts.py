@@ -137,7 +137,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
     has_object: ClassVar[bool] = False
 
     def begin(self) -> None:
-        self._asked: dict[tuple[str, str], None] = {}  # in order of arrival
+        self._requested: dict[tuple[str, str], None] = {}  # in order of arrival
         self._asking = False
 
     @workflow.query(description="How many more accounts may be created; nothing before the first count.")
@@ -150,7 +150,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         base, refused = request.base, dict[str, UnitRefused]()
         self._forget(request.gone)
         while missing := [name for name in request.legal_entities if not self._has(base, name) and name not in refused]:
-            self._asked.update({(base, name): None for name in missing})
+            self._requested.update({(base, name): None for name in missing})
             if self._asking:
                 await workflow.wait_condition(lambda: not self._asking)
                 continue
@@ -173,9 +173,9 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
     async def _ask(self) -> dict[str, UnitRefused]:
         """Request all OUs that are wanted now; return the refused ones."""
         self._asking = True
-        base = next(iter(self._asked))[0]
-        names = tuple(name for other, name in self._asked if other == base and not self._has(base, name))
-        self._asked = {wish: None for wish in self._asked if wish[0] != base}
+        base = next(iter(self._requested))[0]
+        names = tuple(name for other, name in self._requested if other == base and not self._has(base, name))
+        self._requested = {request: None for request in self._requested if request[0] != base}
         try:
             found = await self._run(EnsureUnits(base=base, names=names))
             assert isinstance(found, Units)  # noqa: S101 - the activity's type

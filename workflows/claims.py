@@ -46,20 +46,20 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
     has_object: ClassVar[bool] = False
 
     def begin(self) -> None:
-        self._asked = set(self.world.known.asked)  # for quick look-ups; the same claims as the tuple
+        self._queued = set(self.world.known.asked)  # for quick look-ups; the same claims as the tuple
         self._given: set[Key] = set()  # claims in the current batch that have not asked again
 
     def observation(self, *, dry_run: bool = False) -> Action:
         if dry_run:
             return Serve(key=self.key, dry_run=True)
-        asked = self.world.known.asked[:MOST_ASKED]
-        self._given = set(asked)
-        return Serve(key=self.key, asked=asked, seen=dict(self._seen))
+        requested = self.world.known.asked[:MOST_ASKED]
+        self._given = set(requested)
+        return Serve(key=self.key, asked=requested, seen=dict(self._seen))
 
     def observed(self) -> None:
         self.world = self.world.learn(asked=tuple(key for key in self.world.known.asked if key not in self._given))
-        self._asked = set(self.world.known.asked)
-        self.dirty = self.dirty or self.world.more or bool(self._asked)
+        self._queued = set(self.world.known.asked)
+        self.dirty = self.dirty or self.world.more or bool(self._queued)
 
     @workflow.signal(description="A claim that has no handle wants to be served.")
     def serve(self, claim: Key) -> None:
@@ -68,8 +68,8 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
     @workflow.signal(description="Claims that have no handle want to be served.")
     def serve_all(self, asked: Asked) -> None:
         self._given.difference_update(asked.claims)
-        if new := tuple(claim for claim in asked.claims if claim not in self._asked):
-            self._asked.update(new)
+        if new := tuple(claim for claim in asked.claims if claim not in self._queued):
+            self._queued.update(new)
             self.replace_world(self.world.learn(asked=(*self.world.known.asked, *new)))
         self.wake()
 
@@ -93,7 +93,7 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
 
     @workflow.signal(description="The binder has ended the claim at its expiry: it is gone.")
     def ended(self, world: ObjectWorld) -> None:
-        """The claim is gone, which no newer result can change."""
+        """Adopt the result in any case: the claim is gone, so no newer one can exist."""
         self.replace_world(world.recall(self.world))
 
 

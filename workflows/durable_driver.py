@@ -75,7 +75,7 @@ class Entity(Generic[W]):
 
     observe: ClassVar[type[Action]]
     looks_at_deadline: ClassVar[bool] = False
-    has_object: ClassVar[bool] = True  # False: no custom resource exists that levers could be written on
+    has_object: ClassVar[bool] = True  # False: there is no custom resource that could be annotated
     retryable_phases: ClassVar[Container[str]] = ()  # a fault there may be mended without an event
 
     def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
@@ -100,7 +100,7 @@ class Entity(Generic[W]):
         self._missed_heartbeat_at: datetime | None = None
         self._shown = _shown_at_start() if carried else ()
         self._looks = 0  # started
-        self._looked = 0  # ended, with or without a result
+        self._looks_ended = 0  # ended, with or without a result
 
     @property
     def world(self) -> W:
@@ -192,10 +192,10 @@ class Entity(Generic[W]):
             if is_cancelled_exception(error):
                 raise
             self.state = self.state.not_observed(_failure(error))
-            self._looked = self._looks
+            self._looks_ended = self._looks
             return
         self.state = self.state.observed(seen)
-        self._looked = self._looks
+        self._looks_ended = self._looks
         self.observed()
 
     def summary_of_look(self, look: Action) -> str:
@@ -376,7 +376,7 @@ class Entity(Generic[W]):
     def why(self) -> Why:
         return self._why()
 
-    # --- a person's levers ---
+    # --- requests of people ---
 
     @workflow.signal(description="Reconcile now. Harmless at any time.")
     def wake(self, seen: dict[str, str] | None = None) -> None:
@@ -392,13 +392,13 @@ class Entity(Generic[W]):
     @property
     def up_to_date(self) -> bool:
         """Whether the last observation succeeded, and no message has come since it began."""
-        return not self.dirty and self._looks == self._looked and OBSERVE not in self.world.refusals
+        return not self.dirty and self._looks == self._looks_ended and OBSERVE not in self.world.refusals
 
     async def look_now(self) -> bool:
         """For update handlers: await an observation that begins now; True if it succeeded."""
         wanted = self._looks + 1
         self.wake()
-        await workflow.wait_condition(lambda: self._looked >= wanted)
+        await workflow.wait_condition(lambda: self._looks_ended >= wanted)
         return OBSERVE not in self.world.refusals
 
     @workflow.update(description="Retry what has failed or was refused; fails if there is nothing to retry.")
@@ -498,8 +498,8 @@ class Entity(Generic[W]):
                 non_retryable=True,
             )
         patch: JsonPatch = {"metadata": {"annotations": annotations}}
-        lever = write(key=self.key, patch=patch, note=f"annotate {', '.join(annotations)}")
-        await self._run(lever)
+        annotating = write(key=self.key, patch=patch, note=f"annotate {', '.join(annotations)}")
+        await self._run(annotating)
         self.wake()
 
 
@@ -512,12 +512,12 @@ def _shown_at_start() -> tuple[object, ...]:
 
 def _failure(error: ActivityError | ApplicationError) -> Refusal:
     cause = error.cause if isinstance(error, ActivityError) else error
-    type_, code, message, asked = ErrorType.UNAVAILABLE, "", str(cause or error), timedelta(0)
+    type_, code, message, delay = ErrorType.UNAVAILABLE, "", str(cause or error), timedelta(0)
     if isinstance(cause, ApplicationError):
         type_ = ErrorType(cause.type) if cause.type in set(ErrorType) else ErrorType.BUG
         code, message = (str(cause.details[0]) if cause.details else ""), cause.message
-        asked = cause.next_retry_delay or asked
-    return Refusal(type=type_, message=message, code=code, at=workflow.now(), asked=asked)
+        delay = cause.next_retry_delay or delay
+    return Refusal(type=type_, message=message, code=code, at=workflow.now(), asked=delay)
 
 
 def _missed_heartbeat(error: BaseException) -> bool:

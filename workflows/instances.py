@@ -76,8 +76,8 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
         self.replace_world(world)
         known = all(outcome is Outcome.DUPLICATE for outcome in outcomes.values())
         done = known and self.up_to_date and world.managed
-        looked = done or await self.look_now()
-        return self.world.taken(outcomes, looked=looked)
+        observed = done or await self.look_now()
+        return self.world.taken(outcomes, looked=observed)
 
     @workflow.signal(name=ANSWERED, description="AWS's answer about this instance, from a query for many.")
     def answered(self, answer: Answer) -> None:

@@ -30,10 +30,10 @@ class EnvoyAdmin:
         """Why Envoy is not ready; empty if it is."""
         try:
             async with self._session.get(self._base / "ready") as response:
-                said = (await response.text(errors="replace")).strip()
+                body = (await response.text(errors="replace")).strip()
         except _NO_ANSWER as error:
             return f"envoy gives no answer: {type(error).__name__}: {error}"
-        return "" if response.status == 200 else f"envoy response with {response.status}: {said}"
+        return "" if response.status == 200 else f"envoy response with {response.status}: {body}"
 
     async def versions(self) -> tuple[str, str] | None:
         """The active versions of clusters and listeners; None if Envoy does not answer."""

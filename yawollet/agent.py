@@ -150,9 +150,9 @@ class Agent:
         self._notices = frozenset((*notices, *refused))
 
     async def _debug(self, balancer: LoadBalancer, machine: JsonObject) -> None:
-        asked = debugging.wish(balancer)
-        if asked is not None:
-            await self._events.record(machine, await debugging.fulfil(asked), _now())
+        request = debugging.debug_request(balancer)
+        if request is not None:
+            await self._events.record(machine, await debugging.fulfil(request), _now())
 
     async def _report(
         self, machine_object: JsonObject, findings: list[Finding], metrics: tuple[Metric, ...], now: datetime

@@ -38,9 +38,9 @@ class Finding(Model):
 
 def config_ready(*, changed: bool, faults: Iterable[str] = ()) -> Finding:
     """`faults` say why not the whole spec is served, with Envoy's own refusals."""
-    said = "; ".join(faults)
-    if said:
-        return Finding(type=CONFIG_READY, met=False, reason=CONFIG_REJECTED, message=said)
+    text = "; ".join(faults)
+    if text:
+        return Finding(type=CONFIG_READY, met=False, reason=CONFIG_REJECTED, message=text)
     if changed:
         message = "envoy config is successfully updated"
         return Finding(type=CONFIG_READY, met=True, reason=_CONFIG_UPDATED, message=message)

@@ -34,7 +34,7 @@ class Conversation:
         self._answered = asyncio.Event()
         self._on_answer = on_answer
         self._waiting = False
-        self._kept = self.delivery.served
+        self._last_served = self.delivery.served
         self.ads = AdsServer(options.ads, self._hear)
         if self.delivery.served:
             log.info("serving version %d, which Envoy has accepted before", self.delivery.served.version)
@@ -46,10 +46,10 @@ class Conversation:
             self.delivery.refuse(answer.type_url, answer.version, answer.refusal, datetime.now(UTC))
         else:
             self.delivery.taken(answer.type_url, answer.version)
-        if self.delivery.settled and self.delivery.served is not self._kept:
-            self._kept = self.delivery.served
-            if self._kept is not None:
-                self._file.write(self._kept)
+        if self.delivery.settled and self.delivery.served is not self._last_served:
+            self._last_served = self.delivery.served
+            if self._last_served is not None:
+                self._file.write(self._last_served)
         self._answered.set()
         if not self._waiting:
             self._on_answer()

@@ -25,30 +25,30 @@ _NOT_ENABLED = "AdHocDebuggingNotEnabled"
 _TIMEOUT_SECONDS = 10
 
 
-class Wish(Model):
+class DebugRequest(Model):
     """A request in the annotations: a key, or why it cannot be used."""
 
     key: str = ""
     refusal: str = ""
 
 
-def wish(balancer: LoadBalancer) -> Wish | None:
+def debug_request(balancer: LoadBalancer) -> DebugRequest | None:
     annotations = balancer.metadata.annotations
     key = annotations.get(AD_HOC_DEBUG_KEY_ANNOTATION, "")
     if not parse_bool(annotations.get(AD_HOC_DEBUG_ANNOTATION, "")) or not key:
         return None
     if balancer.spec.debug_settings.enabled:
-        return Wish(refusal="debugSettings are enabled, there is no need for ad-hoc debugging")
+        return DebugRequest(refusal="debugSettings are enabled, there is no need for ad-hoc debugging")
     if not _KEY.fullmatch(key):
-        return Wish(refusal="the SSH key is not of the form `ssh-rsa KEY`, without a comment")
-    return Wish(key=key)
+        return DebugRequest(refusal="the SSH key is not of the form `ssh-rsa KEY`, without a comment")
+    return DebugRequest(key=key)
 
 
-async def fulfil(asked: Wish) -> Notice:
+async def fulfil(request: DebugRequest) -> Notice:
     """Add the key, if there is one; returns the result."""
-    if asked.refusal:
-        return warning(_NOT_ENABLED, f"Ad-hoc debugging is not enabled: {asked.refusal}")
-    for command, given in ((WRITE_KEY, f"{asked.key}\n"), (START_SSHD, "")):
+    if request.refusal:
+        return warning(_NOT_ENABLED, f"Ad-hoc debugging is not enabled: {request.refusal}")
+    for command, given in ((WRITE_KEY, f"{request.key}\n"), (START_SSHD, "")):
         if fault := await _fault(command, given):
             return warning(_NOT_ENABLED, f"Ad-hoc debugging is not enabled: {' '.join(command)}: {fault}")
     return warning("AdHocDebuggingEnabled", "Ad-hoc debugging is enabled: SSH is open for the annotated key")
@@ -62,9 +62,11 @@ async def _fault(command: Sequence[str], given: str) -> str:
         return str(error)
     try:
         async with asyncio.timeout(_TIMEOUT_SECONDS):
-            _, said = await process.communicate(given.encode())
+            _, output = await process.communicate(given.encode())
     except TimeoutError:
         process.kill()
         await process.wait()
         return f"no end within {_TIMEOUT_SECONDS} s"
-    return "" if process.returncode == 0 else f"exit code {process.returncode}: {said.decode(errors='replace').strip()}"
+    return (
+        "" if process.returncode == 0 else f"exit code {process.returncode}: {output.decode(errors='replace').strip()}"
+    )

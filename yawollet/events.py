@@ -14,7 +14,7 @@ from domain.notices import Notice
 from domain.resource import timestamp
 from engine.errors import Absent, ApiError
 from engine.kube import EVENT, JsonObject, KubeApi
-from engine.kube.events import Said, Subject, event
+from engine.kube.events import EventContent, Subject, event
 from engine.kube.json import text
 
 COMPONENT = "yawollet"
@@ -38,9 +38,9 @@ class EventRecorder:
             if name and await self._counted_up(namespace, name, count + 1, now):
                 self._recorded[notice] = (name, count + 1)
                 return
-            said = Said(notice.type.value, notice.reason, notice.message, COMPONENT, host=self._host)
+            content = EventContent(notice.type.value, notice.reason, notice.message, COMPONENT, host=self._host)
             made = await self._api.create(
-                EVENT, event(Subject.of(LOAD_BALANCER_MACHINE, machine), said, now), namespace
+                EVENT, event(Subject.of(LOAD_BALANCER_MACHINE, machine), content, now), namespace
             )
         except ApiError as error:
             log.info("no Event was written about %s: %s", text(machine, "metadata", "name"), error.message)

@@ -45,9 +45,9 @@ class _Process:
         self._health = Health()
         # yawol's four checks.
         self._health.add("readyz")
-        self._health.add("informer-sync", unready=lambda: self._asked("unsynced"))
-        self._health.add("loadbalancer-heartbeat", unready=lambda: self._asked("silent"))
-        self._health.add("loadbalancer-revision", unready=lambda: self._asked("outdated"))
+        self._health.add("informer-sync", unready=lambda: self._faults_of("unsynced"))
+        self._health.add("loadbalancer-heartbeat", unready=lambda: self._faults_of("silent"))
+        self._health.add("loadbalancer-revision", unready=lambda: self._faults_of("outdated"))
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
@@ -82,7 +82,7 @@ class _Process:
         if self._agent is not None:
             self._agent.wake()
 
-    def _asked(self, check: str) -> Iterable[str]:
+    def _faults_of(self, check: str) -> Iterable[str]:
         agent = self._agent
         if agent is None:
             return ["the cluster has not been found yet"]

@@ -53,7 +53,7 @@ from domain.writes import JsonPatch, difference
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Invalid
 from engine.kube import JsonObject
-from engine.kube.events import EventDeduplicator, Said, Subject
+from engine.kube.events import EventContent, EventDeduplicator, Subject
 from engine.kube.json import sequence, text
 from engine.temporal import wake
 
@@ -95,8 +95,8 @@ class ValidationActivities(Activities):
         accounts = tuple(account for account in accounts if concerned(account, protected))
         run = _Run(checks, config, moment)
         await self._validate(run, accounts)
-        for account, said in run.events:
-            await self._events.record_once(Subject.with_metadata(ACCOUNT, account.metadata), said, moment)
+        for account, event in run.events:
+            await self._events.record_once(Subject.with_metadata(ACCOUNT, account.metadata), event, moment)
         known = known.model_copy(update={"failed": tuple(sorted(run.failed))[:MOST_REMEMBERED]})
         why = f"{len(accounts)} accounts were validated for {', '.join(sorted(checks))}: {run.mended} corrected"
         why += f", {len(run.failed)} could not be: {next(iter(run.failed.values()))}" if run.failed else ""
@@ -169,12 +169,12 @@ class ValidationActivities(Activities):
     async def _move(self, run: _Run, account: Account, source: str, target: str) -> None:
         id_ = account.spec.aws_account_id
         try:
-            stands = await self._moved(run, account, source, target)
+            settled = await self._moved(run, account, source, target)
         except ApiError as error:
             run.fails(account, "NotInItsPlace", error)
             return
-        if stands != source:
-            run.mends(account, "Moved", f"{id_} was in {source} and was moved to {stands}")
+        if settled != source:
+            run.mends(account, "Moved", f"{id_} was in {source} and was moved to {settled}")
 
     async def _moved(self, run: _Run, account: Account, source: str, target: str) -> str:
         entity, id_ = legal_entity_of(account), account.spec.aws_account_id
@@ -234,15 +234,17 @@ class _Run:
         self.moment = moment
         self.mended = 0
         self.failed: dict[str, str] = {}
-        self.events: list[tuple[Account, Said]] = []
+        self.events: list[tuple[Account, EventContent]] = []
 
     def mends(self, account: Account, reason: str, message: str) -> None:
         self.mended += 1
-        self.events.append((account, Said("Normal", reason, f"{message} ({self.moment:%H:%M:%S} UTC)", COMPONENT)))
+        self.events.append(
+            (account, EventContent("Normal", reason, f"{message} ({self.moment:%H:%M:%S} UTC)", COMPONENT))
+        )
 
     def fails(self, account: Account, reason: str, error: ApiError) -> None:
         self.failed[name_of(account)] = error.message
-        self.events.append((account, Said("Warning", reason, error.message, COMPONENT)))
+        self.events.append((account, EventContent("Warning", reason, error.message, COMPONENT)))
 
 
 def _written_at(item: JsonObject) -> datetime | None:

@@ -106,8 +106,8 @@ class HandOver(Activities):
         """The OU's id, or the error, by legal entity."""
         wanted = sorted(set(legal_entities))
         self.prepare(base, wanted)
-        asked = (self.unit_of(UnitRequest(base=base, legal_entity=each)) for each in wanted)
-        found = await asyncio.gather(*asked, return_exceptions=True)
+        requests = (self.unit_of(UnitRequest(base=base, legal_entity=each)) for each in wanted)
+        found = await asyncio.gather(*requests, return_exceptions=True)
         units: dict[str, str | ApiError] = {}
         for each, unit in zip(wanted, found, strict=True):
             if not isinstance(unit, str | ApiError):

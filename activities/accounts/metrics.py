@@ -203,8 +203,8 @@ def _changed_nothing(write: Write) -> bool:
     return text(write.answer, "metadata", "resourceVersion") == write.asked.resource_version
 
 
-def _sets_state(asked: Patch, state: str) -> bool:
-    return asked.subresource == "status" and text(asked.patch, "status", "state") == state
+def _sets_state(patch: Patch, state: str) -> bool:
+    return patch.subresource == "status" and text(patch.patch, "status", "state") == state
 
 
 def _lets_go(write: Write) -> bool:

@@ -68,8 +68,8 @@ class OrganizationActivities(Activities):
         self._client = client
 
     @activity.defn(name=EnsureUnits.activity)
-    async def ensure_units(self, wish: EnsureUnits) -> Units:
-        return await asyncio.to_thread(ensure_organizational_units, self._sessions, wish.base, wish.names)
+    async def ensure_units(self, request: EnsureUnits) -> Units:
+        return await asyncio.to_thread(ensure_organizational_units, self._sessions, request.base, request.names)
 
     @activity.defn(name=PassOrganization.activity)
     async def pass_organization(self, look: PassOrganization) -> OrganizationWorld:
@@ -174,8 +174,8 @@ class OrganizationActivities(Activities):
         """The permits; pools are read only if a lifted budget could matter."""
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)
-        asked = adopted(accounts, counted, known.reported, domain, known.strangers, known.passed)
-        others = await asyncio.to_thread(foreign, self._sessions, asked) if asked else set()
+        requested = adopted(accounts, counted, known.reported, domain, known.strangers, known.passed)
+        others = await asyncio.to_thread(foreign, self._sessions, requested) if requested else set()
         strangers = {*known.strangers, *others}
 
         def verdicts(pools: Sequence[AccountPool], config: OperatorConfig) -> Verdicts:
@@ -234,10 +234,10 @@ class OrganizationActivities(Activities):
                 for c in sorted(resolved)
             )
             await asyncio.gather(*signals)
-        looked = {"young_cases_at": moment} if young else {}
+        memory = {"young_cases_at": moment} if young else {}
         return known.model_copy(
             update={
-                **looked,
+                **memory,
                 **({"old_cases_at": moment} if old else {}),
                 "young_cases": {c: key for c, key in known.young_cases.items() if c not in resolved},
                 "old_cases": {c: key for c, key in known.old_cases.items() if c not in resolved},

@@ -251,9 +251,9 @@ def _reject_connections(ec2: EC2Client, service: str) -> None:
 
 def _unsuccessful(items: list[UnsuccessfulItemTypeDef]) -> ApiError | None:
     for item in items:
-        said = item.get("Error", {})
-        code = said.get("Code", "Unsuccessful")
-        return error_class(code, 400)(f"{code}: {said.get('Message', 'no message')}", code=code)
+        failure = item.get("Error", {})
+        code = failure.get("Code", "Unsuccessful")
+        return error_class(code, 400)(f"{code}: {failure.get('Message', 'no message')}", code=code)
     return None
 
 
@@ -312,9 +312,9 @@ def _empty_bucket(s3: S3Client, bucket: str) -> None:
 def _objects_left(count: int, example: ErrorTypeDef) -> ApiError:
     """One error for a whole bucket, since millions of objects may be left."""
     code = example.get("Code", "Unsuccessful")
-    said = f"{code}: {example.get('Message', 'no message')}"
+    message = f"{code}: {example.get('Message', 'no message')}"
     return error_class(code, 400)(
-        f"{count} objects could not be deleted, e.g. {example.get('Key', '')}: {said}", code=code
+        f"{count} objects could not be deleted, e.g. {example.get('Key', '')}: {message}", code=code
     )
 
 

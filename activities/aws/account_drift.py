@@ -26,14 +26,14 @@ def misplaced(sessions: Sessions, wanted: Mapping[str, str]) -> dict[str, str | 
 
 
 def _not_in(payer: Payer, parent: str, accounts: Iterable[str]) -> dict[str, str | ApiError]:
-    asked = list(accounts)
-    if len(asked) > _FEW:
+    account_ids = list(accounts)
+    if len(account_ids) > _FEW:
         try:
             children = _children(payer, parent)
         except ApiError:  # one by one: each then has its own error
             children = set()
-        asked = [account_id for account_id in asked if account_id not in children]
-    found = {account_id: _parent(payer, account_id) for account_id in asked}
+        account_ids = [account_id for account_id in account_ids if account_id not in children]
+    found = {account_id: _parent(payer, account_id) for account_id in account_ids}
     return {account_id: there for account_id, there in found.items() if there != parent}
 
 

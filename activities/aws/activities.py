@@ -47,8 +47,8 @@ R = TypeVar("R")
 
 
 def _carried_out(action: type[A], by: Callable[[Sessions, A], R]) -> Callable[[AwsActivities, A], R]:
-    def carry_out(self: AwsActivities, asked: A) -> R:
-        return by(self.sessions, asked)
+    def carry_out(self: AwsActivities, action: A) -> R:
+        return by(self.sessions, action)
 
     carry_out.__annotations__ = {"asked": action, "return": action.result or type(None)}
     return activity.defn(name=action.activity, no_thread_cancel_exception=True)(carry_out)

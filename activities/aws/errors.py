@@ -167,8 +167,10 @@ def api_error(call: Call, error: BaseException) -> ApiError:
         return _refusal(call, error)
     name = type(error).__name__
     if isinstance(error, _NO_ANSWER):
-        said = _cut(str(error))
-        return Unavailable(f"{call}: no answer, {said}. The next attempt finds out whether it took effect.", code=name)
+        message = _cut(str(error))
+        return Unavailable(
+            f"{call}: no answer, {message}. The next attempt finds out whether it took effect.", code=name
+        )
     if isinstance(error, ResponseParserError):
         return Unavailable(f"{call}: the answer cannot be parsed, {_cut(str(error))}.", code=name)
     if isinstance(error, BotoCoreError):
@@ -212,10 +214,10 @@ def _refusal(call: Call, error: ClientError) -> ApiError:
         code = f"HTTP {code}"
     request = metadata.get("RequestId") or "unknown"
     reason = error.response.get("Reason")
-    said = _cut(str(answer.get("Message", "")) or "no message") + (f" ({reason})" if reason else "")
+    text = _cut(str(answer.get("Message", "")) or "no message") + (f" ({reason})" if reason else "")
     kind = error_class(code, status)
     hint = _HINTS.get(code) or _hint(kind, code)
-    message = f"{call}: {code}: {said} [request {request}]{' ' + hint if hint else ''}"
+    message = f"{call}: {code}: {text} [request {request}]{' ' + hint if hint else ''}"
     return kind(message, code=code, delay=_delay(metadata.get("HTTPHeaders", {}), code))
 
 
@@ -228,9 +230,9 @@ def _hint(kind: type[ApiError], code: str) -> str:
 
 
 def _delay(headers: Mapping[str, str], code: str) -> timedelta | None:
-    asked = str(headers.get("retry-after", ""))
-    if asked.isdecimal() and int(asked) > 0:
-        return timedelta(seconds=int(asked))
+    delay = str(headers.get("retry-after", ""))
+    if delay.isdecimal() and int(delay) > 0:
+        return timedelta(seconds=int(delay))
     return _DELAYS.get(code)
 
 

@@ -138,5 +138,5 @@ class EventTopology:
         answer = self._events.put_targets(Rule=rule, Targets=list(documents))
         failed = [mapping(each) for each in sequence(answer.get("FailedEntries"))]
         if failed:
-            said = "; ".join(f"{text(each.get('ErrorCode'))}: {text(each.get('ErrorMessage'))}" for each in failed)
-            raise Invalid(f"events PutTargets of {rule}: {said}", code=text(failed[0].get("ErrorCode")))
+            message = "; ".join(f"{text(each.get('ErrorCode'))}: {text(each.get('ErrorMessage'))}" for each in failed)
+            raise Invalid(f"events PutTargets of {rule}: {message}", code=text(failed[0].get("ErrorCode")))

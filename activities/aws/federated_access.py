@@ -86,9 +86,9 @@ class FederatedActivities(Activities):
         attached = _attached(iam, action.role)
         wanted = {name_of(name): name for name in action.managed}
         held = {name_of(arn) for arn in attached if is_aws(arn)}
-        for name, asked in wanted.items():
+        for name, policy in wanted.items():
             if name not in held:
-                _attach_managed(iam, action, asked)
+                _attach_managed(iam, action, policy)
         own = policy_arn(action.partition, action.account_id, action.custom) if action.custom else ""
         if own and own not in attached:
             _attach(iam, action.role, own)

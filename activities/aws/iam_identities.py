@@ -98,7 +98,7 @@ def ensure_admin_user(sessions: Sessions, action: EnsureAdminUser) -> AdminSecre
         iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
         created = _ensure_user(iam, user, action.tags)
         iam.attach_user_policy(UserName=user, PolicyArn=_administrator(action.partition))
-        if not created and _key_is_kept(iam, kube, action, user):
+        if not created and _keeps_key(iam, kube, action, user):
             return AdminSecret(admin_secret=action.secret)
         _put_only_key(iam, kube, action, user, known_to_be_new=created)
     return AdminSecret(admin_secret=action.secret)
@@ -118,7 +118,7 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
     return False
 
 
-def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
+def _keeps_key(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
     """True if the Secret has a living key; then every other key, whose secret half is lost, is deleted."""
     secret = admin_key_secret.read(kube, action.owner, action.secret)
     if secret is None or not secret.complete or secret.foreign_to(action.owner, user):

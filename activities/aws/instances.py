@@ -69,17 +69,17 @@ def describe(
 ) -> dict[str, Facts]:
     """The answers to all questions about at most 200 instances; `moment` is when they are asked."""
     ec2, wanted = _ec2(caller, region), sorted(set(ids))
-    asked = tuple(sorted(set(questions)))
-    unknown = Facts(at=moment, asked=asked, found=False, tags={} if Question.TAGS in asked else None)
+    distinct = tuple(sorted(set(questions)))
+    unknown = Facts(at=moment, asked=distinct, found=False, tags={} if Question.TAGS in distinct else None)
     found = dict.fromkeys(wanted, unknown)
     for instance in _instances(ec2, wanted):
-        found[text(instance, "InstanceId")] = _facts(instance, moment, asked)
+        found[text(instance, "InstanceId")] = _facts(instance, moment, distinct)
     known = [each for each, facts in found.items() if facts.found]
     for question, answer in ((Question.SPOT, _spot), (Question.STATUS, _status)):
-        if question in asked and known:
+        if question in distinct and known:
             for each, facts in answer(ec2, known).items():
                 found[each] = found[each].model_copy(update=facts)
-    if Question.GROUP in asked:
+    if Question.GROUP in distinct:
         for each, facts in _membership(_auto_scaling(caller, region), wanted).items():
             found[each] = found[each].model_copy(update=facts)
     return {each: found[each] for each in wanted}
@@ -176,15 +176,15 @@ def _instances(ec2: _Ec2, ids: Sequence[str]) -> Iterator[object]:
             yield from sequence(reservation, "Instances")
 
 
-def _facts(instance: object, moment: datetime, asked: tuple[Question, ...]) -> Facts:
+def _facts(instance: object, moment: datetime, questions: tuple[Question, ...]) -> Facts:
     state = text(instance, "State", "Name")
     tags = {text(tag, "Key"): text(tag, "Value") for tag in sequence(instance, "Tags")}
     return Facts(
         at=moment,
-        asked=asked,
+        asked=questions,
         state=InstanceState(state) if state in set(InstanceState) else None,
         spot=text(instance, "InstanceLifecycle") == "spot",
-        tags=tags if Question.TAGS in asked else None,
+        tags=tags if Question.TAGS in questions else None,
     )
 
 
@@ -266,10 +266,10 @@ def _activity(description: str) -> str:
     return ""
 
 
-def _parts(call: Callable[..., Answer], **asked: object) -> Iterator[Answer]:
+def _parts(call: Callable[..., Answer], **question: object) -> Iterator[Answer]:
     following: dict[str, object] = {}
     while True:
-        answer = call(**asked, **following)
+        answer = call(**question, **following)
         yield answer
         if not (token := text(answer, "NextToken")):
             return

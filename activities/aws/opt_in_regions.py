@@ -52,14 +52,14 @@ def _enabled(account: AccountClient, action: EnableRegions, stand: Mapping[str, 
             statuses[region] = "ENABLING"
         elif state == "DISABLED" and places > 0:
             attempt.checkpoint()
-            statuses[region] = _asked_for(account, region)
+            statuses[region] = _request_opt_in(account, region)
             places -= statuses[region] == "ENABLING"
         else:
             statuses[region] = "TODO"
     return statuses
 
 
-def _asked_for(account: AccountClient, region: str) -> str:
+def _request_opt_in(account: AccountClient, region: str) -> str:
     try:
         account.enable_region(RegionName=region)
     except Conflict:

@@ -112,8 +112,8 @@ def _is_duplicate(answer: str | ApiError) -> TypeGuard[Conflict]:
 
 def _listed(existing: Mapping[str, str], name: str, error: Conflict) -> str:
     if name not in existing:
-        said = f"{error.message} It is not listed yet; it is looked up again."
-        raise Throttled(said, code=error.code, delay=timedelta(seconds=2)) from error
+        message = f"{error.message} It is not listed yet; it is looked up again."
+        raise Throttled(message, code=error.code, delay=timedelta(seconds=2)) from error
     return existing[name]
 
 

@@ -71,7 +71,7 @@ _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
 
 
 def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
-    """The regions that the account can use: opted in, whatever the API's filter does."""
+    """The regions that the account can use. The answer is filtered again: not every API honours `AllRegions`."""
     member = entered(sessions, action, settle=attempt.SETTLING)
     try:
         answer = member.ec2(member.default_region).describe_regions(AllRegions=False)
@@ -112,15 +112,17 @@ class RegionInitializer:
         member = entered(self._sessions, action, settle=attempt.SETTLING)
         ec2 = member.ec2(action.region)
         attempt.checkpoint()
-        asked = False
+        requested = False
         try:
-            asked = bool(action.vcpu_quota) and ask_for_vcpus(member.service_quotas(action.region), action.vcpu_quota)
+            requested = bool(action.vcpu_quota) and ask_for_vcpus(
+                member.service_quotas(action.region), action.vcpu_quota
+            )
             outcome = self._outcome(ec2, action)
         except (Pending, Throttled, Unavailable) as error:
             if attempt.age() < _LONGEST_REGION or error.code == WORKER_SHUTDOWN:
                 raise
             outcome = _given_up(ec2, action, error)
-        return outcome.model_copy(update={"vcpus_asked": asked})
+        return outcome.model_copy(update={"vcpus_asked": requested})
 
     def _outcome(self, ec2: EC2Client, action: InitializeRegion) -> RegionOutcome:
         try:
@@ -215,12 +217,12 @@ class RegionInitializer:
         started = time.monotonic()
         looks, ran_after = 0, None
         try:
-            while (asked := time.monotonic()) < started + _LONGEST_PENDING.total_seconds():
+            while (polled_at := time.monotonic()) < started + _LONGEST_PENDING.total_seconds():
                 attempt.checkpoint(launched.ids)
                 found = _describe(ec2, launched.ids)
                 running = [instance["InstanceId"] for instance in found if instance["State"]["Name"] in _RAN]
                 if running:
-                    ran_after = asked - launched.at if launched.at is not None else None
+                    ran_after = polled_at - launched.at if launched.at is not None else None
                     return _ran(action.region, running[0])
                 if found and all(instance["State"]["Name"] in _OVER for instance in found):
                     return _over(action.region, found[0])
@@ -308,8 +310,8 @@ def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome | None:
     reason = instance.get("StateReason", {})
     if reason.get("Code") == _ENDED_BY_US:
         return None
-    said = reason.get("Message") or instance.get("StateTransitionReason") or "no reason given"
-    return RegionOutcome(region=region, ok=False, message=f"{instance['InstanceId']} ended before it ran: {said}")
+    why = reason.get("Message") or instance.get("StateTransitionReason") or "no reason given"
+    return RegionOutcome(region=region, ok=False, message=f"{instance['InstanceId']} ended before it ran: {why}")
 
 
 def _terminate(ec2: EC2Client, ids: list[str]) -> set[str]:

@@ -94,9 +94,9 @@ class BinderActivities(Activities):
         await self._cache.reached(look.seen)
         if look.dry_run:
             return BinderWorld(key=look.key, decision=self._idle(self._queue.ends.next))
-        for asked in look.asked:
-            self._answered.pop(asked.uid, None)  # its workflow waits for an answer
-            self._queue.await_binder((asked.namespace, asked.name))
+        for request in look.asked:
+            self._answered.pop(request.uid, None)  # its workflow waits for an answer
+            self._queue.await_binder((request.namespace, request.name))
         if attempt.repeated():
             await self._wake_bound_since(look)
         self._queue.serving += 1
@@ -268,7 +268,7 @@ class Batch:
                 if serves or (self._serving() and seconds < LONGEST_WITH_ENDS):
                     self._begin_ends()
                 else:
-                    self._expiring.is_asked()
+                    self._expiring.all_marked()
                 if serves:
                     self._begin()
                 if self._under_way:
@@ -318,7 +318,7 @@ class Batch:
         if self._queue.ends.are_over(now()):
             self._expiring.gathers()
         elif not self._expiring.asking:
-            self._expiring.is_asked()
+            self._expiring.all_marked()
 
     def _begin(self) -> None:
         room = max(0, self._places(), self._served_at_least - self._serving())
@@ -334,7 +334,7 @@ class Batch:
         return len(self._under_way) - len(self._expiring)
 
     def _places(self) -> int:
-        return self._at_once - len(self._under_way) + self._expiring.asked
+        return self._at_once - len(self._under_way) + self._expiring.marked
 
     def _start(self, name: Name, work: Coroutine[None, None, tuple[Key, ObjectWorld] | None]) -> None:
         self._under_way[asyncio.create_task(work)] = name

@@ -184,9 +184,9 @@ def _outcome(call: Call, text: bytes) -> tuple[int, bytes]:
     except MemoryError:
         return OUT_OF_MEMORY, b""
     except Exception as error:
-        what, said = getattr(error, "what", None), getattr(error, "text", None)
-        if isinstance(what, str) and isinstance(said, str):
-            return TEMPLATE_ERROR, json.dumps([what, said]).encode()
+        what, message = getattr(error, "what", None), getattr(error, "text", None)
+        if isinstance(what, str) and isinstance(message, str):
+            return TEMPLATE_ERROR, json.dumps([what, message]).encode()
         return FAILED, traceback.format_exc(limit=-8)[-TRACEBACK_LENGTH:].encode(errors="replace")
 
 

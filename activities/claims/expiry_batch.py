@@ -22,9 +22,9 @@ class ExpiryBatch:
         """`arrived` is called when a claim begins to wait."""
         self._arrived = arrived
         self._members: set[Name] = set()
-        self._asked: set[Name] = set()
-        self._everyone_asked = asyncio.Event()
-        self._everyone_asked.set()
+        self._marked: set[Name] = set()
+        self._all_marked = asyncio.Event()
+        self._all_marked.set()
         self._places = asyncio.Semaphore(LET_GO_AT_ONCE)
 
     def join(self, claim: Name) -> None:
@@ -32,7 +32,7 @@ class ExpiryBatch:
 
     def leave(self, claim: Name) -> None:
         self._members.discard(claim)
-        self._asked.discard(claim)
+        self._marked.discard(claim)
 
     def __len__(self) -> int:
         return len(self._members)
@@ -43,72 +43,72 @@ class ExpiryBatch:
 
     @property
     def asking(self) -> int:
-        return len(self._members) - len(self._asked)
+        return len(self._members) - len(self._marked)
 
     @property
-    def asked(self) -> int:
-        return len(self._asked)
+    def marked(self) -> int:
+        return len(self._marked)
 
     @property
     def is_gathering(self) -> bool:
-        return not self._everyone_asked.is_set()
+        return not self._all_marked.is_set()
 
     def gathers(self) -> None:
-        self._everyone_asked.clear()
+        self._all_marked.clear()
 
-    def is_asked(self) -> None:
+    def all_marked(self) -> None:
         """Called when all claims are marked: `LET_GO_AT_ONCE` of them drop their finalizers at a time."""
-        self._everyone_asked.set()
+        self._all_marked.set()
 
     @asynccontextmanager
     async def asks(self, claim: Name) -> AsyncIterator[None]:
         """The context in which a claim of the batch is ended; `TimeoutError` if it could not be marked in time."""
         async with asyncio.timeout(LONGEST_ASKING) as limit:
-            token = _asked_here.set(_Asked(self, claim, limit))
+            token = _current_member.set(_Member(self, claim, limit))
             try:
                 yield
             finally:
-                _asked_here.reset(token)
+                _current_member.reset(token)
 
     @asynccontextmanager
     async def lets_go(self, claim: Name) -> AsyncIterator[None]:
         """The context in which a member drops finalizers, when it is its turn."""
         if claim in self._members:
-            self._asked.add(claim)
+            self._marked.add(claim)
         if self.is_gathering:
             self._arrived()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LONGEST_WAIT):
-                    await self._everyone_asked.wait()
+                    await self._all_marked.wait()
         try:
             async with self._places:
                 yield
         except Exception:  # changed meanwhile: it has to be marked again
-            self._asked.discard(claim)
+            self._marked.discard(claim)
             raise
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Member:
     batch: ExpiryBatch
     claim: Name
     limit: asyncio.Timeout
 
 
-_asked_here: ContextVar[_Asked | None] = ContextVar("asked_here", default=None)
+_current_member: ContextVar[_Member | None] = ContextVar("current_member", default=None)
 
 
 @asynccontextmanager
 async def behind_the_others() -> AsyncIterator[None]:
     """The context in which the current task drops finalizers; outside a batch it does not wait."""
-    asked = _asked_here.get()
-    if asked is None:
+    member = _current_member.get()
+    if member is None:
         yield
         return
-    asked.limit.reschedule(None)
+    member.limit.reschedule(None)
     try:
-        async with asked.batch.lets_go(asked.claim):
+        async with member.batch.lets_go(member.claim):
             yield
     except Exception:
-        asked.limit.reschedule(asyncio.get_running_loop().time() + LONGEST_ASKING)
+        member.limit.reschedule(asyncio.get_running_loop().time() + LONGEST_ASKING)
         raise

@@ -187,14 +187,14 @@ class Reconciliation(Activities):
     async def _whole(self, key: Key, question: HandleQuestion, *, read: bool) -> HandleQuestion:
         """The question with live objects, and all that templates may read; a ValidationError if it is not valid."""
         handle, claim = question.handle, question.claim
-        asked = {name: getattr(question, name) for name in HandleQuestion.model_fields}
-        asked["requester"] = await self._requesters.of(claim)
+        answers = {name: getattr(question, name) for name in HandleQuestion.model_fields}
+        answers["requester"] = await self._requesters.of(claim)
         if read:
-            asked["states"], asked["unreadable"] = await self._managed.states(handle)
-            if None in asked["states"]:
-                asked["unserved"], asked["outdated"] = await self._managed.unknown_kinds(handle, asked["states"])
-        asked["providers"] = await self._cache.providers_for(handle, claim)
-        return HandleQuestion(**asked)
+            answers["states"], answers["unreadable"] = await self._managed.states(handle)
+            if None in answers["states"]:
+                answers["unserved"], answers["outdated"] = await self._managed.unknown_kinds(handle, answers["states"])
+        answers["providers"] = await self._cache.providers_for(handle, claim)
+        return HandleQuestion(**answers)
 
     @activity.defn(name=Evaluate.activity)
     async def evaluate_handle(self, action: Evaluate) -> Evaluated:

@@ -121,7 +121,7 @@ class Managed:
         except Absent as error:
             if error.code == NO_SUCH_KIND:
                 return Fault(reason="UnknownKind", message=f"{where}: {error.message}")
-            return Fault(reason="ResourceNotCreated", message=_said(error, definition))
+            return Fault(reason="ResourceNotCreated", message=_error_text(error, definition))
         except (Denied, Invalid) as error:
             return _refused(error, definition)
 
@@ -249,10 +249,10 @@ def _seen(answer: kube.JsonObject) -> JsonObject:
 
 def _refused(error: Denied | Invalid, obj: JsonObject) -> Fault:
     reason = "ResourceForbidden" if isinstance(error, Denied) else "ResourceInvalid"
-    return Fault(reason=reason, message=_said(error, obj))
+    return Fault(reason=reason, message=_error_text(error, obj))
 
 
-def _said(error: ApiError, obj: JsonObject) -> str:
+def _error_text(error: ApiError, obj: JsonObject) -> str:
     """The error's text; for a Secret only its code, as the message may quote data."""
     if text_at(obj, "kind") != "Secret":
         return error.message

@@ -211,9 +211,9 @@ def _name(action: MakeHandle, salt: int) -> str:
     return pool_handle_name(text_at(action.pool, "metadata", "uid"), serial, salt)
 
 
-def _corrected(handle: JsonObject, asked: datetime) -> JsonObject:
+def _corrected(handle: JsonObject, requested_at: datetime) -> JsonObject:
     end = parse_timestamp(text_at(handle, "spec", "lifespan", "end"))
-    late: timedelta = born(handle) - whole_seconds(asked)
+    late: timedelta = born(handle) - whole_seconds(requested_at)
     if end is None or not late:
         return handle
     lifespan = {**object_at(handle, "spec", "lifespan"), "end": timestamp(end + late)}

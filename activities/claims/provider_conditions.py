@@ -19,7 +19,7 @@ from domain.claims.json_objects import JsonObject, object_at, text_at
 from domain.claims.provider_conditions import vars_condition, with_vars_condition
 from engine import kube
 from engine.errors import Absent, ApiError, Conflict
-from engine.kube.events import EventDeduplicator, Said, Subject
+from engine.kube.events import EventContent, EventDeduplicator, Subject
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class ProviderConditions:
     async def _record(self, provider: JsonObject, status: JsonObject, now: datetime) -> None:
         condition = vars_condition(status)
         if condition is not None:
-            said = Said("Normal", str(condition["type"]), str(condition["message"]), EVENT_COMPONENT)
+            event = EventContent("Normal", str(condition["type"]), str(condition["message"]), EVENT_COMPONENT)
             await self._events.record_once(
-                Subject.of(self._writer.names.of(RESOURCE_PROVIDER), cast("kube.JsonObject", provider)), said, now
+                Subject.of(self._writer.names.of(RESOURCE_PROVIDER), cast("kube.JsonObject", provider)), event, now
             )

@@ -33,7 +33,7 @@ from engine.errors import Invalid
 
 
 @dataclass
-class _Asked:
+class _Query:
     instance: str
     questions: tuple[Question, ...]
     tag_keys: tuple[str, ...]
@@ -61,7 +61,7 @@ class ServedPlaces:
 class AskActivities(Activities):
     def __init__(self, served: ServedPlaces) -> None:
         self._served = served
-        self._waiting: dict[tuple[str, str], list[_Asked]] = {}
+        self._waiting: dict[tuple[str, str], list[_Query]] = {}
         self._calls: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._hooks: set[asyncio.Task[None]] = set()
 
@@ -93,35 +93,35 @@ class AskActivities(Activities):
 
     async def _gathered(self, key: InstanceKey, questions: tuple[Question, ...], tag_keys: tuple[str, ...]) -> Answer:
         where = (key.account, key.region)
-        asked = _Asked(key.instance_id, questions, tag_keys, now(), asyncio.get_running_loop().create_future())
-        self._waiting.setdefault(where, []).append(asked)
+        query = _Query(key.instance_id, questions, tag_keys, now(), asyncio.get_running_loop().create_future())
+        self._waiting.setdefault(where, []).append(query)
         if where not in self._calls:
             self._calls[where] = asyncio.create_task(self._call(where))
-        return await asked.answer
+        return await query.answer
 
     async def _call(self, where: tuple[str, str]) -> None:
         try:
             await asyncio.sleep(0)  # queries of the same moment
-            while asked := self._waiting.pop(where, []):
-                if rest := asked[MOST_AT_ONCE:]:
+            while queries := self._waiting.pop(where, []):
+                if rest := queries[MOST_AT_ONCE:]:
                     self._waiting[where] = rest
-                await self._answer(where, asked[:MOST_AT_ONCE])
+                await self._answer(where, queries[:MOST_AT_ONCE])
         finally:
             del self._calls[where]
 
-    async def _answer(self, where: tuple[str, str], asked: Sequence[_Asked]) -> None:
+    async def _answer(self, where: tuple[str, str], queries: Sequence[_Query]) -> None:
         account, region = where
-        questions = {question for each in asked for question in each.questions}
-        ids = {each.instance for each in asked}
+        questions = {question for each in queries for question in each.questions}
+        ids = {each.instance for each in queries}
         try:
             caller = self._served.caller(account, region)
-            moment = min(each.at for each in asked)
+            moment = min(each.at for each in queries)
             found = await asyncio.to_thread(describe, caller, region, ids, questions, moment)
         except Exception as error:
-            _refuse(asked, error)
+            _refuse(queries, error)
             return
-        groups: defaultdict[str, list[_Asked]] = defaultdict(list)
-        for each in asked:
+        groups: defaultdict[str, list[_Query]] = defaultdict(list)
+        for each in queries:
             groups[found[each.instance].group].append(each)
         _tell(groups.pop("", ()), found, {})
         for group, members in groups.items():
@@ -130,18 +130,18 @@ class AskActivities(Activities):
             task.add_done_callback(self._hooks.discard)
 
     async def _answer_group(
-        self, caller: Services, region: str, group: str, asked: Sequence[_Asked], found: Mapping[str, Facts]
+        self, caller: Services, region: str, group: str, queries: Sequence[_Query], found: Mapping[str, Facts]
     ) -> None:
         try:
             timings = await asyncio.to_thread(hook_timings, caller, region, group)
         except Exception as error:
-            _refuse(asked, error)
+            _refuse(queries, error)
             return
-        _tell(asked, found, timings)
+        _tell(queries, found, timings)
 
 
-def _tell(asked: Iterable[_Asked], found: Mapping[str, Facts], timings: Mapping[str, HookTiming]) -> None:
-    for each in asked:
+def _tell(queries: Iterable[_Query], found: Mapping[str, Facts], timings: Mapping[str, HookTiming]) -> None:
+    for each in queries:
         if not each.answer.done():
             facts = found[each.instance]
             tags = {key: (facts.tags or {}).get(key) for key in each.tag_keys} if each.tag_keys else None
@@ -149,7 +149,7 @@ def _tell(asked: Iterable[_Asked], found: Mapping[str, Facts], timings: Mapping[
             each.answer.set_result(Answer(facts=facts, timings=dict(timings)))
 
 
-def _refuse(asked: Iterable[_Asked], error: Exception) -> None:
-    for each in asked:
+def _refuse(queries: Iterable[_Query], error: Exception) -> None:
+    for each in queries:
         if not each.answer.done():
             each.answer.set_exception(error)

@@ -25,7 +25,7 @@ from engine.errors import ApiError
 T = TypeVar("T")
 A = TypeVar("A")
 
-_ASKED = (Question.INSTANCE, Question.STATUS)
+_QUESTIONS = (Question.INSTANCE, Question.STATUS)
 
 
 class Bulk(Model):
@@ -51,17 +51,17 @@ async def ask_about_all(
 ) -> Bulk:
     """Query each account and region about the instances that may be there; `progress` is called before each call."""
     answers: dict[str, dict[Place, Facts]] = {each: {} for each in machines}
-    asked: dict[str, int] = dict.fromkeys(machines, 0)
+    place_counts: dict[str, int] = dict.fromkeys(machines, 0)
     troubles: set[str] = set()
     for place in served.places:
         ids = [each for each, machine in machines.items() if _may_live_in(place, machine, account_of(machine))]
         for each in ids:
-            asked[each] += 1
-        describing = partial(describe, questions=_ASKED, moment=moment)
-        told = await _told(served, place, ids, MOST_AT_ONCE, describing, progress, troubles)
-        for each, facts in told.items():
+            place_counts[each] += 1
+        describing = partial(describe, questions=_QUESTIONS, moment=moment)
+        answered = await _answers(served, place, ids, MOST_AT_ONCE, describing, progress, troubles)
+        for each, facts in answered.items():
             answers[each][place] = facts
-    owned = ((each, _own(told, asked[each])) for each, told in answers.items())
+    owned = ((each, _own(answered, place_counts[each])) for each, answered in answers.items())
     return Bulk(
         facts={each: (_key(own[0], each), own[1]) for each, own in owned if own is not None},
         troubles=tuple(sorted(troubles)),
@@ -79,33 +79,33 @@ async def ask_about_groups(
     troubles: set[str] = set()
     for place in served.places:
         keys = sorted((each for each in groups if (each.account, each.region) == place.where), key=str)
-        found |= await _told(served, place, keys, MOST_GROUPS, _describe_groups, progress, troubles)
+        found |= await _answers(served, place, keys, MOST_GROUPS, _describe_groups, progress, troubles)
     return BulkGroups(instances=found, troubles=tuple(sorted(troubles)))
 
 
-async def _told(
+async def _answers(
     served: ServedPlaces,
     place: Place,
-    asked: Sequence[T],
+    keys: Sequence[T],
     most: int,
     describing: Callable[[Services, str, Sequence[T]], Mapping[T, A]],
     progress: Callable[[str], object],
     troubles: set[str],
 ) -> dict[T, A]:
-    told: dict[T, A] = {}
-    for first in range(0, len(asked), most):
-        some = asked[first : first + most]
-        progress(f"{place}: {first} of {len(asked)}")
+    facts: dict[T, A] = {}
+    for first in range(0, len(keys), most):
+        some = keys[first : first + most]
+        progress(f"{place}: {first} of {len(keys)}")
         try:
-            told |= await asyncio.to_thread(describing, served.caller(place.account, place.region), place.region, some)
+            facts |= await asyncio.to_thread(describing, served.caller(place.account, place.region), place.region, some)
         except ApiError as error:
             troubles.add(error.message)
-    return told
+    return facts
 
 
 def _describe_groups(caller: Services, region: str, groups: Sequence[GroupKey]) -> dict[GroupKey, dict[str, str]]:
-    told = describe_groups(caller, region, [each.group for each in groups])
-    return {each: told.get(each.group, {}) for each in groups}
+    facts = describe_groups(caller, region, [each.group for each in groups])
+    return {each: facts.get(each.group, {}) for each in groups}
 
 
 def _may_live_in(place: Place, machine: AWSMachine | Node, account: str) -> bool:
@@ -113,11 +113,11 @@ def _may_live_in(place: Place, machine: AWSMachine | Node, account: str) -> bool
     return region in ("", place.region) and account in ("", place.account)
 
 
-def _own(told: Mapping[Place, Facts], asked: int) -> tuple[Place, Facts] | None:
-    knowing = [(place, facts) for place, facts in told.items() if facts.found]
+def _own(answered: Mapping[Place, Facts], place_count: int) -> tuple[Place, Facts] | None:
+    knowing = [(place, facts) for place, facts in answered.items() if facts.found]
     if len(knowing) == 1:
         return knowing[0]
-    return next(iter(told.items())) if not knowing and asked == 1 and told else None
+    return next(iter(answered.items())) if not knowing and place_count == 1 and answered else None
 
 
 def _key(place: Place, instance: str) -> InstanceKey:

@@ -71,16 +71,16 @@ class MachineActivities(Activities):
         notices: list[Notice] = []
         try:
             async with self._locks[wanted.namespace, deployment_of(machine)]:
-                asked = await self._asked(machine, wanted, notices)
+                replacement = await self._requested(machine, wanted, notices)
         except (UnreplaceableError, Denied, Invalid) as error:
             metrics.reacted(_REPLACE, wanted.because, metrics.Outcome.REFUSED)
-            said = f"not replaced before it is deleted because of {wanted.cause}: {error}"
+            message = f"not replaced before it is deleted because of {wanted.cause}: {error}"
             why = Unreplaced(uid=wanted.uid, why=str(error))
-            notices.append(warning("NotReplacedFirst", said, about=about(machine)))
+            notices.append(warning("NotReplacedFirst", message, about=about(machine)))
             return Asked(turn=Turn(at=now()), unreplaced=why, notices=tuple(notices))
-        if asked.turn.why:
+        if replacement.turn.why:
             metrics.reacted(_REPLACE, wanted.because, metrics.Outcome.WAITS)
-        return asked.model_copy(update={"notices": tuple(notices)})
+        return replacement.model_copy(update={"notices": tuple(notices)})
 
     @activity.defn(name=EndReplacement.activity)
     async def end_replacement(self, end: EndReplacement) -> Reported:
@@ -91,7 +91,7 @@ class MachineActivities(Activities):
                 await self._annotate(machine, None)
         if end.deployment:
             async with self._locks[end.namespace, end.deployment]:
-                await self._lowered(end, notices, kept=end.keep)
+                await self._lowered(end, notices, keep=end.keep)
         if end.keep:
             await self._disruptions.end(end.key.name)
         return Reported(notices=tuple(notices))
@@ -133,10 +133,10 @@ class MachineActivities(Activities):
         notices += self._taken(deletion)
 
     def _taken(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
-        said = f"{deletion.name} is deleted because of {deletion.cause}: AWS reclaims instance {deletion.key.name}"
+        message = f"{deletion.name} is deleted because of {deletion.cause}: AWS reclaims instance {deletion.key.name}"
         machine = Key(kind=MACHINE.name, namespace=deletion.namespace, name=deletion.name, uid=deletion.uid)
         objects = dict.fromkeys((machine, *deletion.about))
-        return on_each(objects, warning, "InstanceTaken", said, cluster=f"{deletion.namespace}/{deletion.cluster}")
+        return on_each(objects, warning, "InstanceTaken", message, cluster=f"{deletion.namespace}/{deletion.cluster}")
 
     async def _taken_earlier(self, deletion: DeleteOwner) -> tuple[Notice, ...]:
         """What an earlier attempt, which may have died, could not report."""
@@ -170,7 +170,7 @@ class MachineActivities(Activities):
         machine = Machine.model_validate(found) if found else None
         return machine if machine and machine.metadata.uid == which.uid and not machine.metadata.deleting else None
 
-    async def _asked(self, machine: Machine, wanted: AskReplacement, notices: list[Notice]) -> Asked:
+    async def _requested(self, machine: Machine, wanted: AskReplacement, notices: list[Notice]) -> Asked:
         """Mark the MachineDeployment and its Machine, unless that is done; raises UnreplaceableError, Denied or
         Invalid.
         """
@@ -183,7 +183,7 @@ class MachineActivities(Activities):
             if deployment is not None and mark is not None and (one := mark.of(wanted.uid)):
                 await self._annotated(machine, wanted, name, notices)
                 if not notices and (turn is not None or attempt.repeated()):
-                    notices.append(_replacement_asked(deployment, wanted, mark.expected))
+                    notices.append(_replacement_requested(deployment, wanted, mark.expected))
                 named = {"deployment": name, "namespace": wanted.namespace, "name": wanted.name, "uid": wanted.uid}
                 marked = Replacement.model_validate({**named, "asked_at": one.at})
                 return Asked(turn=turn or Turn(at=now()), replacement=marked)
@@ -199,7 +199,7 @@ class MachineActivities(Activities):
             place = {"account": key.account, "region": key.region, "instance": key.instance_id}
             one = Replaced.model_validate({**place, "name": wanted.name, "uid": wanted.uid, "at": now()})
             if await self._written(deployment, mark.begun(one)):
-                notices.append(_replacement_asked(deployment, wanted, mark.expected + 1))
+                notices.append(_replacement_requested(deployment, wanted, mark.expected + 1))
         raise Unavailable(f"MachineDeployment {wanted.namespace}/{name} is written by other clients all the time")
 
     async def _annotated(
@@ -210,31 +210,31 @@ class MachineActivities(Activities):
             await self._annotate(machine, REPLACED)
         except (Denied, Invalid):
             named = {"namespace": wanted.namespace, "name": wanted.name, "uid": wanted.uid, "deployment": deployment}
-            await self._lowered(EndReplacement.model_validate({"key": wanted.key, **named}), notices, kept=True)
+            await self._lowered(EndReplacement.model_validate({"key": wanted.key, **named}), notices, keep=True)
             raise
 
-    async def _lowered(self, which: EndReplacement | DeleteOwner, notices: list[Notice], *, kept: bool = False) -> bool:
+    async def _lowered(self, which: EndReplacement | DeleteOwner, notices: list[Notice], *, keep: bool = False) -> bool:
         """Lower the replicas again; returns whether the replacement is ready."""
         for again in range(_ATTEMPTS):
             deployment = await self._deployment(which.namespace, which.deployment)
             before = _readable(deployment)
             if deployment is None or before is None or before.of(which.uid) is None:
                 if deployment is not None and (again or attempt.repeated()):
-                    then = "stays" if kept else "is deleted"
-                    said = f"scaled back to {deployment.spec.replicas}: Machine {which.name} {then}"
-                    notices.append(normal("ReplacementEnded", said, about=about(deployment)))
+                    then = "stays" if keep else "is deleted"
+                    message = f"scaled back to {deployment.spec.replicas}: Machine {which.name} {then}"
+                    notices.append(normal("ReplacementEnded", message, about=about(deployment)))
                 return True
             members = self._cache.members(which.namespace, which.deployment)
             young = replaced_by(before, members).get(which.uid)
             replicas = deployment.spec.replicas or 0
-            after = before.seen(replicas).ended(which.uid, young.metadata.uid if young and not kept else "")
+            after = before.seen(replicas).ended(which.uid, young.metadata.uid if young and not keep else "")
             gone = all(each.metadata.uid != which.uid for each in members)
-            if (kept or (gone and len(before.machines) > 1)) and after.expected < replicas:
+            if (keep or (gone and len(before.machines) > 1)) and after.expected < replicas:
                 await self._spare(which, before, members)
             if not await self._written(deployment, after):
                 continue
             scaled = f"scaled from {replicas} to {after.expected}" if after.expected != replicas else "not scaled back"
-            if kept:
+            if keep:
                 because = f"Machine {which.name} stays"
             else:
                 because = f"Machine {which.name} is deleted, "
@@ -248,8 +248,8 @@ class MachineActivities(Activities):
     async def _spare(self, which: EndReplacement | DeleteOwner, mark: Mark, members: tuple[Machine, ...]) -> None:
         """Annotate an unneeded replacement, the same one in each attempt, so that it is deleted first."""
         value = surplus_of(which.uid)
-        told = (each for each in members if each.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == value)
-        spare = next(told, None) or next(reversed(newcomers(mark, members)), None)
+        marked = (each for each in members if each.metadata.annotations.get(DELETE_FIRST_ANNOTATION) == value)
+        spare = next(marked, None) or next(reversed(newcomers(mark, members)), None)
         if spare is None:
             return
         await self._annotate(spare, value)
@@ -305,9 +305,9 @@ class MachineActivities(Activities):
         return True
 
 
-def _replacement_asked(deployment: MachineDeployment, wanted: AskReplacement, replicas: int) -> Notice:
-    said = f"scaled from {replicas - 1} to {replicas}: Machine {wanted.name} is replaced before it is deleted"
-    return normal("ReplacementAsked", f"{said} because of {wanted.cause}", about=about(deployment))
+def _replacement_requested(deployment: MachineDeployment, wanted: AskReplacement, replicas: int) -> Notice:
+    message = f"scaled from {replicas - 1} to {replicas}: Machine {wanted.name} is replaced before it is deleted"
+    return normal("ReplacementAsked", f"{message} because of {wanted.cause}", about=about(deployment))
 
 
 def _readable(deployment: MachineDeployment | None) -> Mark | None:

@@ -24,7 +24,16 @@ from activities.activity_class import Activities
 from activities.instances import metrics
 from activities.instances.disruption_budget import Disruptions, is_ready
 from activities.instances.metrics import Outcome
-from activities.instances.node_pods import delete, evict, grace_of, instance_of, name_of, overdue, watched_pods, wish_of
+from activities.instances.node_pods import (
+    delete,
+    evict,
+    grace_of,
+    instance_of,
+    name_of,
+    overdue,
+    request_not_to_disrupt,
+    watched_pods,
+)
 from domain.built_in_kinds import NODE
 from domain.decision import earliest
 from domain.instances import MACHINE
@@ -101,8 +110,8 @@ class NodeActivities(Activities):
                 metrics.reacted(did, node.because)
             ours = changed or (attempt.repeated() and await _marked(api, node))
         reason, done = ("NodeTainted", "tainted") if node.reaction is Reaction.TAINT else ("NodeCordoned", "cordoned")
-        said = f"{node.node} is {done} because of {node.cause} of instance {node.key.name}"
-        return Taking(turn=turn, notices=_on_each(node, normal, reason, said) if ours else ())
+        message = f"{node.node} is {done} because of {node.cause} of instance {node.key.name}"
+        return Taking(turn=turn, notices=_on_each(node, normal, reason, message) if ours else ())
 
     @activity.defn(name=EmptyNode.activity)
     async def drain(self, node: EmptyNode) -> Emptied:
@@ -120,8 +129,8 @@ class NodeActivities(Activities):
                 activity.heartbeat(len(left))
                 evicted, refusals = True, dict[str, None]()
                 for pod in left:
-                    wish = wish_of(pod) if node.how.spares else ""
-                    delay = wish or overdue(pod) or without_request(await evict(api, pod, node.how))
+                    refused = request_not_to_disrupt(pod) if node.how.spares else ""
+                    delay = refused or overdue(pod) or without_request(await evict(api, pod, node.how))
                     refusals |= dict.fromkeys(filter(None, [delay]))
                 new = tuple(each for each in refusals if each not in logged)
                 for each in new:
@@ -136,8 +145,8 @@ class NodeActivities(Activities):
         if evicted or not attempt.repeated():
             # An earlier attempt that emptied it has counted it.
             metrics.reacted("drain", node.because, Outcome.DONE)
-        said = f"{node.node} is drained because of {node.cause}"
-        return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", said) if left == [] else ())
+        message = f"{node.node} is drained because of {node.cause}"
+        return Emptied(at=now(), notices=_on_each(node, normal, "NodeDrained", message) if left == [] else ())
 
     async def _end(self, api: KubeApi, node: EmptyNode, begun: Emptying, left: Sequence[JsonObject]) -> Emptied:
         """When the time is over, leave the remaining Pods or, if a policy says so, report that and delete them."""
@@ -150,9 +159,9 @@ class NodeActivities(Activities):
         activity.logger.warning("node %s: time is over, %d pods are deleted", node.node, len(left))
         metrics.reacted("drain", node.because, Outcome.FORCED)
         names = _names(left)
-        said = f"time is over, and these Pods of {node.node} are deleted: {names}"
+        message = f"time is over, and these Pods of {node.node} are deleted: {names}"
         after = begun.model_copy(update={"forced": True})
-        return Emptied(at=now(), delayed=after, notices=_on_each(node, warning, "DrainForced", said))
+        return Emptied(at=now(), delayed=after, notices=_on_each(node, warning, "DrainForced", message))
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
@@ -232,9 +241,9 @@ def _names(pods: Sequence[JsonObject]) -> str:
 
 
 def _delayed(node: EmptyNode, begun: Emptying, why: Sequence[str]) -> Emptied:
-    told = (_on_each(node, warning, "DrainHeldUp", f"{node.node} is not empty yet: {each}") for each in why)
+    events = (_on_each(node, warning, "DrainHeldUp", f"{node.node} is not empty yet: {each}") for each in why)
     after = begun.model_copy(update={"reported": (*begun.reported, *why)})
-    return Emptied(at=now(), delayed=after, notices=tuple(chain.from_iterable(told)))
+    return Emptied(at=now(), delayed=after, notices=tuple(chain.from_iterable(events)))
 
 
 def _on_each(

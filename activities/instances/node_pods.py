@@ -100,7 +100,7 @@ def grace_of(pod: JsonObject) -> timedelta:
     return timedelta(seconds=seconds) if isinstance(seconds, int) else _POD_GRACE
 
 
-def wish_of(pod: Mapping[str, object]) -> str:
+def request_not_to_disrupt(pod: Mapping[str, object]) -> str:
     """Why a Pod must not be disrupted, from its annotation; empty if it may."""
     annotations = mapping(pod, "metadata", "annotations")
     asks = next((name for name in DO_NOT_DISRUPT if annotations.get(name) == "true"), "")

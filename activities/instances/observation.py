@@ -62,16 +62,16 @@ class LookActivities(Activities):
         labelled = seen.labelled
         if labelled is None or look.dry_run:
             return seen
-        told = recalled(look.record, labelled.metadata) if look.recall else look.record
-        known = seen.model_copy(update={"known": InstanceMemory(record=told)})
+        record = recalled(look.record, labelled.metadata) if look.recall else look.record
+        known = seen.model_copy(update={"known": InstanceMemory(record=record)})
         for each in self._cache.siblings(key, machine) if machine else ():
             if patch := patch_for(known.model_copy(update={"machine": each}), look.at):
                 await self._patched(each, patch)
         patch = patch_for(known, look.at)
         if not patch:
             return seen
-        if told.only_to_check and told.state is not None and STATE_LABEL in mapping(patch, "metadata", "labels"):
-            self._checks.expect(told.key, told.state, now())
+        if record.only_to_check and record.state is not None and STATE_LABEL in mapping(patch, "metadata", "labels"):
+            self._checks.expect(record.key, record.state, now())
         return seen.model_copy(update={"machine" if machine else "own_node": await self._patched(labelled, patch)})
 
     @activity.defn(name=CountRefuted.activity)

@@ -64,9 +64,9 @@ class SweepActivities(Activities):
         if not look.dry_run:
             for group in changed:
                 await wake(self._client, group.lifecycle_in(look.key.cluster))
-        told = [f"{len(bulk.facts)} instances were compared, {len(differing)} differed"]
-        told += [f"{len(groups.instances)} groups were compared, {len(changed)} differed"] if pools else []
-        return look.swept("; ".join((*told, *bulk.troubles, *groups.troubles)), moment + self._interval)
+        lines = [f"{len(bulk.facts)} instances were compared, {len(differing)} differed"]
+        lines += [f"{len(groups.instances)} groups were compared, {len(changed)} differed"] if pools else []
+        return look.swept("; ".join((*lines, *bulk.troubles, *groups.troubles)), moment + self._interval)
 
     def _pools(self) -> dict[GroupKey, list[AWSMachinePool]]:
         found: defaultdict[GroupKey, list[AWSMachinePool]] = defaultdict(list)

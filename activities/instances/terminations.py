@@ -58,8 +58,8 @@ class TerminationActivities(Activities):
             metrics.reacted("terminate-instance", termination.because)
         elif not attempt.repeated():
             return Done(at=now())
-        said = f"instance {key.instance_id} is terminated because of {termination.cause}"
-        return Done(at=now(), notices=on_each(termination.about, warning, "InstanceTerminated", said))
+        message = f"instance {key.instance_id} is terminated because of {termination.cause}"
+        return Done(at=now(), notices=on_each(termination.about, warning, "InstanceTerminated", message))
 
 
 def _unlike(node: Node, key: InstanceKey, uid: str) -> str:

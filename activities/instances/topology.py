@@ -27,7 +27,7 @@ from engine.pauses import paused_area
 logger = logging.getLogger(__name__)
 
 
-class Looked(Model):
+class Comparison(Model):
     """Corrections, made or proposed, and the failure if any."""
 
     changes: tuple[str, ...] = ()
@@ -53,10 +53,10 @@ class TopologyActivities(Activities):
             return TopologyWorld(key=look.key, exists=False, decision=gone)
         paused = paused_area(EVENT_TOPOLOGY.area)
         dry = look.dry_run or self._observing or bool(paused)
-        looked = await asyncio.to_thread(self.keep, place, dry=dry)
-        return TopologyWorld(key=look.key, hold=paused, decision=_decision(looked, now(), dry=dry))
+        comparison = await asyncio.to_thread(self.keep, place, dry=dry)
+        return TopologyWorld(key=look.key, hold=paused, decision=_decision(comparison, now(), dry=dry))
 
-    def keep(self, place: Place, *, dry: bool) -> Looked:
+    def keep(self, place: Place, *, dry: bool) -> Comparison:
         """Correct the place's queues and rules (with `dry` only compare), on a thread."""
         changes: list[str] = []
         try:
@@ -66,28 +66,28 @@ class TopologyActivities(Activities):
                     logger.info("%s: %s", place, change.what)
                 changes.append(change.what)
         except ApiError as error:
-            return Looked(changes=tuple(changes), trouble=error.message)
+            return Comparison(changes=tuple(changes), trouble=error.message)
         except ValueError as error:
-            return Looked(changes=tuple(changes), trouble=str(error))
-        return Looked(changes=tuple(changes))
+            return Comparison(changes=tuple(changes), trouble=str(error))
+        return Comparison(changes=tuple(changes))
 
 
-def _decision(looked: Looked, moment: datetime, *, dry: bool) -> Decision:
-    if looked.trouble:
+def _decision(comparison: Comparison, moment: datetime, *, dry: bool) -> Decision:
+    if comparison.trouble:
         return Decision(
             phase="Waiting",
             outcome=Outcome.WAITING,
-            why=looked.trouble,
+            why=comparison.trouble,
             waits_for=("AWS",),
             deadline=moment + LOOK_AGAIN,
             at_deadline="observe again",
         )
-    did = "; ".join(looked.changes)
+    did = "; ".join(comparison.changes)
     return Decision(
-        phase="Differs" if dry and looked.changes else "Kept",
+        phase="Differs" if dry and comparison.changes else "Kept",
         outcome=Outcome.SETTLED,
         why=f"{'to be done' if dry else 'done'}: {did}" if did else "queues and rules are up to date",
-        planned=looked.changes if dry else (),
+        planned=comparison.changes if dry else (),
         deadline=moment + LOOK_EVERY,
         at_deadline="observe again",
     )

@@ -68,9 +68,9 @@ class NotificationActivities(Activities):
                 metrics.NOTIFICATIONS.labels("retried").inc()
                 raise
             metrics.NOTIFICATIONS.labels("failed").inc()
-            said = f"not sent for {notice.key.name}: {error.message}"
+            message = f"not sent for {notice.key.name}: {error.message}"
             where = (about(policy), *notice.about)
-            return Done(at=now(), notices=on_each(where, warning, "NotificationFailed", said))
+            return Done(at=now(), notices=on_each(where, warning, "NotificationFailed", message))
         metrics.NOTIFICATIONS.labels("sent").inc()
         return Done(at=now())
 
@@ -151,8 +151,8 @@ def _body(channel: Notification, notice: Notify) -> str:
 
 
 def _refusal(message: str, status: int, pause: str) -> ApiError:
-    asked = timedelta(seconds=int(pause)) if pause.isdecimal() and len(pause) < 6 else None
-    delay = min(asked, LONGEST_PAUSE) if asked else None
+    wait = timedelta(seconds=int(pause)) if pause.isdecimal() and len(pause) < 6 else None
+    delay = min(wait, LONGEST_PAUSE) if wait else None
     if status == 429:
         return Throttled(message, code=str(status), delay=delay)
     if status == 408 or status >= 500:

@@ -84,9 +84,11 @@ class KubeActivities(Activities):
 
 def dropped_fields(patch: dict[str, object], answer: JsonObject) -> tuple[str, ...]:
     """Status fields that were not stored, because the installed CRD lacks them."""
-    asked, stored = patch.get("status"), mapping(answer, "status")
+    patched, stored = patch.get("status"), mapping(answer, "status")
     return (
-        tuple(name for name, value in asked.items() if value and name not in stored) if isinstance(asked, dict) else ()
+        tuple(name for name, value in patched.items() if value and name not in stored)
+        if isinstance(patched, dict)
+        else ()
     )
 
 

@@ -35,7 +35,7 @@ from domain.writes import Patch, RecordEvents
 from engine.clock import now
 from engine.errors import Absent, Denied, Invalid
 from engine.kube import EVENT, NODE, KubeApi
-from engine.kube.events import Said, Subject, event, lasting_name, named, record
+from engine.kube.events import EventContent, Subject, event, lasting_name, named, record
 from engine.kube.json import JsonObject, text
 from engine.kube.shared_reads import SharedReading
 from engine.pauses import held
@@ -168,9 +168,9 @@ class ServiceActivities(Activities):
 
 def forwarded(subject: Subject, found: JsonObject) -> JsonObject:
     """The Event for the Service, with its original times."""
-    said = Said(text(found, "type"), text(found, "reason"), text(found, "message"), SERVICE_COMPONENT)
-    wrong = said.type == NoticeType.WARNING
-    name = lasting_name(subject, said) if wrong else named(subject, text(found, "metadata", "uid"))
-    document = event(subject, said, now(), name=name)
+    content = EventContent(text(found, "type"), text(found, "reason"), text(found, "message"), SERVICE_COMPONENT)
+    wrong = content.type == NoticeType.WARNING
+    name = lasting_name(subject, content) if wrong else named(subject, text(found, "metadata", "uid"))
+    document = event(subject, content, now(), name=name)
     times = {field: text(found, field) for field in ("firstTimestamp", "lastTimestamp")}
     return document | {field: moment for field, moment in times.items() if moment}

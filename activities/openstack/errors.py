@@ -56,19 +56,21 @@ class Call(Model):
 
 def refusal(call: Call, status: int, body: object, headers: Mapping[str, str]) -> ApiError:
     """The error for an unsuccessful HTTP status; `code` is OpenStack's own."""
-    said = _Said(call.api, body)
-    code = said.code or f"HTTP {status}"
-    kind, code = _class(status, code, said)
+    answer = _ErrorBody(call.api, body)
+    code = answer.code or f"HTTP {status}"
+    kind, code = _class(status, code, answer)
     request = headers.get("x-openstack-request-id") or headers.get("x-compute-request-id") or "unknown"
     hint = _HINTS.get(code, "")
-    words = shortened(said.message) or "no message"
+    words = shortened(answer.message) or "no message"
     message = f"{call}: {status} {code}: {words} [request {request}]{' ' + hint if hint else ''}"
     return kind(message, code=code, delay=_delay(kind, code, headers))
 
 
 def no_answer(call: Call, error: BaseException) -> Unavailable:
-    said = shortened(str(error))
-    return Unavailable(f"{call}: no answer, {said}. The next attempt finds out whether it took effect.", code=NO_ANSWER)
+    message = shortened(str(error))
+    return Unavailable(
+        f"{call}: no answer, {message}. The next attempt finds out whether it took effect.", code=NO_ANSWER
+    )
 
 
 def unreadable(call: Call, why: str) -> Unavailable:
@@ -81,7 +83,7 @@ def shortened(words: str) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
 
 
-class _Said:
+class _ErrorBody:
     """An error's code and message; `known` if it has a shape of OpenStack's APIs."""
 
     def __init__(self, api: str, body: object) -> None:
@@ -96,15 +98,15 @@ class _Said:
             self.message = text(body, "message")
 
 
-def _class(status: int, code: str, said: _Said) -> tuple[type[ApiError], str]:
-    quota = code == QUOTA or (status in (403, 413) and "quota" in said.message.lower())
+def _class(status: int, code: str, answer: _ErrorBody) -> tuple[type[ApiError], str]:
+    quota = code == QUOTA or (status in (403, 413) and "quota" in answer.message.lower())
     if quota:
         return Throttled, QUOTA
     if code in _EXHAUSTED or status in (413, 429):
         return Throttled, code
     if status == 401:
         return Denied, UNAUTHORIZED
-    if status == 404 and not said.known:
+    if status == 404 and not answer.known:
         return Unavailable, UNREADABLE
     if status >= 500 or status == 408:
         return Unavailable, code
@@ -113,7 +115,7 @@ def _class(status: int, code: str, said: _Said) -> tuple[type[ApiError], str]:
 
 
 def _delay(kind: type[ApiError], code: str, headers: Mapping[str, str]) -> timedelta | None:
-    asked = str(headers.get("retry-after", ""))
-    if asked.isdecimal() and int(asked) > 0:
-        return timedelta(seconds=int(asked))
+    delay = str(headers.get("retry-after", ""))
+    if delay.isdecimal() and int(delay) > 0:
+        return timedelta(seconds=int(delay))
     return _SLOW if code == QUOTA or code in _EXHAUSTED else None

@@ -98,7 +98,7 @@ class Token:
             if self._refused is not None and time.monotonic() < self._refused[0]:
                 known = self._refused[1]
                 raise Denied(known.message, code=known.code)
-            return self._asked()
+            return self._requested()
 
     def renew(self, used: AccessInfo) -> AccessInfo:
         """Replace a refused token, unless another thread has done so."""
@@ -107,7 +107,7 @@ class Token:
                 self._plugin.invalidate()
         return self.access()
 
-    def _asked(self) -> AccessInfo:
+    def _requested(self) -> AccessInfo:
         known = self._plugin.auth_ref
         try:
             access = self._plugin.get_access(self._session)

@@ -265,8 +265,8 @@ def _with_recorded(found: Iterable[T], recorded: str | None, get: Callable[[str]
     listed = tuple(found)
     if not recorded or any(each.id == recorded for each in listed):
         return listed
-    asked = get(recorded)
-    return listed if asked is None else (*listed, asked)
+    answer = get(recorded)
+    return listed if answer is None else (*listed, answer)
 
 
 def _got(project: Project, kind: str, plural: str, singular: str, id_: str, read: Callable[[object], T]) -> T | None:

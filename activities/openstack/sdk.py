@@ -38,18 +38,18 @@ class Service(Proxy):
 
 
 def connection(credentials: Credentials, plugin: v3.Password, pool: requests.Session, timeout: float) -> Connection:
-    said: dict[str, Any] = {
+    settings: dict[str, Any] = {
         **get_defaults(),
         "interface": "public",
         "api_timeout": timeout,
         "image_status_code_retries": 0,  # five by default; an activity's next attempt is enough
         "auth": {},  # the plugin is made already, and the password must not be stored twice
     }
-    said.update({"cacert": credentials.ca_file} if credentials.ca_file else {"verify": True})
+    settings.update({"cacert": credentials.ca_file} if credentials.ca_file else {"verify": True})
     cloud = CloudRegion(
         name=credentials.project,
         region_name=credentials.region or None,
-        config=said,
+        config=settings,
         auth_plugin=plugin,
         # Redirects would carry the token elsewhere.
         session_constructor=cast(type[Session], partial(Session, session=pool, redirect=False)),

@@ -155,13 +155,13 @@ def _mend_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGrou
                 raise
             continue  # Neutron takes it for equal to another rule
         there[meaning(wanted)] = responses.rule(made.get("security_group_rule"))
-    asked = {meaning(each) for each in step.create}
-    return tuple(each for key, each in there.items() if key in asked)
+    requested = {meaning(each) for each in step.create}
+    return tuple(each for key, each in there.items() if key in requested)
 
 
 def _rule_body(group: str, rule: SecurityGroupRule) -> JsonObject:
-    said = rule.model_dump(exclude={"id"}, exclude_none=True)
-    return {"security_group_id": group, **{name: value for name, value in said.items() if value != ""}}
+    body = rule.model_dump(exclude={"id"}, exclude_none=True)
+    return {"security_group_id": group, **{name: value for name, value in body.items() if value != ""}}
 
 
 # --- ports ---

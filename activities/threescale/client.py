@@ -81,8 +81,8 @@ class Tenant:
         entries: list[object] = []
         number, last = 1, 1
         while number <= last:
-            asked = {**query, "page": str(number), "per_page": str(_PER_PAGE)}
-            answer = await self._call("GET", path, query=asked)
+            page_query = {**query, "page": str(number), "per_page": str(_PER_PAGE)}
+            answer = await self._call("GET", path, query=page_query)
             with of_known_shape(Call(method="GET", path=path, tenant=self._url)):
                 entries += entries_of(answer)
             last = _last_page(answer, number)

@@ -108,5 +108,5 @@ def _shown(url: str) -> str:
 
 
 def _delay(headers: Mapping[str, str]) -> timedelta | None:
-    asked = str(headers.get("retry-after", ""))
-    return timedelta(seconds=int(asked)) if asked.isdecimal() and int(asked) > 0 else None
+    delay = str(headers.get("retry-after", ""))
+    return timedelta(seconds=int(delay)) if delay.isdecimal() and int(delay) > 0 else None

@@ -210,9 +210,9 @@ class SweepActivities(Activities):
     async def _is_left_alone(self, each: CustomResource) -> bool:
         """Whether the sweep skips the object: its own pass compares it already, or it must not be changed."""
         meta = each.metadata
-        asked = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
+        is_due = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
         hold = held(each.kind_of.area, meta.annotations, self._context.settings)
-        return asked or bool(hold) or bool(await self._context.predecessor.leads(meta.namespace))
+        return is_due or bool(hold) or bool(await self._context.predecessor.leads(meta.namespace))
 
 
 def _reference(each: CustomResource, accounts: dict[tuple[str, str], DeveloperAccount]) -> LocalReference | None:

@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 class Effects(Activities):
     """An asynchronous context manager that returns its seat."""
 
-    _asked: PassObject
+    _request: PassObject
     _resource: CustomResource
     _secrets: Secrets
     _subject: Subject[CustomResource]
@@ -79,13 +79,13 @@ class Effects(Activities):
         self._repeats = IneffectiveWrites()
 
     @classmethod
-    def of(cls, context: PassContext, asked: PassObject, half_done: set[str]) -> Self:
+    def of(cls, context: PassContext, request: PassObject, half_done: set[str]) -> Self:
         """`half_done` are the uids of objects that a pass of this worker left incomplete."""
         made = cls(context)
-        made._asked, made._half_done = asked, half_done
+        made._request, made._half_done = request, half_done
         # A change may be incomplete, and the object's recorded digest does not say so.
-        made._died = attempt.repeated() or asked.key.uid in half_done
-        made._begun = asked.memory.begun or made._died
+        made._died = attempt.repeated() or request.key.uid in half_done
+        made._begun = request.memory.begun or made._died
         return made
 
     async def __aenter__(self) -> Self:
@@ -106,7 +106,7 @@ class Effects(Activities):
     # --- observe, decide, report ---
 
     async def observe(self, fresh: bool) -> World:
-        key, asked, context = self._asked.key, self._asked, self._context
+        key, request, context = self._request.key, self._request, self._context
         resource = await context.own(all_kinds()[key.kind], key)
         if resource is None:
             return World(key=key, exists=False)
@@ -116,7 +116,7 @@ class Effects(Activities):
         self._token = retry_wanted(meta)
         self._leads = await context.predecessor.leads(key.namespace)
         hold = self._leads or held(resource.kind_of.area, meta.annotations, context.settings)
-        compares = asked.memory.compare_at is not None and asked.memory.compare_at <= now()
+        compares = request.memory.compare_at is not None and request.memory.compare_at <= now()
         drifted = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
         fields: dict[str, object] = {
             "hold": hold,
@@ -125,10 +125,10 @@ class Effects(Activities):
             "look": self._begun or compares or bool(self._token) or drifted,
         }
         if not self._observed:
-            fields["drops_refusals"] = asked.woken or self._token not in ("", asked.memory.retried)
+            fields["drops_refusals"] = request.woken or self._token not in ("", request.memory.retried)
         self._secrets = context.secrets()
         world = (await self._observed_beside(resource)).beside(fields)
-        if not (self._observed or world.look or hold or asked.dry_run):
+        if not (self._observed or world.look or hold or request.dry_run):
             remembered = context.responses.recall(world)
             world = world if remembered is None else world.recalling(remembered).beside({"recalled": True})
         self._observed = True
@@ -152,16 +152,16 @@ class Effects(Activities):
         return decide(world, at)
 
     def outcome(self, passed: Passed[World]) -> ThreescaleWorld:
-        asked, world, decision, before = self._asked, passed.world, passed.decision, self._asked.memory
+        request, world, decision, before = self._request, passed.world, passed.decision, self._request.memory
         if not isinstance(world, Observed) or not world.exists:
-            return passed.as_world(ThreescaleWorld, refusals=asked.refusals, known=before)
-        if world.hold or asked.dry_run:
+            return passed.as_world(ThreescaleWorld, refusals=request.refusals, known=before)
+        if world.hold or request.dry_run:
             if decision.outcome is Outcome.GONE:
                 decision = decision.model_copy(update={"outcome": Outcome.WAITING})
             if self._leads:
                 decision = _until(decision, now() + HELD_FOR)
             return passed.as_world(
-                ThreescaleWorld, exists=True, refusals=asked.refusals, known=before, decision=decision
+                ThreescaleWorld, exists=True, refusals=request.refusals, known=before, decision=decision
             )
         begun, compare_at = self._begun, before.compare_at
         if decision.phase == Phase.SYNCED:
@@ -238,7 +238,7 @@ class Effects(Activities):
             await self._subject.prepare(write)
             texts = {key: await self._secrets.text(key) or "" for key in write.secrets.values()}
             self._begun = True
-            self._half_done.add(self._asked.key.uid)
+            self._half_done.add(self._request.key.uid)
             body = await calls.write(write, texts, repeated=write.unsure)
             self._repeats.made(write)
             with of_known_shape(self._named(write.method, write.path)):
@@ -249,8 +249,8 @@ class Effects(Activities):
         try:
             yield
         except ApiError as error:
-            log.info("%s: %s", self._asked.key.path, error.message)
-            metrics.refused(self._asked.key.kind, error)
+            log.info("%s: %s", self._request.key.path, error.message)
+            metrics.refused(self._request.key.kind, error)
             raise
 
     @contextmanager

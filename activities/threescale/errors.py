@@ -53,13 +53,15 @@ def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> A
     hint = ""
     if kind is Denied and not _is_validation(body):
         code, hint = ACCESS_DENIED, f" {_TOKEN}"
-    said = shortened(_said(body) or ("" if text.lstrip().startswith("<") else text)) or "no message"
-    return kind(f"{call}: {status}: {said}{hint}", code=code, delay=_delay(kind, headers))
+    message = shortened(_body_message(body) or ("" if text.lstrip().startswith("<") else text)) or "no message"
+    return kind(f"{call}: {status}: {message}{hint}", code=code, delay=_delay(kind, headers))
 
 
 def no_answer(call: Call, error: BaseException) -> Unavailable:
-    said = shortened(str(error)) or type(error).__name__
-    return Unavailable(f"{call}: no answer, {said}. The next attempt finds out whether it took effect.", code=NO_ANSWER)
+    message = shortened(str(error)) or type(error).__name__
+    return Unavailable(
+        f"{call}: no answer, {message}. The next attempt finds out whether it took effect.", code=NO_ANSWER
+    )
 
 
 def unreadable(call: Call, text: str) -> Unavailable:
@@ -88,7 +90,7 @@ def _is_validation(body: object) -> bool:
     return isinstance(body, Mapping) and "errors" in body
 
 
-def _said(body: object) -> str:
+def _body_message(body: object) -> str:
     if not isinstance(body, Mapping):
         return ""
     errors = body.get("errors")
@@ -113,7 +115,7 @@ def _parsed(text: str) -> object:
 
 
 def _delay(kind: type[ApiError], headers: Mapping[str, str]) -> timedelta | None:
-    asked = str(headers.get("retry-after", ""))
-    if kind in (Throttled, Unavailable) and asked.isdecimal() and int(asked) > 0:
-        return timedelta(seconds=int(asked))
+    delay = str(headers.get("retry-after", ""))
+    if kind in (Throttled, Unavailable) and delay.isdecimal() and int(delay) > 0:
+        return timedelta(seconds=int(delay))
     return None

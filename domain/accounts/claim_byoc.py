@@ -60,7 +60,7 @@ def _unlinked(world: ClaimWorld, now: datetime) -> Decision:
         # The finalizer is retried, which also finds the Secret if it is not watched.
         return _reporting(world, SHUT_OUT, reason, f"{where} {what}", where, now, _hold(world))
     if claim.status.state == ClaimState.ERROR or _is_true(claim.status, SHUT_OUT):
-        written = world.write_status(_mended(claim.status, ClaimState.NEW, now))
+        written = world.write_status(_without_shut_out(claim.status, ClaimState.NEW, now))
         return world.working("continue: the fault is corrected", written)
     if _to_hold(world):
         return world.working("protect the customer's Secret from deletion", _hold(world))
@@ -98,8 +98,8 @@ def _linked(world: ClaimWorld, now: datetime) -> Decision:
 def _handed_over(world: ClaimWorld, account: Account, now: datetime) -> Decision:
     claim = world.claim
     if claim.status.state != ClaimState.READY or _is_true(claim.status, SHUT_OUT):
-        mended = _mended(claim.status, ClaimState.READY, now)
-        return world.reaching(ClaimState.READY, "Claimed", "BYOC account ready", now, status=mended)
+        corrected = _without_shut_out(claim.status, ClaimState.READY, now)
+        return world.reaching(ClaimState.READY, "Claimed", "BYOC account ready", now, status=corrected)
     role = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
     # A role chosen by the customer stays in the claim.
     wanted = claim.spec.support_role_arn if claim.spec.sts_role_arn else role
@@ -130,7 +130,7 @@ def _hold(world: ClaimWorld) -> HoldInputSecret:
     return HoldInputSecret(claim=world.claim.key, secret=world.claim.spec.byoc_secret_ref.name)
 
 
-def _mended(status: AccountClaimStatus, state: str, now: datetime) -> AccountClaimStatus:
+def _without_shut_out(status: AccountClaimStatus, state: str, now: datetime) -> AccountClaimStatus:
     return status.model_copy(update={"state": state, "conditions": lifted(status.conditions, SHUT_OUT, now)})
 
 

@@ -128,8 +128,8 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
     claim = world.claim
     own = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
     # In a claim with its own role, the support role does not show whether the account was moved.
-    said = claim.spec.manual_sts_mode or claim.spec.sts_role_arn
-    placed = claim.spec.account_ou not in NOT_MOVED and claim.spec.support_role_arn == own and not said
+    names_role = claim.spec.manual_sts_mode or claim.spec.sts_role_arn
+    placed = claim.spec.account_ou not in NOT_MOVED and claim.spec.support_role_arn == own and not names_role
     key = account.spec.iam_user_secret or secret_of(account.metadata.name)
     return Fulfil(
         claim=claim.key,
@@ -140,7 +140,7 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
         base=world.config.base,
         secret_name=claim.secret_name,
         source_secret="" if claim.of_fleet_manager else key,
-        support_role_arn=claim.spec.support_role_arn if said else own,
+        support_role_arn=claim.spec.support_role_arn if names_role else own,
         placed=placed,
     )
 

@@ -20,7 +20,7 @@ PATIENCE = timedelta(hours=24)
 
 
 def release_reason(*objects: Account | AccountClaim | None) -> str:
-    return next((why for each in objects if each is not None if (why := _said(each.metadata))), "")
+    return next((why for each in objects if each is not None if (why := _reason_given(each.metadata))), "")
 
 
 def released_at(meta: ObjectMeta) -> datetime | None:
@@ -28,5 +28,5 @@ def released_at(meta: ObjectMeta) -> datetime | None:
     return meta.deletion_timestamp + PATIENCE if meta.deletion_timestamp else None
 
 
-def _said(meta: ObjectMeta) -> str:
+def _reason_given(meta: ObjectMeta) -> str:
     return meta.annotations.get(FORCE_RELEASE, "").strip()

@@ -77,9 +77,13 @@ def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
 
 
 def _verified(account: Account) -> bool:
-    asked = entered_at(account, AccountState.PENDING_VERIFICATION)
+    requested_at = entered_at(account, AccountState.PENDING_VERIFICATION)
     ready = entered_at(account, AccountState.READY)
-    return ready is not None and (asked is None or ready >= asked) and account.status.state not in _ON_THE_WAY
+    return (
+        ready is not None
+        and (requested_at is None or ready >= requested_at)
+        and account.status.state not in _ON_THE_WAY
+    )
 
 
 def pending_verification(world: AccountWorld, now: datetime) -> Decision:

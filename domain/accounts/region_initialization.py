@@ -103,5 +103,5 @@ def none_initialized(world: AccountWorld, now: datetime) -> Decision | None:
     if not refused or any(outcome.ok or outcome.given_up for outcome in world.known.outcomes.values()):
         return None
     region, message = next(iter(refused.items()))
-    said, why = f"No region could be initialized; {region}: {message}", "no region could be initialised"
-    return world.failing("AccountCreationFailed", "RegionInitializationFailed", said, now, why=why)
+    refusal, why = f"No region could be initialized; {region}: {message}", "no region could be initialised"
+    return world.failing("AccountCreationFailed", "RegionInitializationFailed", refusal, now, why=why)

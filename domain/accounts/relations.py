@@ -133,7 +133,7 @@ def _shown_to_claim(account: Account) -> Hashable:
     )
 
 
-def _asked_of_organization(account: Account) -> frozenset[Hashable]:
+def _needs_of_organization(account: Account) -> frozenset[Hashable]:
     """The need for a CreateAccount permit, or for a query of its support case."""
     spec, status = account.spec, account.status
     if not spec.aws_account_id:
@@ -154,7 +154,7 @@ def _validated(account: Account) -> frozenset[Hashable]:
     return frozenset({(status.state, spec.legal_entity.id, bool(spec.aws_account_id), status.claimed)})
 
 
-def _asked_of_pool(claim: AccountClaim) -> frozenset[Hashable]:
+def _needs_of_pool(claim: AccountClaim) -> frozenset[Hashable]:
     meta = claim.metadata
     if claim.spec.account_link or meta.deleting:
         return frozenset()
@@ -224,7 +224,7 @@ RELATIONS = (
         known_as=_claim_names,
         news=News(_shown_to_claim, linked=Linked.FOLLOWED),
     ),
-    Relation(of=Account, to=ORGANIZATION, news=News(_asked_of_organization)),
+    Relation(of=Account, to=ORGANIZATION, news=News(_needs_of_organization)),
     Relation(of=Account, to=ORGANIZATION, news=News(_given_back, on=frozenset({On.CHANGES}))),
     # Accounts that exist when the watcher starts are validated by the next sweep.
     Relation(of=Account, to=THE_VALIDATION, news=News(_validated, on=frozenset({On.CHANGES}))),
@@ -233,7 +233,7 @@ RELATIONS = (
         to=AccountPool,
         by=lambda claim: _pool_named(claim.spec.account_pool),
         known_as=_pool_names,
-        news=News(_asked_of_pool),
+        news=News(_needs_of_pool),
     ),
     _CLAIM_TO_ACCOUNT,
     Relation(

@@ -121,19 +121,19 @@ def scrubbed(status: AccountStatus, config: OperatorConfig) -> AccountStatus:
 def batches(world: AccountWorld, current: Quotas) -> tuple[RaiseQuotas, ...]:
     """One action per region with requests, including as many new ones as AWS allows."""
     account, config = world.account, world.config
-    asked = _vcpus_beside(world, current)
+    requested = _vcpus_beside(world, current)
     counts = [q.status for codes in current.values() for q in codes.values()]
-    room = QUOTA_REQUESTS - counts.count(IN_PROGRESS) - len(asked)
+    room = QUOTA_REQUESTS - counts.count(IN_PROGRESS) - len(requested)
     opt_in = {*config.opt_in_regions, *account.status.opt_in_regions}
     actions: list[RaiseQuotas] = []
-    for region, codes in {**current, **{name: {} for name in asked if name not in current}}.items():
+    for region, codes in {**current, **{name: {} for name in requested if name not in current}}.items():
         under_way = {code: quota for code, quota in codes.items() if quota.status == IN_PROGRESS}
         most = QUOTA_REQUESTS_OF_OPT_IN_REGION if region in opt_in else QUOTA_REQUESTS
-        places = max(0, min(room, most - len(under_way) - (region in asked)))
+        places = max(0, min(room, most - len(under_way) - (region in requested)))
         new = dict([(code, quota) for code, quota in sorted(codes.items()) if quota.status == TODO][:places])
         room -= len(new)
-        if under_way or new or (region in asked and TODO in counts):
-            actions.append(_batch(world, region, {**under_way, **new}, vcpus_asked=region in asked))
+        if under_way or new or (region in requested and TODO in counts):
+            actions.append(_batch(world, region, {**under_way, **new}, vcpus_asked=region in requested))
     return tuple(actions)
 
 

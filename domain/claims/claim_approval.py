@@ -24,6 +24,6 @@ def pending_status(claim: JsonObject, provider: JsonObject) -> JsonObject:
     status = without(object_at(claim, "status"), _NOT_YET)
     if object_at(status, "approval"):
         return status
-    said = value_at(provider, "spec", "approval", "pendingMessage")
-    message = said if isinstance(said, str) else APPROVAL_PENDING_MESSAGE
+    pending_message = value_at(provider, "spec", "approval", "pendingMessage")
+    message = pending_message if isinstance(pending_message, str) else APPROVAL_PENDING_MESSAGE
     return {**status, "approval": {"state": ApprovalState.PENDING, "message": message}}

@@ -172,11 +172,11 @@ def decide(world: Claim, now: datetime) -> Decision:
     if is_left_alone(world.names, world.handle) or world.handle_hold:
         # During a restore, the claim may precede its handle's release; it is reconciled once that is permitted.
         as_it_is = HandlePlan(handle_status=object_at(world.handle, "status"))
-        return _stands(world.model_copy(update={"answer": as_it_is}), now)
+        return _settled(world.model_copy(update={"answer": as_it_is}), now)
     if world.over:
         # The claim's own workflow ends it, after a fresh read.
         return status_conditions.asked_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})
-    return reconciled(world, RECONCILING if world.answer is None else _stands(world, now))
+    return reconciled(world, RECONCILING if world.answer is None else _settled(world, now))
 
 
 def lacks(world: Claim) -> Wanted | None:
@@ -185,7 +185,7 @@ def lacks(world: Claim) -> Wanted | None:
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
 
 
-def _stands(world: Claim, now: datetime) -> Decision:
+def _settled(world: Claim, now: datetime) -> Decision:
     look_at = world.cadence.next(now, by_clock=world.plan.by_clock, faulty=bool(world.faults))
     ends_at = ends_with_others(world, now)
     return status_conditions.settled(
@@ -200,8 +200,8 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
         passed_over = tuple(name for name, tries in world.tries.items() if tries >= MOST_TRIES)
         return binding.doing(TakeHandle(passed_over=passed_over, **common))
     if plan.creation is not None:
-        asked = {"assigned": world.question.assigned, "push": world.question.push}
-        return binding.doing(CreateHandle(salt=world.salt, **asked, **common))
+        answers = {"assigned": world.question.assigned, "push": world.question.push}
+        return binding.doing(CreateHandle(salt=world.salt, **answers, **common))
     # It waits for a free handle: none may be created.
     status = with_own_stalled(plan.status, None, world.question.now, bound=False)
     write = PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**world.own, "status": status})

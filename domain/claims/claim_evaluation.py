@@ -158,9 +158,9 @@ class _Pass:
         if self.labels:
             self._add_to_metadata("labels", self.labels)
 
-    def _lacking(self, field: str, asked: JsonObject) -> dict[str, str]:
+    def _lacking(self, field: str, resource: JsonObject) -> dict[str, str]:
         there = object_at(self.claim, "metadata", field)
-        return {key: value for key, value in asked.items() if isinstance(value, str) and there.get(key) != value}
+        return {key: value for key, value in resource.items() if isinstance(value, str) and there.get(key) != value}
 
     def _show_assigned(self) -> None:
         """Shows each resource's provider; those recorded at binding stay."""

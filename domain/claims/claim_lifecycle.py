@@ -170,13 +170,13 @@ def _bound(world: Claim, claim: JsonObject, now: datetime) -> Decision:
         return status_conditions.HANDLE_LEFT_ALONE.model_copy(update={"actions": first, "notices": notices(world)})
     if world.over:
         return _over(world, claim)
-    decision = reconciled(world, _stands(world, now))
+    decision = reconciled(world, _settled(world, now))
     actions = decision.actions or _validated_again(world)
     reported = (*notices(world), *decision.notices)
     return decision.model_copy(update={"actions": (*first, *actions), "notices": reported})
 
 
-def _stands(world: Claim, now: datetime) -> Decision:
+def _settled(world: Claim, now: datetime) -> Decision:
     plan, validation = world.plan, world.validation
     if world.answer is None:
         return RECONCILING
@@ -225,20 +225,20 @@ def _over(world: Claim, claim: JsonObject) -> Decision:
 
 
 def _unbound(world: Claim, now: datetime, *first: Action) -> Decision:
-    asked = status_conditions.asked_binder(now + BINDER_PATIENCE)
+    awaiting_binder = status_conditions.asked_binder(now + BINDER_PATIENCE)
     if first and not world.plans_only:
-        return asked.doing(*first)
+        return awaiting_binder.doing(*first)
     if world.plans_only:
         writes = (*first, *to_validate(world))
         if world.halted or world.claim_plan is None:
-            stands = (
+            decision = (
                 status_conditions.halted(world.validation, now + status_conditions.SOON)
                 if world.halted
                 else RECONCILING
             )
-            return stands.doing(*writes)
-        return asked.model_copy(update={"actions": writes, "planned": (BIND,)})
-    return asked if world.asked else asked.doing(AskBinder(claim=world.key))
+            return decision.doing(*writes)
+        return awaiting_binder.model_copy(update={"actions": writes, "planned": (BIND,)})
+    return awaiting_binder if world.asked else awaiting_binder.doing(AskBinder(claim=world.key))
 
 
 def _with_status(claim: JsonObject, status: JsonObject, what: str) -> PutStatus:
@@ -272,11 +272,11 @@ def _refused(end: HandleEnded, now: datetime) -> Decision:
 
 def _detached(world: Claim, claim: JsonObject, now: datetime) -> Decision:
     end = end_of_detached(claim)
-    stands = status_conditions.detached(claim, end)
+    decision = status_conditions.detached(claim, end)
     if world.plan.auto_detach and world.end is None:
         given_up = EndHandle(handle=world.handle, why="its claim was detached from it", states=world.states)
-        return stands.doing(given_up)
+        return decision.doing(given_up)
     if not passed(end, now):
-        return stands
+        return decision
     gone = DeleteClaim(claim=claim, why="it has expired", expired=True)
     return status_conditions.ending(gone.why).doing(gone)

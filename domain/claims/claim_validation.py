@@ -138,12 +138,12 @@ class Validate(ClaimsAction):
         answer = result if isinstance(result, Validated) else Validated()
         accepted = answer.plan.halt is Halt.NONE
         spec = object_at(self.claim, "spec")
-        asked: dict[str, object] = {"assigned": answer.assigned, "push": accepted}
+        answers: dict[str, object] = {"assigned": answer.assigned, "push": accepted}
         if world.plans_only:
-            asked["claim"] = {**self.claim, "status": answer.plan.status}
+            answers["claim"] = {**self.claim, "status": answer.plan.status}
         changes: dict[str, object] = {
             "claim_plan": answer.plan,
-            "question": world.question.model_copy(update=asked),
+            "question": world.question.model_copy(update=answers),
             "conditional": accepted and any(object_at(spec, field) for field in ("autoDelete", "autoDetach")),
         }
         if world.claim_plan is not None:

@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
-from domain.claims.lifespan import Wish
+from domain.claims.lifespan import RequestedEnd
 from domain.claims.linked_providers import NO_REQUESTER, Requester
 from domain.claims.question import Question
 from domain.model import Model
@@ -135,7 +135,7 @@ class HandleQuestion(Question):
     requester: Requester = NO_REQUESTER
     push: bool = False
     shown: bool = True
-    honoured: Wish | None = None
+    honoured: RequestedEnd | None = None
     unserved: tuple[int, ...] = ()
     outdated: tuple[int, ...] = ()
     unreadable: tuple[int, ...] = ()
@@ -164,7 +164,7 @@ class HandlePlan(Model):
     auto_detach: bool = False
     end: datetime | None = None
     look_at: datetime | None = None
-    wish: Wish | None = None
+    wish: RequestedEnd | None = None
     end_was_cut: bool = False  # news for the claim's author
     waits: tuple[str, ...] = ()  # a sentence for each waiting resource
     refused: tuple[str, ...] = ()  # refused claim edits, a sentence each

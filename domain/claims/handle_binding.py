@@ -81,13 +81,13 @@ def new_handle(
 
 def _side_by_side(held: Sequence[JsonObject], wanted: Sequence[WantedEntry]) -> list[JsonValue]:
     entries: list[JsonValue] = []
-    for index, asked in enumerate(wanted):
-        name: JsonObject = {"name": asked.name} if asked.name else {}
+    for index, resource in enumerate(wanted):
+        name: JsonObject = {"name": resource.name} if resource.name else {}
         if index < len(held):
             entries.append({**without(held[index], ("name",)), **name})
         else:
-            template: JsonObject = {"template": asked.template} if asked.template else {}
-            entries.append({**name, "provider": asked.reference, **template})
+            template: JsonObject = {"template": resource.template} if resource.template else {}
+            entries.append({**name, "provider": resource.reference, **template})
     return [*entries, *held[len(wanted) :]]
 
 
@@ -109,17 +109,19 @@ def _pool_labels(names: DomainNames, pool: JsonObject) -> dict[str, str]:
 
 def _pool_spec(question: PoolQuestion) -> JsonObject:
     pool = question.pool
-    asked = object_at(pool, "spec")
-    handed_on: JsonObject = {field: asked[field] for field in _HANDED_ON if asked.get(field)}
+    pool_spec = object_at(pool, "spec")
+    handed_on: JsonObject = {field: pool_spec[field] for field in _HANDED_ON if pool_spec.get(field)}
     spec: JsonObject = {"resourcePool": pool_reference(question.names, pool), **handed_on}
     provider: JsonObject | None = None
-    if name := text_at(asked, "provider", "name"):
-        spec["provider"] = asked["provider"]
+    if name := text_at(pool_spec, "provider", "name"):
+        spec["provider"] = pool_spec["provider"]
         provider = _scene_of_new(question, spec).provider(name)
         spec |= _yielded(question, spec, name)
-    elif resources := objects_at(asked, "resources"):
+    elif resources := objects_at(pool_spec, "resources"):
         spec["resources"] = [referring(question.names, entry, question.providers) for entry in resources]
-    lifespan = for_pool_handle(asked.get("lifespan"), value_at(provider, "spec", "lifespan"), question.now).as_json()
+    lifespan = for_pool_handle(
+        pool_spec.get("lifespan"), value_at(provider, "spec", "lifespan"), question.now
+    ).as_json()
     return {**spec, "lifespan": lifespan} if lifespan else spec
 
 

@@ -243,7 +243,7 @@ class _Pass:
         for index, outcome in enumerate(outcomes or ()):
             if isinstance(outcome, WaitingFor):
                 entry = self._resources().entries[index]
-                yield f"resource {text_at(entry, 'name') or index} of {provider_name(entry)} waits for {_SAID[outcome]}"
+                yield f"resource {text_at(entry, 'name') or index} of {provider_name(entry)} waits for {_WHAT[outcome]}"
 
     def _show(self, outcomes: Outcomes, lifespan: HandleLifespan | None) -> tuple[str, ...]:
         made = handle_status(self._resources(), self._waiting_for(outcomes))
@@ -281,10 +281,10 @@ class _Pass:
         return with_handles_stalled(status, faults, self.question.now, accepted=self.question.push)
 
     def _requested_end(self, lifespan: HandleLifespan | None) -> str:
-        asked = lifespan.requested_end if lifespan else None
-        if asked is None or asked == requested_end_of(self.question.claim or {}):
+        requested = lifespan.requested_end if lifespan else None
+        if requested is None or requested == requested_end_of(self.question.claim or {}):
             return ""
-        return timestamp(asked)
+        return timestamp(requested)
 
     def _holds(self, field: str) -> bool:
         claim = self.scene.claim
@@ -310,7 +310,7 @@ class _Pass:
         return f"ResourceClaim {text_at(self.scene.claim, 'metadata', 'name')}, {part}"
 
 
-_SAID = {
+_WHAT = {
     WaitingFor.CLAIM: "a claim",
     WaitingFor.LINKED: "a linked resource",
     WaitingFor.DEFINITION: "its definition: it has no name yet",

@@ -15,7 +15,7 @@ from domain.claims.durations import UnreadableMoment, in_one_unit, parse_moment,
 from domain.claims.evaluator_interface import Fault
 from domain.claims.faults import collected_in
 from domain.claims.json_objects import JsonObject, object_at, text_at, value_at, without
-from domain.claims.lifespan import FirstReady, SettledEnd, Terms, Wish, first_ready, settled_end, shown
+from domain.claims.lifespan import FirstReady, RequestedEnd, SettledEnd, Terms, first_ready, settled_end, shown
 from domain.claims.lifespan_templates import handle_terms
 from domain.claims.provider_resources import Scene
 from domain.claims.timestamps import end_of_handle, passed, requested_end_of
@@ -35,13 +35,13 @@ class HandleLifespan(Model):
     faults: tuple[Fault, ...] = ()
 
 
-def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish | None) -> HandleLifespan:
+def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: RequestedEnd | None) -> HandleLifespan:
     claim, handle, now = scene.claim or {}, scene.handle or {}, whole_seconds(scene.now)
     faults: list[Fault] = []
     recorded = _recorded(claim, "start")
     start = recorded or now
     terms = _terms(scene, faults)
-    asked, readable = _asked(claim, faults)
+    requested, readable = _requested_end(claim, faults)
 
     over = passed(end_of_handle(handle), now)
     fresh: FirstReady | None = None
@@ -50,17 +50,17 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish
         was_ready = recorded is None and value_at(handle, "status", "ready") is True
         if terms is not None and readable and not was_ready and not over:
             with collected_in(faults):
-                fresh = first_ready(terms, requested_end=asked, start=start, now=now)
+                fresh = first_ready(terms, requested_end=requested, start=start, now=now)
 
     since = fresh.first_ready if fresh and not over else _recorded(claim, "firstReady")
-    wish = fresh.requested_end if fresh and fresh.requested_end else asked if accepted else None
+    wanted = fresh.requested_end if fresh and fresh.requested_end else requested if accepted else None
     settled: SettledEnd | None = None
-    by_hand = over and _set_by_hand(claim, handle, terms, wish, honoured)
-    if terms is not None and wish is not None and not by_hand:
+    by_hand = over and _set_by_hand(claim, handle, terms, wanted, honoured)
+    if terms is not None and wanted is not None and not by_hand:
         with collected_in(faults):
             settled = settled_end(
                 terms,
-                requested_end=wish,
+                requested_end=wanted,
                 current=end_of_handle(handle),
                 base=since or start,
                 now=now,
@@ -78,16 +78,16 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish
 
 
 def _set_by_hand(
-    claim: JsonObject, handle: JsonObject, terms: Terms | None, wish: datetime | None, honoured: Wish | None
+    claim: JsonObject, handle: JsonObject, terms: Terms | None, wanted: datetime | None, honoured: RequestedEnd | None
 ) -> bool:
-    """A person has set the handle's end: the claim does not show it, and its wish was already settled.
+    """A person has set the handle's end: the claim does not show it, and the requested end was already settled.
 
     A rolling end only moves forward, so an earlier end than the claim shows is a person's.
     """
     rolls = terms is not None and terms.relative_maximum is not None
     end, shown_end = end_of_handle(handle), _recorded(claim, "end")
-    # A claim shows its wish only after it was settled, which replaces lost memory.
-    is_honoured = wish is not None and whole_seconds(wish) in (honoured.end if honoured else None, shown_end)
+    # A claim shows its requested end only after it was settled, which replaces lost memory.
+    is_honoured = wanted is not None and whole_seconds(wanted) in (honoured.end if honoured else None, shown_end)
     if rolls:
         return is_honoured and end is not None and shown_end is not None and end < shown_end
     return is_honoured and end != shown_end
@@ -126,12 +126,12 @@ def _terms(scene: Scene, faults: list[Fault]) -> Terms | None:
     return terms
 
 
-def _asked(claim: JsonObject, faults: list[Fault]) -> tuple[datetime | None, bool]:
-    asked: datetime | None = None
+def _requested_end(claim: JsonObject, faults: list[Fault]) -> tuple[datetime | None, bool]:
+    requested: datetime | None = None
     before = len(faults)
     with collected_in(faults):
-        asked = requested_end_of(claim)
-    return asked, len(faults) == before
+        requested = requested_end_of(claim)
+    return requested, len(faults) == before
 
 
 def _recorded(claim: JsonObject, field: str) -> datetime | None:

@@ -165,8 +165,8 @@ def _free(world: Handle, now: datetime) -> Decision:
     if world.hold:
         return reconciled(world, status_conditions.would_stand(world.handle, world.plan, claimed=claimed))
     look_at = world.cadence.next(now, by_clock=world.plan.by_clock, faulty=bool(world.faults))
-    stands = status_conditions.settled(world.handle, world.plan, world.faults, claimed=claimed, look_at=look_at)
-    return reconciled(world, stands)
+    decision = status_conditions.settled(world.handle, world.plan, world.faults, claimed=claimed, look_at=look_at)
+    return reconciled(world, decision)
 
 
 def _ending(world: Handle, why: str, *, as_seen: bool = False, expired: bool = False) -> Decision:

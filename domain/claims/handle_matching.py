@@ -232,7 +232,10 @@ def _providers(resources: tuple[WantedEntry, ...] | tuple[HeldResource, ...]) ->
 
 
 def _names_that_differ(wanted: Wanted, shelf: _Shelf) -> int:
-    return sum(asked.name != held.name for asked, held in zip(wanted.resources, shelf.like.resources, strict=False))
+    return sum(
+        wanted_resource.name != held.name
+        for wanted_resource, held in zip(wanted.resources, shelf.like.resources, strict=False)
+    )
 
 
 def _rank(handle: FreeHandle) -> _Rank:

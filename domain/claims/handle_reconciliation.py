@@ -96,9 +96,9 @@ class HandleWorld(ObjectsWorld):
 
     @classmethod
     def of(cls, key: Key, **more: Any) -> Self:
-        asked = {name: more.pop(name) for name in HandleQuestion.model_fields if name in more}
-        before = {"handle_before": asked["handle"], "claim_before": asked.get("claim")}
-        return cls(key=key, question=HandleQuestion.model_construct(**asked), **before, **more)
+        answers = {name: more.pop(name) for name in HandleQuestion.model_fields if name in more}
+        before = {"handle_before": answers["handle"], "claim_before": answers.get("claim")}
+        return cls(key=key, question=HandleQuestion.model_construct(**answers), **before, **more)
 
     def recall(self, before: World) -> Self:
         world = super().recall(before)  # type: ignore[arg-type]
@@ -328,13 +328,13 @@ def decide(world: HandleWorld, now: datetime) -> Decision:
     return reconciled(world, _RECONCILING)
 
 
-def reconciled(world: HandleWorld, stands: Decision) -> Decision:
+def reconciled(world: HandleWorld, decision: Decision) -> Decision:
     """Events come before the statuses: what a status shows is reported once, also if the process dies in between."""
     actions, later = _steps(world)
     shows = world.answer is not None and all(isinstance(each, PutStatus | TakeBack) for each in actions)
     notices = tuple(_notices(world)) if shows and not world.over else ()
     planned = tuple(each.summary for each in later)
-    return stands.model_copy(update={"actions": actions, "planned": planned, "notices": notices})
+    return decision.model_copy(update={"actions": actions, "planned": planned, "notices": notices})
 
 
 def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:

@@ -7,8 +7,8 @@ Providers, pools and handles give terms: a default, a maximum counted from first
 and a relative maximum, the farthest distance of the end from now. Handles store them as templates, claims show the
 result. One step uses one `now` in whole seconds: clients compare differences. Only a requested end is cut to the
 maxima; one in the past means now. A requested end beyond the relative maximum is approached step by step: the end moves
-forward when less than half of that maximum is left, or when request or terms differ from the last honoured `Wish`. So a
-short outage ends nothing; after a longer one, settle the end before checking whether it has passed.
+forward when less than half of that maximum is left, or when the request or the terms differ from those applied last. So
+a short outage ends nothing; after a longer one, settle the end before checking whether it has passed.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class HandleLifespan(Model):
         )
 
 
-class Wish(Model):
+class RequestedEnd(Model):
     """`relative_maximum` is the one under which the end was settled."""
 
     end: datetime
@@ -81,12 +81,12 @@ class Wish(Model):
 
 
 class SettledEnd(Model):
-    """`cut`: the terms allow less than requested; `news`: not yet reported for this wish; settle again at
+    """`cut`: the terms allow less than requested; `news`: not yet reported for this request; settle again at
     `moves_at`.
     """
 
     end: datetime
-    wish: Wish
+    wish: RequestedEnd
     cut: bool = False
     news: bool = False
     moves_at: datetime | None = None
@@ -100,8 +100,8 @@ class FirstReady(Model):
 def terms_of(lifespan: JsonValue, rendered: Mapping[str, JsonValue]) -> Terms:
     settings: dict[str, Setting | None] = {}
     for name, field in (("default", "default"), ("maximum", "maximum"), ("relative_maximum", "relativeMaximum")):
-        raw, said = text_at(lifespan, field), rendered.get(field)
-        settings[name] = Setting(raw=raw, rendered=str(said)) if raw and said is not None else None
+        raw, own = text_at(lifespan, field), rendered.get(field)
+        settings[name] = Setting(raw=raw, rendered=str(own)) if raw and own is not None else None
     return Terms.model_validate(settings)
 
 
@@ -154,7 +154,8 @@ def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> 
 def end_at_binding(
     terms: Terms, *, current: datetime | None, requested_end: datetime | None, now: datetime
 ) -> datetime | None:
-    """`terms` and `current` end are the handle's. Without default and wish the claim inherits the unclaimed end.
+    """`terms` and `current` end are the handle's. Without a default or a requested end the claim
+    inherits the unclaimed end.
 
     Raises UnreadableDuration.
     """
@@ -190,7 +191,7 @@ def settled_end(
     current: datetime | None,
     base: datetime,
     now: datetime,
-    honoured: Wish | None = None,
+    honoured: RequestedEnd | None = None,
 ) -> SettledEnd:
     """Args:
         terms: the handle's.
@@ -203,10 +204,10 @@ def settled_end(
     Raises:
         UnreadableDuration: a maximum is not a duration.
     """
-    now, asked = whole_seconds(now), whole_seconds(requested_end)
+    now, requested = whole_seconds(now), whole_seconds(requested_end)
     maximum, relative = terms.maximum_duration, terms.relative_maximum_duration
-    wish = Wish(end=asked, relative_maximum=relative)
-    allowed = asked if maximum is None else min(asked, after(base, maximum))
+    wish = RequestedEnd(end=requested, relative_maximum=relative)
+    allowed = requested if maximum is None else min(requested, after(base, maximum))
     horizon = None if relative is None else after(now, relative)
     if relative is None or horizon is None or horizon >= allowed:
         return _settled(allowed, wish, honoured)
@@ -230,10 +231,12 @@ def first_ready(terms: Terms, *, requested_end: datetime | None, start: datetime
 
 
 def _shortest(settings: Iterable[Setting | None], what: str) -> Setting | None:
-    said = [setting for setting in settings if setting is not None]
-    return min(said, key=lambda setting: setting.duration(what)) if said else None
+    present = [setting for setting in settings if setting is not None]
+    return min(present, key=lambda setting: setting.duration(what)) if present else None
 
 
-def _settled(end: datetime, wish: Wish, honoured: Wish | None, *, moves_at: datetime | None = None) -> SettledEnd:
+def _settled(
+    end: datetime, wish: RequestedEnd, honoured: RequestedEnd | None, *, moves_at: datetime | None = None
+) -> SettledEnd:
     cut = end < wish.end
     return SettledEnd(end=end, wish=wish, cut=cut, news=cut and wish != honoured, moves_at=moves_at)

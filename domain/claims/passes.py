@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import ClassVar, Self
 
-from domain.claims.lifespan import Wish
+from domain.claims.lifespan import RequestedEnd
 from domain.claims.status_conditions import BINDING
 from domain.claims.write_backoff import RevertedWrites
 from domain.continue_as_new import newest
@@ -50,9 +50,9 @@ class _Memory(Model):
 
 
 class ObjectMemory(_Memory):
-    """The last settled wish, and repeated changes by others. Losing it costs a pass."""
+    """The last settled request, and repeated changes by others. Losing it costs a pass."""
 
-    honoured: Wish | None = None
+    honoured: RequestedEnd | None = None
     struggle: RevertedWrites = RevertedWrites()
 
 

@@ -37,8 +37,8 @@ def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, in
     """Whether the claim depends on the clock. Parameters count only while the values are `invalid`: accepted ones are
     never validated again.
     """
-    judged = _reached(named_providers(claim), providers) if invalid else ()
-    checks = (text for provider in judged for text in _parameter_texts(provider))
+    reached = _reached(named_providers(claim), providers) if invalid else ()
+    checks = (text for provider in reached for text in _parameter_texts(provider))
     return by_clock({}, claim, providers, newer=newer) or depends_on_time(checks)
 
 

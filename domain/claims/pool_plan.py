@@ -179,9 +179,9 @@ def scaling_of(scaling: JsonObject, pool: JsonObject) -> Scaling | None:
     here = text_at(scaling, "metadata", "namespace") == text_at(pool, "metadata", "namespace")
     if name != text_at(pool, "metadata", "name") or not here or is_deleting(scaling):
         return None
-    asked = text_at(scaling, "spec", "at")
+    requested = text_at(scaling, "spec", "at")
     try:
-        at = parse_moment(asked) if asked else born(scaling)
+        at = parse_moment(requested) if requested else born(scaling)
     except UnreadableMoment:
         return None
     given_back = value_at(scaling, "status", "givenBack")

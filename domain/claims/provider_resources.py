@@ -142,9 +142,9 @@ def reference(names: DomainNames, provider: JsonObject) -> JsonObject:
 
 def referring(names: DomainNames, entry: JsonObject, providers: Mapping[str, JsonObject]) -> JsonObject:
     """The entry with its provider reference corrected to this domain and namespace."""
-    said, provider = object_at(entry, "provider"), providers.get(provider_name(entry))
-    here = only(reference(names, provider), *said) if provider else {}
-    return {**entry, "provider": {**said, **here}} if here else entry
+    named, provider = object_at(entry, "provider"), providers.get(provider_name(entry))
+    here = only(reference(names, provider), *named) if provider else {}
+    return {**entry, "provider": {**named, **here}} if here else entry
 
 
 def provider_name(entry: JsonValue) -> str:

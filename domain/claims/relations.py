@@ -124,7 +124,7 @@ def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
             of=RESOURCE_POOL_SCALING,
             to=RESOURCE_POOL,
             by=lambda scaling: [(scaling.metadata.namespace, _spec(scaling, "resourcePool", "name"))],
-            news=News(_wish, ours=False, as_made=lambda _: True),
+            news=News(_requested_scale, ours=False, as_made=lambda _: True),
         ),
         uses,
         Relation(
@@ -174,8 +174,10 @@ def _managed(handle: KubeObject) -> Names:
 
 
 def _itself(managed: AnyObject) -> Names:
-    said, meta = managed.document, object_at(managed.document, "metadata")
-    return [(text_at(said, "apiVersion"), text_at(said, "kind"), text_at(meta, "namespace"), text_at(meta, "name"))]
+    document, meta = managed.document, object_at(managed.document, "metadata")
+    return [
+        (text_at(document, "apiVersion"), text_at(document, "kind"), text_at(meta, "namespace"), text_at(meta, "name"))
+    ]
 
 
 def _holder(handle: KubeObject) -> Names:
@@ -193,8 +195,8 @@ def _spec(each: KubeObject, *path: str) -> str:
 
 
 def _health(handle: KubeObject) -> tuple[bool | None, ...]:
-    said = (value_at(handle.document, "status", field) for field in ("healthy", "ready"))
-    return tuple(each if isinstance(each, bool) else None for each in said)
+    reported = (value_at(handle.document, "status", field) for field in ("healthy", "ready"))
+    return tuple(each if isinstance(each, bool) else None for each in reported)
 
 
 def _condition(handle: KubeObject) -> Hashable:
@@ -213,7 +215,7 @@ def _as_rendered(provider: KubeObject) -> Hashable:
     return _field(provider, "spec"), _sorted(meta.labels), _sorted(annotations)
 
 
-def _wish(scaling: KubeObject) -> Hashable:
+def _requested_scale(scaling: KubeObject) -> Hashable:
     return _field(scaling, "spec"), _field(scaling, "status"), scaling.metadata.deleting
 
 

@@ -18,15 +18,15 @@ def start_of(claim: JsonObject) -> datetime:
     recorded = _recorded(claim, "status", "lifespan", "start")
     if recorded is not None:
         return recorded
-    if asked := text_at(claim, "spec", "lifespan", "start"):
-        return parse_moment(asked, "spec.lifespan.start")
+    if start := text_at(claim, "spec", "lifespan", "start"):
+        return parse_moment(start, "spec.lifespan.start")
     return born(claim)
 
 
 def requested_end_of(claim: JsonObject) -> datetime | None:
     """Raises UnreadableMoment."""
-    asked = text_at(claim, "spec", "lifespan", "end")
-    return parse_moment(asked, "spec.lifespan.end") if asked else None
+    requested = text_at(claim, "spec", "lifespan", "end")
+    return parse_moment(requested, "spec.lifespan.end") if requested else None
 
 
 def born(resource: JsonObject) -> datetime:
@@ -48,9 +48,9 @@ def agreed_end(claim: JsonObject | None, handle: JsonObject | None) -> datetime 
     """When both end, if claim and handle agree, so that nothing is left to settle then; otherwise None."""
     if claim is None or handle is None:
         return None
-    end, asked = end_of_handle(handle), text_at(claim, "spec", "lifespan", "end")
+    end, requested = end_of_handle(handle), text_at(claim, "spec", "lifespan", "end")
     shown = _recorded(claim, "status", "lifespan", "end")
-    wanted = _recorded(claim, "spec", "lifespan", "end") if asked else end
+    wanted = _recorded(claim, "spec", "lifespan", "end") if requested else end
     return end if end == shown == wanted else None
 
 

@@ -528,8 +528,8 @@ class CountRefuted(_InstanceAction):
         return f"AWS does not confirm {self.cause}: nothing is done"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        said = f"AWS does not confirm {self.cause} of instance {self.key.name}: nothing is done"
-        world = world.with_news(*on_each(self.about, warning, "EventRefuted", said))
+        message = f"AWS does not confirm {self.cause} of instance {self.key.name}: nothing is done"
+        world = world.with_news(*on_each(self.about, warning, "EventRefuted", message))
         at = world.facts.at if world.facts else world.record.heard_at
         return world.with_record(refuted(world.record, self.cause, at))
 

@@ -66,16 +66,16 @@ def fold_result(record: GroupRecord, event: InstanceEvent) -> GroupRecord:
     if named is None:
         return record
     activity, failed = named
-    told = LastResult(time=event.time, failed=failed, detail=event.detail, key=event.key)
-    return merged(record, GroupRecord(results={activity: told}))
+    result = LastResult(time=event.time, failed=failed, detail=event.detail, key=event.key)
+    return merged(record, GroupRecord(results={activity: result}))
 
 
 def merged(record: GroupRecord, other: GroupRecord) -> GroupRecord:
     results = dict(record.results)
-    for activity, told in other.results.items():
+    for activity, result in other.results.items():
         known = results.get(activity)
-        if known is None or told.rank > known.rank:
-            results[activity] = told
+        if known is None or result.rank > known.rank:
+            results[activity] = result
     return record if results == record.results else GroupRecord(results=results)
 
 
@@ -135,7 +135,7 @@ def group_story(instances: Mapping[str, str], record: GroupRecord) -> GroupStory
 def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory) -> JsonPatch:
     wanted = state.value if state else None
     label = {} if pool.metadata.labels.get(GROUP_STATE_LABEL) == wanted else {GROUP_STATE_LABEL: wanted}
-    if not label and _told(pool).kept == story.kept:
+    if not label and _recorded_story(pool).kept == story.kept:
         return {}
     uid = {"uid": pool.metadata.uid} if pool.metadata.uid else {}
     labels = {"labels": label} if label else {}
@@ -144,11 +144,11 @@ def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory
 
 def group_differs(pool: AWSMachinePool, instances: Mapping[str, str]) -> bool:
     """Whether label or annotation do not match the group's instances; the failures they report are taken as true."""
-    told = GroupRecord(results=_told(pool).failed)
-    return bool(pool_patch(pool, group_state(instances.values(), told), group_story(instances, told)))
+    record = GroupRecord(results=_recorded_story(pool).failed)
+    return bool(pool_patch(pool, group_state(instances.values(), record), group_story(instances, record)))
 
 
-def _told(pool: AWSMachinePool) -> GroupStory:
+def _recorded_story(pool: AWSMachinePool) -> GroupStory:
     try:
         return GroupStory.model_validate_json(pool.metadata.annotations.get(EVENTS_ANNOTATION, "{}"))
     except ValidationError:

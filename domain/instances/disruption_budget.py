@@ -85,13 +85,15 @@ class Ledger(Model):
     def begun(self, group: str, one: Disruption) -> Ledger:
         """The ledger with this disruption, without those that have lasted too long."""
         rest = [each for each in self.of(group) if each.instance != one.instance]
-        kept = {name: tuple(each for each in found if _young(each, one.at)) for name, found in self.groups.items()}
-        kept[group] = (*(each for each in rest if _young(each, one.at)), one)
-        return Ledger(groups={name: found for name, found in kept.items() if found})
+        retained = {name: tuple(each for each in found if _young(each, one.at)) for name, found in self.groups.items()}
+        retained[group] = (*(each for each in rest if _young(each, one.at)), one)
+        return Ledger(groups={name: found for name, found in retained.items() if found})
 
     def ended(self, instance: str) -> Ledger:
-        kept = {name: tuple(each for each in found if each.instance != instance) for name, found in self.groups.items()}
-        return Ledger(groups={name: found for name, found in kept.items() if found})
+        retained = {
+            name: tuple(each for each in found if each.instance != instance) for name, found in self.groups.items()
+        }
+        return Ledger(groups={name: found for name, found in retained.items() if found})
 
 
 def node_group(machine: Machine | Node) -> str:
@@ -137,10 +139,10 @@ def waits_for(
     lasting |= {each.metadata.uid: _unwell(each) for each in others if each.metadata.deleting}
     if len(lasting) < (1 if machine.control_plane else limit.most):
         return ""
-    told = sorted(lasting.values())
-    more = [f"and {len(told) - _MOST_NAMED} more"] if len(told) > _MOST_NAMED else []
+    names = sorted(lasting.values())
+    more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
     reached = "a control plane loses one machine at a time" if machine.control_plane else limit.reached
-    return f"{group}: {', '.join([*told[:_MOST_NAMED], *more])}; {reached}"
+    return f"{group}: {', '.join([*names[:_MOST_NAMED], *more])}; {reached}"
 
 
 def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:

@@ -69,15 +69,15 @@ def _after_final(last: LastState, state: InstanceState, time: datetime) -> Placi
 
 
 def _after_answer(last: LastState, state: InstanceState, time: datetime) -> Placing:
-    asked = last.time.replace(microsecond=0)
-    if time > asked:
+    answered_at = last.time.replace(microsecond=0)
+    if time > answered_at:
         return _APPLIED
     if state is last.state:
         return _PASSED_OVER
     if state.final:
         # EC2 has contradicted it since. Another question is worthwhile, because the event may still be true.
         return _DOUBTFUL
-    return _DOUBTFUL if asked - time <= _ANSWERS_LAG else _PASSED_OVER
+    return _DOUBTFUL if answered_at - time <= _ANSWERS_LAG else _PASSED_OVER
 
 
 def _after_event(last: LastState, state: InstanceState, time: datetime) -> Placing:

@@ -221,9 +221,11 @@ def _result(kind: EventKind) -> Reader:
     def read(detail: Fields, header: Header) -> Read:
         # A launch that failed early has no instance.
         instance = "" if detail.get("EC2InstanceId") in (None, "") else instance_id(detail, "EC2InstanceId")
-        told = clean(detail.get("StatusMessage"))
+        message = clean(detail.get("StatusMessage"))
         return (
-            header.event(kind, instance_id=instance, group=name_of(detail, "AutoScalingGroupName", 512), detail=told),
+            header.event(
+                kind, instance_id=instance, group=name_of(detail, "AutoScalingGroupName", 512), detail=message
+            ),
         )
 
     return read
@@ -259,9 +261,9 @@ def _health(detail: Fields, header: Header) -> Read:
     ]
     found: list[InstanceEvent | Ignored] = [Ignored(reason="other-entity")] * entities.others
     for subject, how in subjects:
-        told = notice.model_copy(update={"entity_status": clean(how.status, 32)})
+        reported = notice.model_copy(update={"entity_status": clean(how.status, 32)})
         account = {"account": how.account} if ACCOUNT.fullmatch(how.account) else {}
-        found.append(header.event(kind, health=told, **subject, **account))
+        found.append(header.event(kind, health=reported, **subject, **account))
     return tuple(found)
 
 

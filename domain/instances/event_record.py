@@ -280,12 +280,12 @@ def _worth(held: HeldHook) -> tuple[bool, bool, datetime, str]:
 
 
 def _with_planned(record: InstanceRecord, event: InstanceEvent, notice: HealthNotice) -> InstanceRecord:
-    told = Planned(key=event.key, told_at=notice.updated or event.time, received_at=event.received_at, notice=notice)
+    added = Planned(key=event.key, told_at=notice.updated or event.time, received_at=event.received_at, notice=notice)
     name = notice.arn or f"{notice.code}/{notice.communication or event.event_id}"
     known = record.planned.get(name)
-    if known is not None and _telling(known) >= _telling(told):
+    if known is not None and _telling(known) >= _telling(added):
         return record
-    planned = {**record.planned, name: told}
+    planned = {**record.planned, name: added}
     if len(planned) > _MOST_NOTICES:
         planned.pop(min(planned, key=lambda each: (*_telling(planned[each]), each)))
     return record.model_copy(update={"planned": planned})

@@ -118,10 +118,10 @@ def rule_differs(rule: Rule, found: Mapping[str, object]) -> bool:
 def missing_targets(rule: Rule, found: Sequence[Mapping[str, object]]) -> tuple[Target, ...]:
     """Our targets that the rule lacks or has differently. Foreign targets stay."""
     documents = {str(each.get("Id")): each for each in found}
-    return tuple(target for target in rule.targets if not _stands(target.document, documents.get(target.id)))
+    return tuple(target for target in rule.targets if not _matches(target.document, documents.get(target.id)))
 
 
-def _stands(target: Document, found: Mapping[str, object] | None) -> bool:
+def _matches(target: Document, found: Mapping[str, object] | None) -> bool:
     """Whether the target has the wanted fields; those that AWS fills in do not count."""
     if found is None:
         return False

@@ -104,7 +104,7 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
         return InstanceWork(phase=phase, why=why, steps=asking, deadline=deadline)
     return InstanceWork(
         phase=phase,
-        why=world.blocker or _told(world, found, hooks, now),
+        why=world.blocker or _waiting_text(world, found, hooks, now),
         patch=patch,
         steps=steps,
         notices=_interruption(world),
@@ -117,8 +117,8 @@ def _interruption(world: InstanceWorld) -> tuple[Notice, ...]:
     value = labelled.metadata.labels.get(INTERRUPTION_LABEL) if labelled else None
     if labelled is None or not value:
         return ()
-    said = f"AWS announced {value} for {labelled.instance_id}"
-    return on_each((about(labelled),), warning, "InstanceInterruption", said)
+    message = f"AWS announced {value} for {labelled.instance_id}"
+    return on_each((about(labelled),), warning, "InstanceInterruption", message)
 
 
 def patch_for(world: InstanceWorld, now: datetime) -> JsonPatch:
@@ -226,7 +226,7 @@ def _deadline(
     return earliest([moment for moment in moments if moment is not None and moment > now])
 
 
-def _told(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime) -> str:
+def _waiting_text(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime) -> str:
     if world.turn is not None and world.turn.waits(now) and any(cause.wanted for cause in found):
         return world.turn.why
     asked, waits = world.asked, earliest([awaits_replacement(world, cause, now) for cause in found])

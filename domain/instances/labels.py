@@ -54,8 +54,8 @@ def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: dateti
     wanted[INTERRUPTION_LABEL] = value or None
     labels = {name: text for name, text in wanted.items() if labelled.metadata.labels.get(name) != text}
     before, after = story_of(labelled.metadata), _fitting(_story(record, now))
-    told = labels or before.kept != after.kept
-    if not told:
+    changed = labels or before.kept != after.kept
+    if not changed:
         return {}
     text = _written(after)
     return {
@@ -70,10 +70,10 @@ def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: dateti
 def story_of(meta: ObjectMeta) -> Story:
     """Empty if the annotation is absent or not Perdure's."""
     try:
-        told = Story.model_validate_json(meta.annotations.get(EVENTS_ANNOTATION, "{}"))
+        story = Story.model_validate_json(meta.annotations.get(EVENTS_ANNOTATION, "{}"))
     except ValidationError:
         return Story()
-    return told if all(map(reckonable, _times(told.model_dump()))) else Story()
+    return story if all(map(reckonable, _times(story.model_dump()))) else Story()
 
 
 def _times(value: object) -> Iterator[datetime]:
@@ -92,12 +92,12 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
             "interruptions": {**story.interruptions, **record.interruptions},
             "drain": record.drain or (story.cordoned and story.cordoned.model_copy(update={"recalled": True})),
             "hooks": {**story.hooks, **record.hooks},
-            "standing": _later(record.standing, _kept_standing(story, meta)),
+            "standing": _later(record.standing, _recorded_standing(story, meta)),
         }
     )
 
 
-def _kept_standing(story: Story, meta: ObjectMeta) -> LastState | None:
+def _recorded_standing(story: Story, meta: ObjectMeta) -> LastState | None:
     """The label's state, with the time of the latest earlier event: every new record asks EC2 anyway."""
     value = meta.labels.get(STATE_LABEL, "")
     if story.last is None or value not in set(InstanceState):
@@ -105,13 +105,13 @@ def _kept_standing(story: Story, meta: ObjectMeta) -> LastState | None:
     return LastState(state=InstanceState(value), time=story.last.time)
 
 
-def _later(heard: LastState | None, kept: LastState | None) -> LastState | None:
+def _later(received: LastState | None, recorded: LastState | None) -> LastState | None:
     """The later state. If the label says that the instance has ended, an event after the workflow's end is older."""
-    if heard is None or kept is None:
-        return heard or kept
-    if heard.asked or heard.state.final:
-        return heard
-    return kept if kept.state.final or kept.time > heard.time else heard
+    if received is None or recorded is None:
+        return received or recorded
+    if received.asked or received.state.final:
+        return received
+    return recorded if recorded.state.final or recorded.time > received.time else received
 
 
 def _story(record: InstanceRecord, now: datetime) -> Story:

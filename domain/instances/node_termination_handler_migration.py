@@ -340,9 +340,9 @@ def _notes(chart: _Values, *, queued: bool) -> Iterator[str]:
             if chart.differs(name, without_effect[name]):
                 yield f"{name}: it has no effect in the handler's {'queue' if queued else 'IMDS'} mode, and is left out"
         elif name in DIFFERENT:
-            harmless, said = DIFFERENT[name]
+            harmless, note = DIFFERENT[name]
             if chart.differs(name, harmless) and not (queued and name in _PLACING_OTHERWISE):
-                yield f"{name}: {said}"
+                yield f"{name}: {note}"
         elif name not in KNOWN:
             yield f"{name}: Perdure does not know this value and ignores it"
 
@@ -450,17 +450,17 @@ class _Values:
         if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
             raise ValueError(f"{name}: it is not a JSON object whose values are strings")
         usual = {"content-type": "application/json"}
-        kept = {str(key): each for key, each in found.items() if usual.get(str(key).lower()) != each}
-        for key, each in kept.items():
+        retained = {str(key): each for key, each in found.items() if usual.get(str(key).lower()) != each}
+        for key, each in retained.items():
             if not re.fullmatch(HEADER_NAME, key) or len(key) > LONGEST_HEADER_NAME:
                 allowed = f"allowed are up to {LONGEST_HEADER_NAME} letters, digits, - and _"
                 raise ValueError(f"{name}: {key!r} is not the name of a header; {allowed}")
             if not re.fullmatch(HEADER_VALUE, each) or len(each) > LONGEST_HEADER_VALUE:
                 allowed = f"allowed are up to {LONGEST_HEADER_VALUE} printable ASCII characters"
                 raise ValueError(f"{name}: the value of {key} cannot be sent; {allowed}")
-        if len(kept) > MOST_HEADERS:
-            raise ValueError(f"{name}: it has {len(kept)} headers; allowed are {MOST_HEADERS}")
-        return kept
+        if len(retained) > MOST_HEADERS:
+            raise ValueError(f"{name}: it has {len(retained)} headers; allowed are {MOST_HEADERS}")
+        return retained
 
     def managed_tag(self) -> Document:
         checks = [self.flag(name, default=True) for name in ("checkASGTagBeforeDraining", "checkTagBeforeDraining")]

@@ -36,21 +36,21 @@ def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
     """Whether EC2 contradicts the labels, or there is an open lifecycle action, whose workflow may be lost."""
     labels = labelled.metadata.labels
     state = facts.state if facts.found and facts.state else InstanceState.TERMINATED
-    told = labels.get(INTERRUPTION_LABEL, "")
+    shown = labels.get(INTERRUPTION_LABEL, "")
     story = story_of(labelled.metadata)
     if story.hooks and not state.final:
         return True  # they must be completed
-    return labels.get(STATE_LABEL) != state.value or _plan_differs(told, story.deadline, facts)
+    return labels.get(STATE_LABEL) != state.value or _plan_differs(shown, story.deadline, facts)
 
 
-def _plan_differs(told: str, deadline: datetime | None, facts: Facts) -> bool:
+def _plan_differs(labelled: str, deadline: datetime | None, facts: Facts) -> bool:
     """Whether the label shows a scheduled event that EC2 does not plan, or lacks or misdates one that it does."""
     planned = [event for event in facts.scheduled if event.open and event.code in _TYPES]
-    scheduled = told in set(Effect)
-    shown = Effect(told).codes if scheduled else frozenset[str]()
+    scheduled = labelled in set(Effect)
+    shown = Effect(labelled).codes if scheduled else frozenset[str]()
     effects = (effect_of(_TYPES[event.code]) for event in planned if event.code not in shown)
     untold = {effect.value for effect in effects if effect is not None}
-    if untold and most_severe({told, *untold}) != told:
+    if untold and most_severe({labelled, *untold}) != labelled:
         return True
     moved = deadline is not None and not any(_near(event.not_before, deadline) for event in planned)
     return scheduled and (not planned or moved)
@@ -61,32 +61,32 @@ def missed_events(record: InstanceRecord, facts: Facts) -> tuple[InstanceEvent, 
     if Question.STATUS not in facts.asked or not facts.found:
         return ()
     listed = {event.id: event for event in facts.scheduled if event.id and event.open and event.code in _TYPES}
-    missed = [event for event in listed.values() if not (_known(record, event) or _told_by_health(record, event))]
-    told = [_told(record, event, facts.at) for event in missed]
-    return (*told, *_withdrawn(record, facts))
+    missed = [event for event in listed.values() if not (_known(record, event) or _reported_by_health(record, event))]
+    lines = [_missed_event(record, event, facts.at) for event in missed]
+    return (*lines, *_withdrawn(record, facts))
 
 
 def _known(record: InstanceRecord, event: ScheduledEvent) -> bool:
     planned = record.planned.get(f"{_OURS}{event.id}")
-    return planned is not None and _stands(record, planned) and planned.notice.start == event.not_before
+    return planned is not None and _is_pending(record, planned) and planned.notice.start == event.not_before
 
 
-def _told_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
+def _reported_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
     for name, planned in record.planned.items():
         effect, start = effect_of(planned.notice.code), planned.notice.start
         dated = start is None or event.not_before is None or _near(event.not_before, start)
         fits = effect is not None and event.code in effect.codes and dated
         refuted = scheduled_cause(planned.key, planned.notice) in record.refuted_causes
-        if not (name.startswith(_OURS) or refuted) and _stands(record, planned) and fits:
+        if not (name.startswith(_OURS) or refuted) and _is_pending(record, planned) and fits:
             return True
     return False
 
 
-def _stands(record: InstanceRecord, planned: Planned) -> bool:
+def _is_pending(record: InstanceRecord, planned: Planned) -> bool:
     return not planned.notice.over and not record.restarted_after(planned.told_at)
 
 
-def _told(record: InstanceRecord, event: ScheduledEvent, at: datetime) -> InstanceEvent:
+def _missed_event(record: InstanceRecord, event: ScheduledEvent, at: datetime) -> InstanceEvent:
     notice = HealthNotice(
         code=_TYPES[event.code], arn=f"{_OURS}{event.id}", start=event.not_before, updated=at, status="upcoming"
     )

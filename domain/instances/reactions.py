@@ -214,7 +214,7 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
         # Cluster API is already deleting it.
         return None
     because = Because(sort=cause.sort, since=cause.claimed_at)
-    told = {"key": world.key, "cause": cause.name, "because": because}
+    fields = {"key": world.key, "cause": cause.name, "because": because}
     room = {"taken": cause.taken, "most": policy.most, "policy": policy.name}
     terminates = cause.reaction is Reaction.TERMINATE_INSTANCE
     if terminates and world.own_node is None:
@@ -226,15 +226,15 @@ def _step(world: InstanceWorld, cause: Cause, now: datetime) -> Action | None:
         if awaits_replacement(world, cause, now):
             return None
         if _replaces(world, owner, cause, now):
-            return AskReplacement.model_validate({**told, **named, **room})
+            return AskReplacement.model_validate({**fields, **named, **room})
         deployment = world.asked.deployment if world.asked else ""
         known = {"about": _about_all(world), "cluster": world.workload["cluster"], "deployment": deployment}
-        return DeleteOwner.model_validate({**told, **named, **room, **known})
+        return DeleteOwner.model_validate({**fields, **named, **room, **known})
     drain, node = _own_drain(world), world.node_name
     done = drain is not None and drain.covers(cause.reaction)
     if done or not node or record.state is InstanceState.TERMINATED:
         return None
-    which = {**told, "node": node, "about": _about_all(world), **world.workload}
+    which = {**fields, "node": node, "about": _about_all(world), **world.workload}
     if terminates and world.own_node and drain and drain.covers(Reaction.DRAIN):
         ends = record.state is not None and record.state.final
         return None if ends else TerminateInstance.model_validate({**which, "uid": world.own_node.metadata.uid})
@@ -306,8 +306,8 @@ def _impossible(world: InstanceWorld, cause: Cause, now: datetime) -> TellImposs
         reason, is_not = "NoMachine", f"has no Machine that could be deleted because of {cause.name}"
         alone = " or terminate-instance" if isinstance(held, Node) else ""
         advice = f"for instances without a Machine use drain{alone}"
-    said = f"instance {world.key.name} {is_not}: nothing is done. {asker} asks for {reaction}; {advice}"
-    notices = on_each((about(held),), warning, reason, said)
+    message = f"instance {world.key.name} {is_not}: nothing is done. {asker} asks for {reaction}; {advice}"
+    notices = on_each((about(held),), warning, reason, message)
     return TellImpossible(key=world.key, cause=cause.name, reaction=reaction, notices=notices, at=now)
 
 

@@ -94,7 +94,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     refused = blocked.notices(problem if blocked.blocker else "", now)
     notices = (*plan.notices, *refused, *_frozen(rollout, waits))
     problem = problem or ("" if waits else rollout.problem)
-    patch = combined(spec_migration(balancer), rollout.revise, _mended(world, settled=settled), _reached(world))
+    patch = combined(spec_migration(balancer), rollout.revise, _without_drift(world, settled=settled), _reached(world))
     under_way = any(not world.refused(each.slot) for each in (*observations, *steps))
     status: JsonPatch = {}
     if not under_way:
@@ -196,7 +196,7 @@ def _reached(world: BalancerWorld) -> JsonPatch:
     return {"metadata": {"annotations": {NOTHING_MADE_ANNOTATION: None}}}
 
 
-def _mended(world: BalancerWorld, *, settled: bool) -> JsonPatch:
+def _without_drift(world: BalancerWorld, *, settled: bool) -> JsonPatch:
     seen = world.cloud is not None and world.seen == world.look and not world.cloud.groups_only
     if not (settled and seen) or DRIFT_ANNOTATION not in world.balancer.metadata.annotations:
         return {}

@@ -9,7 +9,7 @@ from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.observation_due import look_of_balancer, look_of_rules
 from domain.loadbalancers.cloud.step_results import Brought, changed
 from domain.loadbalancers.cloud.steps import Look, Observe, Seen
-from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld, Judged
+from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld, Verdict
 from domain.loadbalancers.former_fields import migrated
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
@@ -52,11 +52,11 @@ class BalancerWorld(CloudWorld):
     def project(self) -> ProjectReference:
         return ProjectReference.of(self.balancer.spec.infrastructure, self.balancer.metadata.namespace)
 
-    def judged(self) -> Judged | None:
+    def judged(self) -> Verdict | None:
         if self.balancer.metadata.deleting or self.cloud is None or self.seen_at is None:
             return None
         plan = plan_cloud(migrated(self.balancer), self.cloud, self.seen_at)
-        return Judged(plan.settled and not plan.status, plan.problem)
+        return Verdict(plan.settled and not plan.status, plan.problem)
 
     def after(self, brought: Brought) -> LoadBalancerCloud:
         return changed(self.cloud or LoadBalancerCloud(), brought)

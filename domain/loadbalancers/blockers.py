@@ -57,14 +57,14 @@ class Blocker(Model):
     ours: bool = False
 
     @classmethod
-    def of(cls, type_: ErrorType, why: str, *, code: str = "", asked: timedelta | None = None) -> Blocker:
+    def of(cls, type_: ErrorType, why: str, *, code: str = "", delay: timedelta | None = None) -> Blocker:
         """Conflicts and absences are no blockers: they only require another observation."""
         nature = Nature.QUOTA if code == QUOTA else _NATURES.get(type_, Nature.REFUSED)
-        return cls(why=why, nature=nature, asked=asked or timedelta(0), ours=code in _OURS)
+        return cls(why=why, nature=nature, asked=delay or timedelta(0), ours=code in _OURS)
 
     @classmethod
     def of_refusal(cls, refusal: Refusal) -> Blocker:
-        return cls.of(refusal.type, refusal.message, code=refusal.code, asked=refusal.asked)
+        return cls.of(refusal.type, refusal.message, code=refusal.code, delay=refusal.asked)
 
     @property
     def weight(self) -> tuple[int, bool]:

@@ -34,17 +34,17 @@ def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineReadiness]
     status = machine_set.status
     master = _master(alive)
     known = _known(machine_set)
-    said = str(master)
+    master_text = str(master)
     condition = SetCondition(
         type=HAS_MASTER,
-        status=said,
+        status=master_text,
         reason=_MASTER_REASON if master else _NO_MASTER_REASON,
         message="a machine of the set holds the virtual address"
         if master
         else "no machine of the set holds the virtual address",
         last_transition_time=timestamp(now),
     )
-    remaining = known if known is not None and known.status == said else condition
+    remaining = known if known is not None and known.status == master_text else condition
     others = tuple(each for each in status.conditions if each.type != HAS_MASTER)
     wanted = SetStatus(
         available_replicas=status.available_replicas,

@@ -43,7 +43,7 @@ def read_product(found: FoundProduct, read: Read, answer: object, system_name: s
         case Resource.SERVICE:
             services = [FoundService.model_validate(each) for each in _many(read, answer)]
             service = next((each for each in services if read.of or each.system_name == system_name), None)
-            return found.model_copy(update={"service": service, **_looked(read, service)})
+            return found.model_copy(update={"service": service, **_lookup_result(read, service)})
         case Resource.METRIC if read.of:
             return found.model_copy(update={"used": {**found.used, read.of: _listed(FoundMetric, wrapper, answer)}})
         case Resource.METRIC:
@@ -82,7 +82,7 @@ def read_backend(found: FoundBackend, read: Read, answer: object, system_name: s
     if read.resource is Resource.BACKEND:
         backends = [FoundBackendApi.model_validate(each) for each in _many(read, answer)]
         backend = next((each for each in backends if read.of or each.system_name == system_name), None)
-        return found.model_copy(update={"backend": backend, **_looked(read, backend)})
+        return found.model_copy(update={"backend": backend, **_lookup_result(read, backend)})
     if read.resource is Resource.METRIC:
         return found.model_copy(update={"metrics": _listed(FoundMetric, wrapper, answer)})
     rules = tuple(FoundMappingRule.model_validate(each) for each in answers_of(wrapper, answer))
@@ -150,7 +150,7 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
     return found
 
 
-def _looked(read: Read, found: object) -> dict[str, bool]:
+def _lookup_result(read: Read, found: object) -> dict[str, bool]:
     """An object not found by its remembered id is searched by name."""
     lost = bool(read.of) and found is None
     return {"looked": not lost, "lost": lost}

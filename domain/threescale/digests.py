@@ -58,11 +58,11 @@ def remembering(resource: CustomResource, digests: Digests) -> dict[str, object]
     return {} if digests_of(resource) == digests else {"digests": digests}
 
 
-def annotated(resource: CustomResource, asked: JsonPatch) -> JsonPatch:
+def annotated(resource: CustomResource, patch: JsonPatch) -> JsonPatch:
     """The patch of the annotation, if the status does not store the requested digests."""
-    if "digests" not in asked or _in_status(resource) is not None:
+    if "digests" not in patch or _in_status(resource) is not None:
         return {}
-    digests = merge({}, asked["digests"])
+    digests = merge({}, patch["digests"])
     noted = json.dumps(digests, sort_keys=True) if digests else None
     return {"metadata": {"annotations": {DIGESTS: noted}}}
 

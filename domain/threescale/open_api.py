@@ -255,9 +255,9 @@ def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model
 
 
 def _annotations(meta: ObjectMeta, kind: Kind) -> dict[str, str]:
-    said = {INSECURE: "true" if meta.annotations.get(INSECURE) == "true" else "false"}
+    annotations = {INSECURE: "true" if meta.annotations.get(INSECURE) == "true" else "false"}
     handed = (RETAIN, PROMOTE) if kind is PRODUCT else (RETAIN,)
-    return said | {name: meta.annotations[name] for name in handed if name in meta.annotations}
+    return annotations | {name: meta.annotations[name] for name in handed if name in meta.annotations}
 
 
 def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:

@@ -153,10 +153,10 @@ def _friendly_name(call: Call) -> str:
 def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
     """Methods' friendly names need not be unique, operationIds must be."""
     named = []
-    said: dict[str, Call] = {}
+    by_name: dict[str, Call] = {}
     for call in calls:
         id_, name = call.operation.operation_id, _NOT_WORD.sub("_", _friendly_name(call).lower())
-        other = said.setdefault(id_, call) if id_ else call
+        other = by_name.setdefault(id_, call) if id_ else call
         if other is not call:
             raise Unreadable(f"{call.verb} {call.path} and {other.verb} {other.path} have the same operationId {id_!r}")
         if name == HITS:
@@ -171,13 +171,13 @@ def _method(call: Call) -> ProductMethod:
 
 def _rule(spec: OpenApiSpec, api: Api, name: str, call: Call) -> MappingRule:
     where = f"{call.verb} {call.path}: {OPERATION_EXTENSION}"
-    said = _read(_OperationExtension, call.operation.extension, where).mapping_rule
+    extension = _read(_OperationExtension, call.operation.extension, where).mapping_rule
     return MappingRule(
         http_method=call.verb,
         pattern=f"{api.base_path}{call.path}{'' if spec.prefix_matching else '$'}",
-        metric_method_ref=said.metric_method_ref or name,
-        increment=said.increment or 1,
-        last=said.last,
+        metric_method_ref=extension.metric_method_ref or name,
+        increment=extension.increment or 1,
+        last=extension.last,
     )
 
 
@@ -212,23 +212,23 @@ def _authentication(spec: OpenApiSpec, api: Api) -> tuple[Authentication, tuple[
 
 
 def _open_id_connect(
-    said: OpenIdConnect, scheme: Scheme, security: Security | None
+    flows: OpenIdConnect, scheme: Scheme, security: Security | None
 ) -> tuple[Authentication, tuple[str, ...]]:
-    flow = said.authentication_flow or AuthenticationFlow()
+    flow = flows.authentication_flow or AuthenticationFlow()
     warnings: tuple[str, ...] = ()
     if scheme.type == "oauth2":
         flow = AuthenticationFlow(**{field: flow_ in scheme.flows for flow_, field in _FLOWS.items()})
-        warnings = (FLOWS_OF_DOCUMENT,) if said.authentication_flow else ()
+        warnings = (FLOWS_OF_DOCUMENT,) if flows.authentication_flow else ()
     wanted = OpenIdConnect(
-        issuer_type=said.issuer_type,
-        issuer_endpoint=said.issuer_endpoint,
-        issuer_endpoint_ref=said.issuer_endpoint_ref,
+        issuer_type=flows.issuer_type,
+        issuer_endpoint=flows.issuer_endpoint,
+        issuer_endpoint_ref=flows.issuer_endpoint_ref,
         authentication_flow=flow,
-        jwt_claim_with_client_id=said.jwt_claim_with_client_id,
-        jwt_claim_with_client_id_type=said.jwt_claim_with_client_id_type,
+        jwt_claim_with_client_id=flows.jwt_claim_with_client_id,
+        jwt_claim_with_client_id_type=flows.jwt_claim_with_client_id_type,
         credentials="headers",
         security=security,
-        gateway_response=said.gateway_response,
+        gateway_response=flows.gateway_response,
     )
     return Authentication(oidc=wanted), warnings
 

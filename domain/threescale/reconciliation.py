@@ -72,12 +72,12 @@ def _owned(world: Observed) -> Decision | None:
 def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
     """Whether only a first, probably temporary refusal is waited for, which the status does not show."""
     refused = [each for each in world.refusals.values() if each.retry_at > now]
-    quiet = all(each.type in _PASSING and (each.attempts == 1 or _is_asked_for(each)) for each in refused)
+    quiet = all(each.type in _PASSING and (each.attempts == 1 or _was_throttled(each)) for each in refused)
     idle = all(isinstance(each, ShowStatus) for each in decision.actions)
     return bool(refused) and quiet and idle and decision.phase in (Phase.FAILED, Phase.DELETING)
 
 
-def _is_asked_for(refusal: Refusal) -> bool:
+def _was_throttled(refusal: Refusal) -> bool:
     return refusal.type is ErrorType.THROTTLED and bool(refusal.asked)
 
 
@@ -93,6 +93,6 @@ def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[
 def _noted(world: Observed) -> JsonPatch:
     """The patch after which the next pass compares with 3scale, because something was blocked."""
     annotations = world.resource.metadata.annotations
-    asked = {LOOKED: annotations.get(DRIFT, ""), **({RETRIED: world.retry} if world.retry else {})}
-    noted = {name: value for name, value in asked.items() if annotations.get(name, "") != value}
+    annotated = {LOOKED: annotations.get(DRIFT, ""), **({RETRIED: world.retry} if world.retry else {})}
+    noted = {name: value for name, value in annotated.items() if annotations.get(name, "") != value}
     return {"metadata": {"annotations": noted}} if noted else {}

@@ -81,15 +81,15 @@ def phase_of(resource: CustomResource) -> Phase:
 
 def is_settled(resource: CustomResource) -> bool:
     meta, status = resource.metadata, getattr(resource, "status", None)
-    asked = any(meta.annotations.get(each) != meta.annotations.get(done) for each, done in _ASKED)
+    pending = any(meta.annotations.get(each) != meta.annotations.get(done) for each, done in _REQUESTS)
     observed = getattr(status, "observed_generation", None)
     true_ones = _true_conditions(resource)
     done = bool(true_ones & {SYNCED, READY}) and IN_SYNC not in true_ones
     has_finalizer = not resource.kind_of.finalizer or resource.kind_of.finalizer in meta.finalizers
-    return done and has_finalizer and not asked and not meta.deleting and observed in (None, meta.generation)
+    return done and has_finalizer and not pending and not meta.deleting and observed in (None, meta.generation)
 
 
-_ASKED = ((RETRY, RETRIED), (DRIFT, LOOKED))
+_REQUESTS = ((RETRY, RETRIED), (DRIFT, LOOKED))
 
 
 def _true_conditions(resource: CustomResource) -> set[str]:

@@ -158,10 +158,10 @@ def _synced(observed: ObservedTenant, now: datetime) -> Decision:
         fields = {"tenant_id": item.id, "admin_id": admin.id}
     if refused:
         return observed.as_refused(refused, now, fields)
-    return _kept(observed, desired, fields, now)
+    return _existing(observed, desired, fields, now)
 
 
-def _kept(observed: ObservedTenant, desired: Digests, fields: dict[str, object], now: datetime) -> Decision:
+def _existing(observed: ObservedTenant, desired: Digests, fields: dict[str, object], now: datetime) -> Decision:
     tenant, secret, item = observed.resource, observed.secret, observed.found.tenant.item
     assert item is not None  # noqa: S101 - nothing is left to do
     if secret is None or TOKEN_KEY not in secret.keys:

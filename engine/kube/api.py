@@ -304,7 +304,7 @@ class KubeApi:
         attempt = _attempt("ask for our rights to", kind, namespace, "")
         group = kind.under(self.operator_domain).group
         for verb in verbs:
-            asked = {
+            review = {
                 "verb": verb,
                 "group": group,
                 "resource": kind.plural,
@@ -318,7 +318,7 @@ class KubeApi:
                     body={
                         "apiVersion": "authorization.k8s.io/v1",
                         "kind": "SelfSubjectAccessReview",
-                        "spec": {"resourceAttributes": asked},
+                        "spec": {"resourceAttributes": review},
                     },
                 )
             )
@@ -480,8 +480,8 @@ class KubeApi:
         if response.status < 400:
             return response
         async with response:
-            said = await response.text(errors="replace")
-        raise api_error(request.attempt, response.status, said, response.headers.get("Retry-After", ""))
+            body = await response.text(errors="replace")
+        raise api_error(request.attempt, response.status, body, response.headers.get("Retry-After", ""))
 
     async def _request(
         self,

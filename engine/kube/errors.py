@@ -30,11 +30,11 @@ def api_error(attempt: str, status: int, body: str, retry_after: str = "") -> Ap
     """
     answer = _parsed(body)
     reason, details = text(answer, "reason"), mapping(answer, "details")
-    said = (text(answer, "message") or body.strip() or "no message")[:_LONGEST_MESSAGE]
+    explanation = (text(answer, "message") or body.strip() or "no message")[:_LONGEST_MESSAGE]
     code = _cause(details) or reason or str(status)
     if status == 404 and not text(details, "name"):
         code = NO_SUCH_KIND
-    message = f"{attempt}: {status} {code}: {said}"
+    message = f"{attempt}: {status} {code}: {explanation}"
     return _error_class(status)(message, code=code, delay=_delay(details, retry_after))
 
 

@@ -51,7 +51,7 @@ class Subject(NamedTuple):
         return cls(kind, meta.namespace, meta.name, meta.uid, meta.resource_version)
 
 
-class Said(NamedTuple):
+class EventContent(NamedTuple):
     """`type` is Normal or Warning, `component` the reporter, `host` where it runs if that matters."""
 
     type: str
@@ -62,7 +62,7 @@ class Said(NamedTuple):
     host: str = ""
 
 
-def event(subject: Subject, said: Said, moment: datetime, *, name: str = "") -> JsonObject:
+def event(subject: Subject, content: EventContent, moment: datetime, *, name: str = "") -> JsonObject:
     """Without a `name` the API server generates one."""
     at, prefix = timestamp(moment), subject.name[:_LONGEST_PREFIX]
     # Events about cluster-scoped objects go to `default`, as in Kubernetes.
@@ -77,12 +77,12 @@ def event(subject: Subject, said: Said, moment: datetime, *, name: str = "") -> 
     return {
         "metadata": {"namespace": namespace, **({"name": name} if name else {"generateName": f"{prefix}."})},
         "involvedObject": involved | _if_given(resourceVersion=subject.resource_version),
-        "type": said.type,
-        "reason": said.reason,
-        "message": said.message[:LONGEST_MESSAGE],
-        **_if_given(action=said.action),
-        "source": {"component": said.component} | _if_given(host=said.host),
-        "reportingComponent": said.component,
+        "type": content.type,
+        "reason": content.reason,
+        "message": content.message[:LONGEST_MESSAGE],
+        **_if_given(action=content.action),
+        "source": {"component": content.component} | _if_given(host=content.host),
+        "reportingComponent": content.component,
         "firstTimestamp": at,
         "lastTimestamp": at,
         "count": 1,
@@ -95,9 +95,9 @@ def named(subject: Subject, *what: str) -> str:
     return f"{subject.name[:_LONGEST_PREFIX]}.{digest[:_DIGEST]}"
 
 
-def lasting_name(subject: Subject, said: Said) -> str:
+def lasting_name(subject: Subject, content: EventContent) -> str:
     """The name of an Event that is not repeated while the API server keeps it; a request id makes no difference."""
-    return named(subject, said.reason, without_request(said.message[:LONGEST_MESSAGE]))
+    return named(subject, content.reason, without_request(content.message[:LONGEST_MESSAGE]))
 
 
 async def record(api: KubeApi, content: JsonObject) -> bool:
@@ -142,9 +142,9 @@ async def _record_each(
         kind = reported_kinds()[about.kind]
         api = served if kind.served and served is not None else kube
         subject = Subject(kind.under(api.operator_domain), about.namespace, about.name, about.uid)
-        said = Said(notice.type.value, notice.reason, notice.message, reporter, notice.action)
-        name = "" if notice.each_time else lasting_name(subject, said)
-        await record(api, event(subject, said, action.at, name=name))
+        content = EventContent(notice.type.value, notice.reason, notice.message, reporter, notice.action)
+        name = "" if notice.each_time else lasting_name(subject, content)
+        await record(api, event(subject, content, action.at, name=name))
 
 
 class EventDeduplicator:
@@ -158,16 +158,16 @@ class EventDeduplicator:
         self._api = api
         self._recorded: dict[tuple[str, str, str], datetime] = {}
 
-    async def record_once(self, subject: Subject, said: Said, moment: datetime) -> None:
+    async def record_once(self, subject: Subject, event_content: EventContent, moment: datetime) -> None:
         """A failure is only logged."""
-        content = (subject.uid, said.reason, without_request(said.message))
+        content = (subject.uid, event_content.reason, without_request(event_content.message))
         before = self._recorded.get(content)
         if before is not None and moment - before < EVENTS_KEPT:
             return
         if len(self._recorded) >= MOST_REMEMBERED:
             self._recorded.clear()
         self._recorded[content] = moment
-        await record(self._api, event(subject, said, moment, name=lasting_name(subject, said)))
+        await record(self._api, event(subject, event_content, moment, name=lasting_name(subject, event_content)))
 
 
 def _if_given(**fields: str) -> dict[str, str]:

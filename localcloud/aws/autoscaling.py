@@ -38,7 +38,7 @@ _WAITING = {"launch": "Pending:Wait", "terminate": "Terminating:Wait"}
 _ACTIVE = ("InService", "Pending", "Pending:Wait")
 _LONGEST_WAIT_SECONDS = 48 * 3600
 _MOST_TIMEOUTS = 100
-_KEPT_ACTIVITIES = 100
+_ACTIVITIES_RETAINED = 100
 
 
 def install() -> None:
@@ -280,7 +280,7 @@ class PerdureAutoScaling(AutoScalingBackend):
             "StatusCode": "Failed" if failure else "Successful",
             "Progress": 100,
         }
-        self.activities = [activity, *self.activities][:_KEPT_ACTIVITIES]
+        self.activities = [activity, *self.activities][:_ACTIVITIES_RETAINED]
 
     def _watch(self, wait: Wait) -> None:
         seconds = max(0.001, wait.deadline - runtime.clock.now())

@@ -57,8 +57,10 @@ def _create_accounts(endpoint: str, payer: dict[str, str], total: int) -> list[d
     organizations, sts = _client("organizations", endpoint, payer), _client("sts", endpoint, payer)
     credentials = []
     for number in range(total):
-        asked = organizations.create_account(AccountName=f"bench-{number}", Email=f"bench+{number}@example.com")
-        status = organizations.describe_create_account_status(CreateAccountRequestId=asked["CreateAccountStatus"]["Id"])
+        creation = organizations.create_account(AccountName=f"bench-{number}", Email=f"bench+{number}@example.com")
+        status = organizations.describe_create_account_status(
+            CreateAccountRequestId=creation["CreateAccountStatus"]["Id"]
+        )
         account = status["CreateAccountStatus"]["AccountId"]
         role = f"arn:aws:iam::{account}:role/OrganizationAccountAccessRole"
         session = sts.assume_role(RoleArn=role, RoleSessionName="bench")["Credentials"]

@@ -63,16 +63,16 @@ def take() -> World:
             QuotaRequestRecord(
                 account=account,
                 region=region,
-                id=asked.id,
-                service=asked.quota.service,
-                code=asked.quota.code,
-                desired=asked.desired,
-                status=asked.status,
-                opened_at=asked.opened_at,
-                done_at=asked.done_at,
+                id=request.id,
+                service=request.quota.service,
+                code=request.quota.code,
+                desired=request.desired,
+                status=request.status,
+                opened_at=request.opened_at,
+                done_at=request.done_at,
             )
             for account, region, quotas in _backends("service-quotas")
-            for asked in quotas.requests.values()
+            for request in quotas.requests.values()
         ),
         opt_in_regions=tuple(
             RegionRecord(

@@ -79,8 +79,8 @@ class Emulator(DisturbableCloud):
 
     def announce(self, kind: str, account: str, region: str, *instances: str, **more: object) -> Published:
         """`kind` is spot, rebalance, capacity-reservation or health; `more` are fields of `Notice`."""
-        said = {"kind": kind, "account": account, "region": region, "instances": instances, **more}
-        return self._send("POST", "notices", Notice.model_validate(said).model_dump(mode="json"), Published)
+        event = {"kind": kind, "account": account, "region": region, "instances": instances, **more}
+        return self._send("POST", "notices", Notice.model_validate(event).model_dump(mode="json"), Published)
 
     def publish(self, account: str, region: str, source: str, detail_type: str, detail: Detail) -> Published:
         happening = Happening(account=account, region=region, source=source, detail_type=detail_type, detail=detail)

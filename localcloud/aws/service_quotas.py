@@ -121,7 +121,7 @@ class PerdureServiceQuotas(ServiceQuotasBackend):
         self._refuse_too_many()
         settings, now = runtime.config(), runtime.clock.now()
         case_from = now + settings.quota_pending_seconds
-        asked = QuotaRequest(
+        request = QuotaRequest(
             id=uuid4().hex + uuid4().hex[:8],
             quota=quota,
             desired=desired,
@@ -131,13 +131,13 @@ class PerdureServiceQuotas(ServiceQuotasBackend):
             outcome=settings.quota_outcomes.get(quota.code, settings.quota_outcome),
             opened_at=now,
         )
-        self.requests[asked.id] = asked
-        self._recent().append(asked)
-        return asked
+        self.requests[request.id] = request
+        self._recent().append(request)
+        return request
 
     def open_requests(self) -> int:
         recent = self._recent()
-        recent[:] = [asked for asked in recent if asked.is_open]
+        recent[:] = [each for each in recent if each.is_open]
         return len(recent)
 
     def _recent(self) -> list[QuotaRequest]:
@@ -187,14 +187,14 @@ class PerdureServiceQuotasResponse(ServiceQuotasResponse):
         return self._page("Quotas", [self._describe_quota(q, self._ours.value_of(q)) for q in quotas])
 
     def request_service_quota_increase(self) -> str:
-        asked = self._ours.request(self._quota(), float(self._parameters().get("DesiredValue", 0)))
-        return json.dumps({"RequestedQuota": self._describe_request(asked, opened=True)})
+        request = self._ours.request(self._quota(), float(self._parameters().get("DesiredValue", 0)))
+        return json.dumps({"RequestedQuota": self._describe_request(request, opened=True)})
 
     def get_requested_service_quota_change(self) -> str:
-        asked = self._ours.requests.get(self._parameters().get("RequestId", ""))
-        if asked is None:
+        request = self._ours.requests.get(self._parameters().get("RequestId", ""))
+        if request is None:
             raise _no_such()
-        return json.dumps({"RequestedQuota": self._describe_request(asked)})
+        return json.dumps({"RequestedQuota": self._describe_request(request)})
 
     def list_requested_service_quota_change_history(self) -> str:
         found = self._ours.history(self._parameters())
@@ -232,25 +232,25 @@ class PerdureServiceQuotasResponse(ServiceQuotasResponse):
             "GlobalQuota": quota.is_global,
         }
 
-    def _describe_request(self, asked: QuotaRequest, *, opened: bool = False) -> dict[str, Any]:
-        quota = asked.quota
-        status = "PENDING" if opened else asked.status
+    def _describe_request(self, request: QuotaRequest, *, opened: bool = False) -> dict[str, Any]:
+        quota = request.quota
+        status = "PENDING" if opened else request.status
         described: dict[str, Any] = {
-            "Id": asked.id,
+            "Id": request.id,
             "ServiceCode": quota.service,
             "ServiceName": quota.service_name,
             "QuotaCode": quota.code,
             "QuotaName": quota.name,
-            "DesiredValue": asked.desired,
+            "DesiredValue": request.desired,
             "Status": status,
-            "Created": asked.created,
-            "LastUpdated": asked.created,
+            "Created": request.created,
+            "LastUpdated": request.created,
             "QuotaArn": self._arn(quota),
             "GlobalQuota": quota.is_global,
             "Unit": "None",
         }
         if status != "PENDING":
-            described["CaseId"] = str(int(asked.id[:9], 16))
+            described["CaseId"] = str(int(request.id[:9], 16))
         return described
 
     def _arn(self, quota: Quota) -> str:

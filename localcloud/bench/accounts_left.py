@@ -73,10 +73,10 @@ async def taken_over(accounts: int) -> Found:
             await lab.objects.until(lambda: _all_ready(lab, left))
         seconds = time.monotonic() - began
         await lab.quiet()
-        return _told(lab, left, before, seconds)
+        return _row(lab, left, before, seconds)
 
 
-def _told(lab: Laboratory, left: list[LeftAccount], before: dict[str, JsonObject], seconds: float) -> Found:
+def _row(lab: Laboratory, left: list[LeftAccount], before: dict[str, JsonObject], seconds: float) -> Found:
     ledger, world, after = lab.emulator.ledger(), lab.emulator.world(), _statuses(lab)
     settled = {each.account_id for each in left if each.how in SETTLED}
     touched = sum(count.count for count in ledger.counts if count.mutating and count.account in settled)
@@ -110,8 +110,8 @@ def _create(lab: Laboratory, names: Iterable[str]) -> dict[str, str]:
     client = boto3.client("organizations", endpoint_url=lab.emulator.endpoint, region_name="us-east-1")
     ids: dict[str, str] = {}
     for name in names:
-        asked = client.create_account(AccountName=name, Email=email_of(name, DEFAULT_EMAIL_DOMAIN))
-        request = asked["CreateAccountStatus"]["Id"]
+        creation = client.create_account(AccountName=name, Email=email_of(name, DEFAULT_EMAIL_DOMAIN))
+        request = creation["CreateAccountStatus"]["Id"]
         made = client.describe_create_account_status(CreateAccountRequestId=request)
         ids[name] = made["CreateAccountStatus"]["AccountId"]
     return ids

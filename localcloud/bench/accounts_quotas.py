@@ -103,8 +103,8 @@ def _create(lab: Laboratory, names: Iterable[str]) -> dict[str, str]:
     client = boto3.client("organizations", endpoint_url=lab.emulator.endpoint, region_name="us-east-1")
     ids: dict[str, str] = {}
     for name in names:
-        asked = client.create_account(AccountName=name, Email=email_of(name, "example.com"))
-        request = asked["CreateAccountStatus"]["Id"]
+        creation = client.create_account(AccountName=name, Email=email_of(name, "example.com"))
+        request = creation["CreateAccountStatus"]["Id"]
         made = client.describe_create_account_status(CreateAccountRequestId=request)
         ids[name] = made["CreateAccountStatus"]["AccountId"]
     return ids

@@ -192,8 +192,8 @@ class Accounts(Area):
             if text(each, "status", "state") != AccountState.READY
         ]
         few = [] if len(free) >= self.free else [f"{len(free)} accounts of {self.free} are free"]
-        told = accounts.discrepancies(self.lab)
-        return [*few, *unready, *([] if told == "one to one" else [told])]
+        discrepancies = accounts.discrepancies(self.lab)
+        return [*few, *unready, *([] if discrepancies == "one to one" else [discrepancies])]
 
 
 class Instances(Area):
@@ -226,9 +226,9 @@ class Instances(Area):
         found = []
         for name, state in wanted.items():
             instance = self._ids[name]
-            told = self.on.labels.value(instance, STATE_LABEL)
-            if told != state:
-                found.append(f"instance {name} is {state}, and its label says {told or 'nothing'}")
+            labelled = self.on.labels.value(instance, STATE_LABEL)
+            if labelled != state:
+                found.append(f"instance {name} is {state}, and its label says {labelled or 'nothing'}")
             if (instance in deleted) != (state == "terminated"):
                 found.append(
                     f"the Machine of instance {name} ({state}) is {'' if instance in deleted else 'not '}deleted"
@@ -261,8 +261,8 @@ class Products(Area):
         objects = {_name(each): each for each in self.lab.objects.of(PRODUCT, TENANT)}
         found = [f"product {name} is still there" for name in objects.keys() & self.ended]
         for name, number in self.changes.items():
-            told = text(objects.get(name), "spec", "metrics", "hits", "friendlyName")
-            newest = told == (_version(name, number) if number else "Hits")
+            shown = text(objects.get(name), "spec", "metrics", "hits", "friendlyName")
+            newest = shown == (_version(name, number) if number else "Hits")
             if not newest or not threescale_things.done(objects.get(name) or {}):
                 found.append(f"product {name} is not in sync")
         return found
@@ -330,14 +330,14 @@ class Everything:
 
     async def settled(self, seconds: float = _SETTLING_SECONDS, *, entirely: bool = True) -> tuple[float, list[str]]:
         """Like `settle`, but returns the seconds and what differed at the end."""
-        began, told = time.monotonic(), time.monotonic()
+        began, logged_at = time.monotonic(), time.monotonic()
         while True:
             found = await self._disagreements(entirely=entirely)
             now = time.monotonic()
             if not found or now > began + seconds:
                 return now - began, found
-            if now > told + 15:
-                told = now
+            if now > logged_at + 15:
+                logged_at = now
                 step(f"{len(found)} do not agree yet: {'; '.join(found[:3])}")
             await asyncio.sleep(_LOOK_SECONDS)
 

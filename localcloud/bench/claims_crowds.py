@@ -59,8 +59,8 @@ async def _watched(on: Scene, seconds: float) -> tuple[int, int, Counter[str]]:
     mark, before = on.lab.audit_mark(), await on.lab.workflow_tasks()
     await asyncio.sleep(seconds)
     requests, after = on.lab.requests_since(mark), await on.lab.workflow_tasks()
-    told = sum(count for name, count in requests.items() if not name.startswith(_STANDING))
-    return told, after - before, requests
+    watched = sum(count for name, count in requests.items() if not name.startswith(_STANDING))
+    return watched, after - before, requests
 
 
 async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
@@ -140,7 +140,7 @@ def _started(pid: int | None) -> float:
 async def held(sizes: Sizes, rows: frozenset[str]) -> Found:
     async with scene() as on:
         began = time.time()
-        await make_settled(on, sizes.held_claims, "held", lambda: _told(_memories(on)))
+        await make_settled(on, sizes.held_claims, "held", lambda: _sizes_text(_memories(on)))
         prepared = time.time() - began
         sizes_mib = _memories(on)
     figures = (
@@ -150,7 +150,7 @@ async def held(sizes: Sizes, rows: frozenset[str]) -> Found:
             measured=round(sum(sizes_mib.values())),
             unit="MiB",
             goal="≤ 600 MB",
-            note=_told(sizes_mib),
+            note=_sizes_text(sizes_mib),
         ),
         Figure(row="j", what="all made and settled", measured=round(prepared, 1), unit="s"),
     )
@@ -161,5 +161,5 @@ def _memories(on: Scene) -> dict[str, float]:
     return {service: memory_mib(on.lab, service) for service in (WORKER, WATCH)}
 
 
-def _told(sizes_mib: dict[str, float]) -> str:
+def _sizes_text(sizes_mib: dict[str, float]) -> str:
     return ", ".join(f"{service} {size:.0f} MiB" for service, size in sizes_mib.items())

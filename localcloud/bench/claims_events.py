@@ -219,13 +219,13 @@ def _condition() -> str:
     return f"status.resources[0].state.data.said | default('') == '{_MARK}'"
 
 
-async def _say(on: Scene, name: str, said: str, *words: str) -> float:
+async def _say(on: Scene, name: str, message: str, *words: str) -> float:
     async with asyncio.timeout(PATIENCE_SECONDS):
         await on.seen.until(lambda: bool(on.seen.things_of.get(path(name))))
     await asyncio.sleep(0.2)
     began = time.time()
     namespace, resource = thing(on, name)
-    await on.lab.patch(CONFIG_MAP, namespace, resource, {"data": {"said": said}})
+    await on.lab.patch(CONFIG_MAP, namespace, resource, {"data": {"said": message}})
 
     def seen() -> float | None:
         found = (on.seen.first(RESOURCE_CLAIM, path(name), word) for word in words)

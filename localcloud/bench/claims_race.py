@@ -37,7 +37,7 @@ async def race(sizes: Sizes, rows: frozenset[str]) -> Found:
         served = time.time() - began
         await on.lab.quiet()
         second = await _pairs(on)
-    kept = sum(second.get(claim) == handle for claim, handle in first.items())
+    retained = sum(second.get(claim) == handle for claim, handle in first.items())
     figures = (
         Figure(
             row="r",
@@ -49,7 +49,7 @@ async def race(sizes: Sizes, rows: frozenset[str]) -> Found:
         Figure(
             row="r",
             what="the pool makes the others: distinct handles, claims that kept theirs",
-            measured=f"{len(set(second.values()))}, {kept}",
+            measured=f"{len(set(second.values()))}, {retained}",
             goal=f"{claims}, {handles}",
             note=f"all bound {served:.2f} s after the pool was told",
         ),

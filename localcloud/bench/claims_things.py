@@ -97,13 +97,13 @@ async def make(scene: Scene, names: Iterable[str], provider: str = AT_ONCE, **sp
     return sent
 
 
-async def make_settled(scene: Scene, count: int, prefix: str, told: Callable[[], str] = str) -> None:
+async def make_settled(scene: Scene, count: int, prefix: str, describe: Callable[[], str] = str) -> None:
     names = [f"{prefix}-{number}" for number in range(count)]
     for start in range(0, count, BATCH):
         batch = names[start : start + BATCH]
         await make(scene, batch)
         await all_ready(scene, batch)
-        step(f"{start + len(batch)} of {count} claims are ready {told()}".rstrip())
+        step(f"{start + len(batch)} of {count} claims are ready {describe()}".rstrip())
     await scene.lab.quiet()
 
 

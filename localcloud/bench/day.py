@@ -24,7 +24,7 @@ _KILL_EVERY_SECONDS = 60.0
 _LOOK_EVERY_SECONDS = 15.0
 # Of the day: when the last object is created, and how long each lives until its change and from that to its end.
 _CREATED_WITHIN, _PAUSE = 0.7, 0.12
-_KEPT = 0.2
+_KEPT_SHARE = 0.2
 _SETTLING_SECONDS = 1800.0
 
 
@@ -92,13 +92,13 @@ async def day(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def _life(area: Area, name: str, seconds: float, dice: random.Random) -> None:
-    begin, kept = dice.uniform(0, _CREATED_WITHIN) * seconds, dice.random() < _KEPT
+    begin, is_kept = dice.uniform(0, _CREATED_WITHIN) * seconds, dice.random() < _KEPT_SHARE
     await asyncio.sleep(begin)
     await area.create(name)
     await asyncio.sleep(_PAUSE * seconds)
     await area.change(name)
     await asyncio.sleep(_PAUSE * seconds)
-    if not kept:
+    if not is_kept:
         await area.end(name)
 
 

@@ -335,7 +335,7 @@ async def outage(row: str, service: str, sizes: Sizes, rows: frozenset[str]) -> 
             if service != AWS:
                 await on.send(changes)
             await asyncio.sleep(seconds)
-            kept = "" if service == AWS else f"{on.left()} of {len(instances)} messages kept meanwhile, "
+            left = "" if service == AWS else f"{on.left()} of {len(instances)} messages kept meanwhile, "
         began = time.time()
         done = await on.empty(seconds * 2 + 300)
         shown = await on.until(
@@ -350,7 +350,7 @@ async def outage(row: str, service: str, sizes: Sizes, rows: frozenset[str]) -> 
                     what=f"{service} unavailable for {seconds:.0f} s: events applied afterwards, lost",
                     measured=f"{len(instances)}, {dead}",
                     goal=f"{len(instances)}, 0",
-                    note=f"{kept}done with {max(0.0, max(done, shown) - began):.0f} s after it came back",
+                    note=f"{left}done with {max(0.0, max(done, shown) - began):.0f} s after it came back",
                 ),
             )
         )

@@ -30,14 +30,14 @@ _MONTH = timedelta(days=30)
 
 async def held(held_seconds: float) -> Found:
     async with scene(PERDURE_INSTANCES_REACTIONS=_REACTIONS) as on:
-        await on.until(lambda: _told_by_rules(on))
+        await on.until(lambda: _has_rules(on))
         scaling = on.client("autoscaling")
         step("a group with a hook; three instances that are to be retired")
-        kept = await asyncio.to_thread(_grouped, on)
-        await on.adopt(kept)
+        grouped = await asyncio.to_thread(_grouped, on)
+        await on.adopt(grouped)
         planned = await on.make(3)
-        await _labelled(on, (kept, *planned), STATE_LABEL, State.RUNNING.value)
-        figures = await _moved(on, planned, _held(on, scaling, kept, held_seconds))
+        await _labelled(on, (grouped, *planned), STATE_LABEL, State.RUNNING.value)
+        figures = await _moved(on, planned, _held(on, scaling, grouped, held_seconds))
     return told(Found(figures=tuple(figures)))
 
 
@@ -121,8 +121,8 @@ async def _moved(on: Scene, planned: list[str], meanwhile: Coroutine[None, None,
 
 def _announce(on: Scene, instance: str, start: datetime, event: str = "", *, over: bool = False) -> str:
     ended = {"status": "closed", "entity_status": "RESOLVED"} if over else {}
-    said = {"event": event, "start": start.timestamp(), **ended}
-    return on.lab.emulator.announce("health", PLACE.account, PLACE.region, instance, **said).event
+    body = {"event": event, "start": start.timestamp(), **ended}
+    return on.lab.emulator.announce("health", PLACE.account, PLACE.region, instance, **body).event
 
 
 async def _labelled(on: Scene, instances: Sequence[str], label: str, value: str) -> float:
@@ -173,6 +173,6 @@ def _lifecycle(scaling: Any, instance: str) -> str:
     return found[0]["LifecycleState"] if found else ""
 
 
-def _told_by_rules(on: Scene) -> bool:
+def _has_rules(on: Scene) -> bool:
     arn = on.sqs.get_queue_attributes(QueueUrl=on.url(), AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     return len(on.client("events").list_rule_names_by_target(TargetArn=arn)["RuleNames"]) == 3

@@ -185,9 +185,11 @@ def _kubeconfig(on: Storm) -> str:
 
 def _account(on: Storm) -> str:
     organizations = on.client("organizations", PAYER_ACCOUNT_ID)
-    asked = organizations.create_account(Email="storm@example.com", AccountName="storm")["CreateAccountStatus"]["Id"]
+    creation_id = organizations.create_account(Email="storm@example.com", AccountName="storm")["CreateAccountStatus"][
+        "Id"
+    ]
     while True:
-        status = organizations.describe_create_account_status(CreateAccountRequestId=asked)["CreateAccountStatus"]
+        status = organizations.describe_create_account_status(CreateAccountRequestId=creation_id)["CreateAccountStatus"]
         if status["State"] == "SUCCEEDED":
             return str(status["AccountId"])
         assert status["State"] == "IN_PROGRESS", status

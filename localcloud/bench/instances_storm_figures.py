@@ -195,13 +195,13 @@ def _replaced_first(on: Storm, affected: Sequence[Member], replicas: Mapping[tup
 
 def _replacement_ready(on: Storm, member: Member) -> bool:
     seen, name = on.seen, member.instance
-    asked, deleted = seen.replacing.get(name), seen.deleted.get(name)
-    if asked is None or deleted is None:
+    requested_at, deleted = seen.replacing.get(name), seen.deleted.get(name)
+    if requested_at is None or deleted is None:
         return False
     younger = (
         each.instance for each in on.members.values() if (each.cluster, each.group) == (member.cluster, member.group)
     )
-    return any(asked <= seen.well.get(each, 0.0) <= deleted for each in younger if each != name)
+    return any(requested_at <= seen.well.get(each, 0.0) <= deleted for each in younger if each != name)
 
 
 def hooks_figure(affected: Sequence[Member], calls: Sequence[Call], cause: str) -> Figure:

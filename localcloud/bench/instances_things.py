@@ -96,9 +96,9 @@ class Scene:
         made: list[str] = []
         image = await asyncio.to_thread(image_of, self.ec2)
         while len(made) < count:
-            asked = min(_MOST_INSTANCES, count - len(made))
+            batch = min(_MOST_INSTANCES, count - len(made))
             answer = await asyncio.to_thread(
-                self.ec2.run_instances, ImageId=image, InstanceType="t3.micro", MinCount=asked, MaxCount=asked
+                self.ec2.run_instances, ImageId=image, InstanceType="t3.micro", MinCount=batch, MaxCount=batch
             )
             made += [text(each, "InstanceId") for each in sequence(answer, "Instances")]
         permits = asyncio.Semaphore(_AT_ONCE)

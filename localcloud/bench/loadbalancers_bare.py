@@ -26,67 +26,67 @@ COPIED = {
     "nova_api": ("instance_mappings", "request_specs"),
 }
 
-Asked = Mapping[str, Any]
+Request = Mapping[str, Any]
 Json = dict[str, Any]
 
 
 def main() -> None:
     import openstack
 
-    asked: Asked = json.load(sys.stdin)
+    request: Request = json.load(sys.stdin)
     cloud: Any = openstack.connect(cloud=os.environ["OS_CLOUD"])
     cloud.network.get("/")  # discovers the API before timing starts
-    print(json.dumps({"whole": whole, "networks": networks, "servers": servers}[asked["what"]](cloud, asked)))
+    print(json.dumps({"whole": whole, "networks": networks, "servers": servers}[request["what"]](cloud, request)))
 
 
-def whole(cloud: Any, asked: Asked) -> Json:
-    make_server = builder(cloud, asked)
+def whole(cloud: Any, request: Request) -> Json:
+    make_server = builder(cloud, request)
 
     def one(name: str) -> Json:
-        path = f"{asked['namespace']}/{name}"
+        path = f"{request['namespace']}/{name}"
         group = cloud.network.create_security_group(name=path)
         cloud.network.create_security_group_rules(rules(group.id, path))
-        port = cloud.network.create_port(name=path, network_id=asked["network"], security_groups=[group.id])
-        made = shown(name, group.id, port, floating_ip(cloud, asked, path, port.id))
-        wanted = machine_port(asked, f"{path}-machine", group.id, made["address"])
+        port = cloud.network.create_port(name=path, network_id=request["network"], security_groups=[group.id])
+        made = shown(name, group.id, port, floating_ip(cloud, request, path, port.id))
+        wanted = machine_port(request, f"{path}-machine", group.id, made["address"])
         own = cloud.network.create_port(**wanted)
         server = make_server(f"{name}-machine", own.id)
         return {**made, "machines": [shown_machine(own, server.id)]}
 
     began = time.monotonic()
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        made = list(threads.map(one, asked["names"]))
+        made = list(threads.map(one, request["names"]))
     await_active(cloud, {machine["server"] for each in made for machine in each["machines"]})
     return {"seconds": time.monotonic() - began, "made": made}
 
 
-def networks(cloud: Any, asked: Asked) -> Json:
-    paths = [f"{asked['namespace']}/{name}" for name in asked["names"]]
+def networks(cloud: Any, request: Request) -> Json:
+    paths = [f"{request['namespace']}/{name}" for name in request["names"]]
     groups = bulk(cloud, "security-groups", "security_groups", [{"name": path} for path in paths])
     wanted = [
-        {"name": path, "network_id": asked["network"], "security_groups": [group["id"]]}
+        {"name": path, "network_id": request["network"], "security_groups": [group["id"]]}
         for group, path in zip(groups, paths, strict=True)
     ]
     ports = made_ports(cloud, wanted)
 
     def rest(group: Json, port: Any) -> Any:
         cloud.network.create_security_group_rules(rules(group["id"], port.name))  # one group per request
-        return floating_ip(cloud, asked, port.name, port.id)
+        return floating_ip(cloud, request, port.name, port.id)
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
         floating = list(threads.map(rest, groups, ports))
-    rows = zip(asked["names"], groups, ports, floating, strict=True)
+    rows = zip(request["names"], groups, ports, floating, strict=True)
     return {"made": [{**shown(name, group["id"], port, ip), "machines": []} for name, group, port, ip in rows]}
 
 
-def servers(cloud: Any, asked: Asked) -> Json:
+def servers(cloud: Any, request: Request) -> Json:
     wanted = [
-        machine_port(asked, f"{asked['namespace']}/{each['name']}", each["group"], each["address"])
-        for each in asked["machines"]
+        machine_port(request, f"{request['namespace']}/{each['name']}", each["group"], each["address"])
+        for each in request["machines"]
     ]
     ports = made_ports(cloud, wanted)
-    names = [each["name"] for each in asked["machines"]]
-    first = builder(cloud, asked)(names[0], ports[0].id).id
+    names = [each["name"] for each in request["machines"]]
+    first = builder(cloud, request)(names[0], ports[0].id).id
     await_active(cloud, {first})
     ids = [first, *(str(uuid.uuid4()) for _ in names[1:])]
     copy_server(first, dict(zip(ids[1:], names[1:], strict=True)))
@@ -111,24 +111,24 @@ def made_ports(cloud: Any, wanted: Sequence[Json]) -> list[Any]:
     return [found[each["name"]] for each in wanted]
 
 
-def floating_ip(cloud: Any, asked: Asked, path: str, port: str) -> Any:
-    return cloud.network.create_ip(floating_network_id=asked["floating_network"], description=path, port_id=port)
+def floating_ip(cloud: Any, request: Request, path: str, port: str) -> Any:
+    return cloud.network.create_ip(floating_network_id=request["floating_network"], description=path, port_id=port)
 
 
-def machine_port(asked: Asked, path: str, group: str, address: str) -> Json:
+def machine_port(request: Request, path: str, group: str, address: str) -> Json:
     return {
         "name": path,
-        "network_id": asked["network"],
+        "network_id": request["network"],
         "security_groups": [group],
         "allowed_address_pairs": [{"ip_address": address}],
     }
 
 
-def builder(cloud: Any, asked: Asked) -> Any:
-    flavor, image = cloud.compute.find_flavor(asked["flavor"]).id, cloud.image.find_image(asked["image"]).id
+def builder(cloud: Any, request: Request) -> Any:
+    flavor, image = cloud.compute.find_flavor(request["flavor"]).id, cloud.image.find_image(request["image"]).id
 
     def make(name: str, port: str) -> Any:
-        nics = [{"uuid": asked["network"], "port": port}]
+        nics = [{"uuid": request["network"], "port": port}]
         return cloud.compute.create_server(
             name=name, flavor_id=flavor, image_id=image, user_data=USER_DATA, networks=nics
         )
@@ -177,10 +177,10 @@ def copy_rows(cursor: Any, table: str, first: str, names: Mapping[str, str]) -> 
     columns = [column[0] for column in cursor.description]
     rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
     copies = [{**row, **renamed(row, identity, id_, name)} for id_, name in names.items() for row in rows]
-    kept = [column for column in columns if column != "id"]
-    quoted, places = ", ".join(f"`{column}`" for column in kept), ", ".join(["%s"] * len(kept))
+    copied = [column for column in columns if column != "id"]
+    quoted, places = ", ".join(f"`{column}`" for column in copied), ", ".join(["%s"] * len(copied))
     statement = f"INSERT INTO {table} ({quoted}) VALUES ({places})"  # noqa: S608
-    cursor.executemany(statement, [tuple(copy[column] for column in kept) for copy in copies])
+    cursor.executemany(statement, [tuple(copy[column] for column in copied) for copy in copies])
 
 
 def renamed(row: Json, identity: str, id_: str, name: str) -> Json:

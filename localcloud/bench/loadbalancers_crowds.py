@@ -111,7 +111,7 @@ async def _taken_over(on: Scene, bare: Bare) -> Found:
         uids, servers = _uids(on), await _servers(on)
         on.cloud.reset_ledger()
         mark = on.lab.audit_mark()
-    await _looked_at(on, 3 * len(bare.made))
+    await _await_settled(on, 3 * len(bare.made))
     ledger, requests = on.cloud.ledger(), on.lab.requests_since(mark)
     lost = len(uids - _uids(on)) + len(servers - await _servers(on))
     figures = (
@@ -132,7 +132,7 @@ async def _taken_over(on: Scene, bare: Bare) -> Found:
     breakdown = {
         "i: OpenStack calls": ledger.by_route(),
         "i: Kubernetes requests": dict(requests.most_common()),
-        "i: what people were told": await _told(on),
+        "i: what people were told": await _event_counts(on),
     }
     return Found(figures=figures, breakdown=breakdown)
 
@@ -191,7 +191,7 @@ async def _fill(on: Scene, count: int) -> None:
         numbered = ((sets[index // MACHINES_EACH], index % MACHINES_EACH, each) for index, each in enumerate(machines))
         await _together(leave_machine(on.lab.kube, *each) for each in numbered)
         step(f"with {len(machines)} machines, as yawol would have left them, after {time.monotonic() - began:.0f} s")
-    await _looked_at(on, (2 + MACHINES_EACH) * count)
+    await _await_settled(on, (2 + MACHINES_EACH) * count)
     step(f"taken over after {time.monotonic() - began:.0f} s")
 
 
@@ -226,7 +226,7 @@ async def _together(work: Iterable[Awaitable[T]]) -> list[T]:
     return list(await asyncio.gather(*map(one, work)))
 
 
-async def _looked_at(on: Scene, wanted: int) -> None:
+async def _await_settled(on: Scene, wanted: int) -> None:
     """Wait until the worker has settled this many objects; a TimeoutError names their phases."""
     well = "ExecutionStatus = 'Running' AND OpPhase IN ('Ready', 'Sweeping')"
     patience = PATIENCE_SECONDS + _PATIENCE_FOR_EACH * wanted
@@ -270,7 +270,7 @@ async def _bare(on: Scene, what: str, **more: object) -> Bare:
     state, at = on.lab.deployment.state, balancer(on, "x")["spec"]["infrastructure"]
     programs = state.plan().openstack
     assert programs is not None
-    asked = {
+    request = {
         "what": what,
         "namespace": NAMESPACE_NAME,
         "flavor": at["flavor"]["flavorName"],
@@ -287,13 +287,13 @@ async def _bare(on: Scene, what: str, **more: object) -> Bare:
         stdout=asyncio.subprocess.PIPE,
         stderr=sys.stderr.fileno(),
     )
-    out, _ = await ended.communicate(json.dumps(asked).encode())
+    out, _ = await ended.communicate(json.dumps(request).encode())
     if ended.returncode:
         raise TimeoutError(f"the bare script ended with {ended.returncode}")
     return Bare.model_validate_json(out)
 
 
-async def _told(on: Scene) -> dict[str, int]:
+async def _event_counts(on: Scene) -> dict[str, int]:
     events = (await on.lab.kube.list(EVENT, NAMESPACE_NAME)).items
     return dict(Counter(f"{text(each, 'reason')}: {text(each, 'message')}" for each in events).most_common())
 

@@ -48,7 +48,7 @@ _LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Sent:
     began: float
     ended: float
     fault: str = ""
@@ -57,17 +57,17 @@ class Asked:
 @dataclass
 class Traffic:
     url: str
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[Sent] = field(default_factory=list)
 
     @asynccontextmanager
     async def flowing(self) -> AsyncIterator[None]:
         timeout = aiohttp.ClientTimeout(total=ANSWERED_WITHIN_SECONDS)
         async with (
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), timeout=timeout) as each_its_own,
-            aiohttp.ClientSession(timeout=timeout) as kept,
+            aiohttp.ClientSession(timeout=timeout) as session,
             asyncio.TaskGroup() as requests,
         ):
-            ticking = requests.create_task(self._tick(requests, (each_its_own, kept)))
+            ticking = requests.create_task(self._tick(requests, (each_its_own, session)))
             try:
                 yield
             finally:
@@ -85,7 +85,7 @@ class Traffic:
     async def _ask(self, client: aiohttp.ClientSession) -> None:
         began = time.monotonic()
         fault = await _fault(client, self.url)
-        self.asked.append(Asked(began, time.monotonic(), fault))
+        self.asked.append(Sent(began, time.monotonic(), fault))
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class Suffered:
     what: str
     seconds: float
     asked: int
-    failed: tuple[Asked, ...]
+    failed: tuple[Sent, ...]
     own: int
     """Failed ones that were under way when their machine died."""
     slowest_seconds: float
@@ -233,17 +233,17 @@ async def _suffer(stage: Stage, row: str, what: str, strike: Disturbance) -> Suf
     died = await strike(stage)
     seconds = time.monotonic() - began
     await asyncio.sleep(AFTERWARDS_SECONDS)
-    asked = stage.traffic.asked[before:]
-    faults = [each for each in asked if each.fault]
+    sent = stage.traffic.asked[before:]
+    faults = [each for each in sent if each.fault]
     own = [each for each in faults if died is not None and each.began <= died]
     return Suffered(
         row=row,
         what=what,
         seconds=seconds,
-        asked=len(asked),
+        asked=len(sent),
         failed=tuple(each for each in faults if each not in own),
         own=len(own),
-        slowest_seconds=max((each.ended - each.began for each in asked), default=0.0),
+        slowest_seconds=max((each.ended - each.began for each in sent), default=0.0),
     )
 
 
@@ -271,8 +271,8 @@ async def traffic(_: object, rows: frozenset[str]) -> Found:
 async def _fault(client: aiohttp.ClientSession, url: str) -> str:
     try:
         async with client.get(url) as answer:
-            said = await answer.text()
-            return "" if answer.status == 200 and said == "node\n" else f"{answer.status} {said[:80]!r}"
+            body = await answer.text()
+            return "" if answer.status == 200 and body == "node\n" else f"{answer.status} {body[:80]!r}"
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         return f"{type(error).__name__}: {error}"
 

@@ -104,16 +104,16 @@ async def _met(on: Everything, row: str, what: str, seconds: float, outage: Outa
     await asyncio.gather(*(each() for each in before))
     took = await on.settle()
     step(f"{len(before)} objects are settled after {took:.0f} s; {what} for {seconds:.0f} s")
-    asked = [
+    answers = [
         asyncio.create_task(_later(seconds * _SPREAD * number / len(meanwhile), each))
         for number, each in enumerate(meanwhile)
     ]
     async with outage(on):
         await asyncio.sleep(seconds)
-        answered = sum(task.done() for task in asked)
+        answered = sum(task.done() for task in answers)
     began = time.monotonic()
-    step(f"it is over; {answered} of {len(asked)} requests were answered meanwhile")
-    await asyncio.gather(*asked)
+    step(f"it is over; {answered} of {len(answers)} requests were answered meanwhile")
+    await asyncio.gather(*answers)
     _, found = await on.settled(_TRIED_SECONDS, entirely=False)
     caught_up = time.monotonic() - began
     if not found:
@@ -125,7 +125,7 @@ async def _met(on: Everything, row: str, what: str, seconds: float, outage: Outa
     figures = (
         Figure(
             row=row,
-            what=f"{what} for {seconds:.0f} s, {len(asked)} changes meanwhile: all done after",
+            what=f"{what} for {seconds:.0f} s, {len(answers)} changes meanwhile: all done after",
             measured=round(caught_up, 1),
             unit="s",
             goal="≤ 60",

@@ -46,7 +46,7 @@ async def one_product(_: Sizes, rows: frozenset[str]) -> Found:
         await on.create([backend("first"), backend("second")], SHOP)
         await on.until(lambda: on.all_done(2, (BACKEND,)))
         found = [told(await _made(on))]
-        measures = (("b", _renamed), ("c", _inserted), ("i", _looked_at), ("f", _waited))
+        measures = (("b", _renamed), ("c", _inserted), ("i", _observe_again), ("f", _waited))
         found += [told(await measure(on)) for row, measure in measures if row in rows]
     all_of_them = together(found)
     return all_of_them.model_copy(update={"figures": tuple(each for each in all_of_them.figures if each.row in rows)})
@@ -98,7 +98,7 @@ async def _changed(on: Scene, spec: JsonObject, name: str = "example") -> Counte
     return await counted(on, work)
 
 
-async def _looked_at(on: Scene) -> Found:
+async def _observe_again(on: Scene) -> Found:
     plain = backend("plain", "http://plain.example.com")
     plan: JsonObject = {
         "setupFee": "10.00",
@@ -124,7 +124,7 @@ async def _looked_at(on: Scene) -> Found:
             await on.lab.quiet()
 
     resyncs = await counted(on, woken)
-    looks = await counted(on, lambda: _asked_again(on))
+    looks = await counted(on, lambda: _retry(on))
     figures = (
         Figure(
             row="i",
@@ -135,7 +135,7 @@ async def _looked_at(on: Scene) -> Found:
         ),
         Figure(
             row="i",
-            what=f"{LOOKS} looks at all of it, by `retry`: writes",
+            what=f"{LOOKS} observations of every object, by `retry`: writes",
             measured=looks.ledger.mutating(),
             goal="0",
             note=f"{looks.ledger.reading()} reads",
@@ -144,7 +144,7 @@ async def _looked_at(on: Scene) -> Found:
     return Found(figures=figures)
 
 
-async def _asked_again(on: Scene) -> None:
+async def _retry(on: Scene) -> None:
     for number in range(LOOKS):
         token = f"look-{number}"
         for kind, name in ((BACKEND, "plain"), (PRODUCT, "odd")):
@@ -174,7 +174,7 @@ async def _waited(on: Scene) -> Found:
             measured=waited.ledger.calls(),
             goal="0",
         ),
-        Figure(row="f", what="looks in an hour, computed", measured=_looks_in_an_hour(), goal="11 to 13"),
+        Figure(row="f", what="observations in an hour, computed", measured=_looks_in_an_hour(), goal="11 to 13"),
         Figure(
             row="f",
             what="from its backend's creation to settled, both",

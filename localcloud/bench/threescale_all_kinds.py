@@ -217,8 +217,8 @@ def _more(rows: Iterable[str], others: list[str]) -> Iterable[str]:
 
 def _plain(row: object, tenant: str) -> str:
     fields = row if isinstance(row, dict) else {}
-    told = json.dumps(
+    text = json.dumps(
         {name: value for name, value in fields.items() if value is not None and not name.endswith(_OWN)}, sort_keys=True
     )
-    told = re.sub(r"\.\d+\"", '"', told).replace(tenant, "TENANT")
-    return re.sub(r"admin@[^\"]+", "admin@TENANT", told)
+    text = re.sub(r"\.\d+\"", '"', text).replace(tenant, "TENANT")
+    return re.sub(r"admin@[^\"]+", "admin@TENANT", text)

@@ -59,9 +59,9 @@ async def shuffled(sizes: Sizes, _: frozenset[str]) -> Found:
 
 def _end_state(on: Scene, name: str) -> str:
     world = holds(on.threescale.world(name))
-    said = sorted(f"{kind.name}: {stands(each)}" for kind in CUSTOM_KINDS for each in on.lab.objects.of(kind, name))
+    states = sorted(f"{kind.name}: {stands(each)}" for kind in CUSTOM_KINDS for each in on.lab.objects.of(kind, name))
     counts = ", ".join(f"{len(rows)} {table}" for table, rows in world.items())
-    return f"{counts}; {digest(world, said)}"
+    return f"{counts}; {digest(world, states)}"
 
 
 async def disturbed(_: Sizes, __: frozenset[str]) -> Found:

@@ -123,8 +123,8 @@ async def _service_account(lab: Laboratory) -> Path:
     for role, rules in RULES.items():
         await lab.kube.create(CLUSTER_ROLE, {"metadata": {"name": role}, "rules": rules})
     await _bind(lab, CLUSTER_ROLE_BINDING, SEES_THE_REST)
-    asked: JsonObject = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    answer = await lab.kube.create_under(SERVICE_ACCOUNT, HOME, ACCOUNT, "token", asked)
+    request: JsonObject = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    answer = await lab.kube.create_under(SERVICE_ACCOUNT, HOME, ACCOUNT, "token", request)
     return _kubeconfig(lab, text(answer, "status", "token"))
 
 

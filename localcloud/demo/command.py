@@ -81,8 +81,8 @@ def demo(
     from localcloud.demo.scenarios import SCENARIOS
 
     if name not in SCENARIOS:
-        said = f"there is no demo {name!r}." if name else "which demo?"
-        raise typer.BadParameter(f"{said} There are: {', '.join(SCENARIOS)}.", param_hint="NAME")
+        message = f"there is no demo {name!r}." if name else "which demo?"
+        raise typer.BadParameter(f"{message} There are: {', '.join(SCENARIOS)}.", param_hint="NAME")
     end_as_by_ctrl_c()
     deployment = Deployment(state)
     code = 1

@@ -54,13 +54,13 @@ async def narrated(stage: Stage, *kinds: Kind) -> AsyncIterator[None]:
 
 
 async def _narrate(stage: Stage, kinds: tuple[Kind, ...]) -> None:
-    said: dict[str, str] = {}
+    printed: dict[str, str] = {}
     while True:
         ids = [id_ for id_ in stage.shown() if id_.startswith(tuple(f"{kind.name}/" for kind in kinds))]
         for id_, answer in zip(ids, await asyncio.gather(*map(stage.why, ids)), strict=True):
             line = next_step(answer) if answer is not None else ""
-            if line and said.get(id_) != line:
-                said[id_] = line
+            if line and printed.get(id_) != line:
+                printed[id_] = line
                 kind, _, name, _ = id_.split("/")
                 stage.say(f"    {kind} {name}: {line}")
         await asyncio.sleep(ASK_SECONDS)

@@ -154,10 +154,10 @@ class Stage:
 
     async def reason(self) -> str:
         kinds = all_kinds()
-        asked = await asyncio.gather(
+        answers = await asyncio.gather(
             *(self._why(id_) for id_ in self.shown() if id_.split("/", maxsplit=1)[0] in kinds)
         )
-        return "\n  ".join([f"waited for: {self._awaited}", *filter(None, asked)])
+        return "\n  ".join([f"waited for: {self._awaited}", *filter(None, answers)])
 
     async def follow_lifecycles(self) -> None:
         while True:

@@ -41,7 +41,7 @@ class Host:
         self._home = home
         self._environment = environment
         self._changed = asyncio.Event()
-        self._fares = self._kept_fares()
+        self._fares = self._saved_fares()
         self._machines: dict[str, _Running] = {}
         self._foreign: dict[str, tuple[Server, str]] = {}
         self._masters: dict[str, str | None] = {}  # server ids by virtual address
@@ -85,7 +85,7 @@ class Host:
         )
 
     async def _settle(self) -> None:
-        servers = {each.id: each for each in self._asked("servers", Server)}
+        servers = {each.id: each for each in self._requested("servers", Server)}
         for server_id in [each for each in self._machines if not _stays(self._machines[each], servers.get(each))]:
             await self._stop(server_id)
             if server_id not in servers:
@@ -145,7 +145,7 @@ class Host:
     async def _lead(self) -> None:
         self._led = {address: address for address in self._masters} | {
             each.address: each.fixed_address
-            for each in self._asked("floatingips", FloatingIp)
+            for each in self._requested("floatingips", FloatingIp)
             if each.fixed_address in self._masters
         }
         for address in set(self._leads) - set(self._led):
@@ -181,7 +181,7 @@ class Host:
             problems=tuple(lead.problems.values()),
         )
 
-    def _asked(self, what: str, shape: type[M]) -> list[M]:
+    def _requested(self, what: str, shape: type[M]) -> list[M]:
         found = []
         for path in sorted((self._ground / what).glob("[!.]*.json")):
             with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
@@ -208,7 +208,7 @@ class Host:
     def _fares_file(self) -> Path:
         return self._home / "fares.json"
 
-    def _kept_fares(self) -> Fares:
+    def _saved_fares(self) -> Fares:
         try:
             return Fares.model_validate_json(self._fares_file.read_bytes())
         except FileNotFoundError:

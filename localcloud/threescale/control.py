@@ -70,8 +70,8 @@ class ThreescaleControl(DisturbableCloud):
     def resume(self, name: str) -> None:
         self.request("PUT", f"tenants/{name}/state", {"state": "approved"})
 
-    def add_token(self, tenant: str, **wish: object) -> TokenRecord:
-        return self._send("POST", f"tenants/{tenant}/tokens", wish, TokenRecord)
+    def add_token(self, tenant: str, **request: object) -> TokenRecord:
+        return self._send("POST", f"tenants/{tenant}/tokens", request, TokenRecord)
 
     def revoke(self, value: str) -> None:
         self.request("DELETE", f"tokens/{value}")

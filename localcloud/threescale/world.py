@@ -77,11 +77,13 @@ class World:
         self.tenants = self._read_tenants()
         return self.record_of(self.store.get(tables.ACCOUNTS, made.id))
 
-    def add_token(self, tenant: Record, wish: TokenWish) -> TokenRecord:
+    def add_token(self, tenant: Record, request: TokenWish) -> TokenRecord:
         with self.store.transaction():
             user = self.store.find(tables.USERS, account_id=tenant.id, role="admin")
             assert user is not None
-            made = access_tokens.establish(self.store, tenant, user, wish.name, [*wish.scopes], wish.permission)
+            made = access_tokens.establish(
+                self.store, tenant, user, request.name, [*request.scopes], request.permission
+            )
         return _token_record(made)
 
     def revoke(self, value: str) -> None:

@@ -1,1 +1,1 @@
-"""The `perdure` command: Perdure's processes, and a person's levers on every lifecycle."""
+"""The `perdure` command: starts Perdure's processes, and shows and controls lifecycles."""

@@ -65,42 +65,42 @@ def abandon(
     from starters.cli.session import perform_on_cluster
     from starters.cli.wake_lifecycles import wake_lifecycle
 
-    asked = target(kind, name)
+    reference = target(kind, name)
     if skip_cleanup:
-        release(asked, reason, output)
+        release(reference, reason, output)
         return
-    stuck = perform_on_cluster(lambda session: _stuck(session, asked))
-    left = outside(asked, stuck)
-    _say_what_stays(asked, left)
-    if not yes and not typer.confirm(f"Abandon {asked}?", err=True):
-        raise CommandError(f"{asked}: not abandoned", "--yes asks no question")
-    done = perform_on_cluster(lambda session: _release(session, asked, stuck, reason, left))
+    stuck = perform_on_cluster(lambda session: _stuck(session, reference))
+    left = outside(reference, stuck)
+    _say_what_stays(reference, left)
+    if not yes and not typer.confirm(f"Abandon {reference}?", err=True):
+        raise CommandError(f"{reference}: not abandoned", "--yes asks no question")
+    done = perform_on_cluster(lambda session: _release(session, reference, stuck, reason, left))
     if not printed(done, output):
         held = ", ".join(done.still_held_by)
-        say(f"{asked}: abandoned" + (f"; still held by {held}" if held else ""))
-    wake_lifecycle(asked, stuck)
+        say(f"{reference}: abandoned" + (f"; still held by {held}" if held else ""))
+    wake_lifecycle(reference, stuck)
 
 
-async def _stuck(session: ClusterSession, asked: Target) -> JsonObject:
+async def _stuck(session: ClusterSession, reference: Target) -> JsonObject:
     from engine.kube.json import text
     from starters.cli.lifecycle import find_object
 
-    obj = await find_object(session, asked)
-    if not set(_finalizers(obj)) & _ours(asked.kind):
+    obj = await find_object(session, reference)
+    if not set(_finalizers(obj)) & _ours(reference.kind):
         held = ", ".join(_finalizers(obj))
         raise CommandError(
-            f"{asked} has no finalizer of Perdure's", f"it is held by {held}" if held else "nothing holds it"
+            f"{reference} has no finalizer of Perdure's", f"it is held by {held}" if held else "nothing holds it"
         )
     if not text(obj, "metadata", "deletionTimestamp"):
         raise CommandError(
-            f"{asked} is not being deleted: its lifecycle would put the finalizer back",
-            f"first: kubectl delete --wait=false -n {asked.namespace} {asked.resource} {asked.name}",
+            f"{reference} is not being deleted: its lifecycle would put the finalizer back",
+            f"first: kubectl delete --wait=false -n {reference.namespace} {reference.resource} {reference.name}",
         )
     return obj
 
 
 async def _release(
-    session: ClusterSession, asked: Target, seen: JsonObject, why: str, shown: Sequence[str]
+    session: ClusterSession, reference: Target, seen: JsonObject, why: str, shown: Sequence[str]
 ) -> Abandoned:
     """Release the finalizer. The object may have changed while the person decided."""
     from engine.errors import Absent
@@ -108,18 +108,18 @@ async def _release(
     from starters.cli.records import record
     from starters.cli.session import FIELD_MANAGER, person
 
-    obj = await _stuck(session, asked)
+    obj = await _stuck(session, reference)
     if text(obj, "metadata", "uid") != text(seen, "metadata", "uid"):
-        raise CommandError(f"{asked} is another object with that name now", "check it, and run the command again")
-    left = outside(asked, obj)
+        raise CommandError(f"{reference} is another object with that name now", "check it, and run the command again")
+    left = outside(reference, obj)
     if left != tuple(shown):
-        _say_what_stays(asked, left)
-    ours = _ours(asked.kind)
+        _say_what_stays(reference, left)
+    ours = _ours(reference.kind)
     others = tuple(name for name in _finalizers(obj) if name not in ours)
     done = Abandoned(
-        kind=asked.kind.name,
-        namespace=asked.namespace,
-        name=asked.name,
+        kind=reference.kind.name,
+        namespace=reference.namespace,
+        name=reference.name,
         who=person(),
         why=why,
         when=timestamp(utc_now()),
@@ -128,33 +128,33 @@ async def _release(
     )
     note = json.dumps({"who": done.who, "why": done.why, "when": done.when})
     try:
-        await session.cluster_of(asked.kind).patch(
-            asked.kind,
-            asked.namespace,
-            asked.name,
+        await session.cluster_of(reference.kind).patch(
+            reference.kind,
+            reference.namespace,
+            reference.name,
             {"metadata": {"annotations": {ABANDONED: note}, "finalizers": list(others)}},
             resource_version=text(obj, "metadata", "resourceVersion"),
             field_manager=FIELD_MANAGER,
         )
     except Absent:
-        warn(f"{asked} is gone already")
+        warn(f"{reference} is gone already")
     else:
-        await record(session, asked, obj, "Abandoned", f"{why}; left behind: {'; '.join(left) or 'nothing known'}")
+        await record(session, reference, obj, "Abandoned", f"{why}; left behind: {'; '.join(left) or 'nothing known'}")
     return done
 
 
-def outside(asked: Target, obj: JsonObject) -> tuple[str, ...]:
+def outside(reference: Target, obj: JsonObject) -> tuple[str, ...]:
     from domain.custom_resources import custom_resources
     from domain.loadbalancers import SERVICE
     from domain.loadbalancers.names import load_balancer_name
     from domain.reading import Malformed, read
     from domain.resource import ObjectMeta
 
-    if asked.kind == SERVICE:
-        name = load_balancer_name(ObjectMeta(namespace=asked.namespace, name=asked.name))
+    if reference.kind == SERVICE:
+        name = load_balancer_name(ObjectMeta(namespace=reference.namespace, name=reference.name))
         return (f"LoadBalancer {name} with its objects in OpenStack, if it exists",)
 
-    model = next((model for model in custom_resources() if model.kind_of.name == asked.kind.name), None)
+    model = next((model for model in custom_resources() if model.kind_of.name == reference.kind.name), None)
     if model is None:
         return ()
     known = read(model, obj)
@@ -163,8 +163,8 @@ def outside(asked: Target, obj: JsonObject) -> tuple[str, ...]:
     return known.outside
 
 
-def _say_what_stays(asked: Target, left: Sequence[str]) -> None:
-    warn(f"{asked} leaves behind" + (":" if left else " nothing known"))
+def _say_what_stays(reference: Target, left: Sequence[str]) -> None:
+    warn(f"{reference} leaves behind" + (":" if left else " nothing known"))
     for line in left:
         warn(f"  {line}")
 

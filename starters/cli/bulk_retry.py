@@ -71,17 +71,24 @@ def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Fo
     if not yes and not typer.confirm(f"Retry {len(rows)} lifecycles?", err=True):
         raise CommandError("nothing is retried", "--yes asks no question")
     by = f"{person()}: {reason}" if reason else person()
-    done = perform(lambda session: _asked(session, rows, by))
+    done = perform(lambda session: _retry_each(session, rows, by))
     _print(done, form)
     failed = [each for each in done if not each.retried and not each.said.startswith(REFUSED)]
     if failed:
         raise typer.Exit(1)
 
 
-def print_one(asked: Target, said: str, form: Format) -> None:
-    row = Retried(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, phase="", retried=True, said=said)
+def print_one(reference: Target, outcome: str, form: Format) -> None:
+    row = Retried(
+        kind=reference.kind.name,
+        namespace=reference.namespace,
+        name=reference.name,
+        phase="",
+        retried=True,
+        said=outcome,
+    )
     if not printed(row, form):
-        say(f"{asked}: {said}")
+        say(f"{reference}: {outcome}")
 
 
 async def found_lifecycles(session: Session, query: str) -> list[Row]:
@@ -90,7 +97,7 @@ async def found_lifecycles(session: Session, query: str) -> list[Row]:
     return sorted(ours, key=lambda row: (row.kind, row.namespace, row.name))
 
 
-async def _asked(session: Session, rows: list[Row], by: str) -> list[Retried]:
+async def _retry_each(session: Session, rows: list[Row], by: str) -> list[Retried]:
     free = asyncio.Semaphore(AT_ONCE)
 
     async def ask(row: Row, key: Key) -> Retried:
@@ -101,8 +108,8 @@ async def _asked(session: Session, rows: list[Row], by: str) -> list[Retried]:
                 return _retried(row, said=await retry(session, key, by), retried=True)
             except CommandError as error:
                 refused = error.message.removeprefix("retry refused: ")
-                said = f"{REFUSED}{refused.removeprefix(f'{key.path} is ')}" if refused != error.message else refused
-                return _retried(row, said=said, retried=False)
+                outcome = f"{REFUSED}{refused.removeprefix(f'{key.path} is ')}" if refused != error.message else refused
+                return _retried(row, said=outcome, retried=False)
             except (ApiError, RPCError) as error:  # only this one failed; the others are still retried
                 return _retried(row, said=refusal(error), retried=False)
 

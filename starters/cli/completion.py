@@ -108,7 +108,7 @@ def asked_as(what: str, **variables: str) -> str:
     before = {name: os.environ.get(name) for name in asking}
     os.environ.update(asking)
     try:
-        with redirect_stdout(io.StringIO()) as said, suppress(SystemExit):
+        with redirect_stdout(io.StringIO()) as printed, suppress(SystemExit):
             build()(prog_name="perdure")
     finally:
         for name, value in before.items():
@@ -116,4 +116,4 @@ def asked_as(what: str, **variables: str) -> str:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-    return said.getvalue()
+    return printed.getvalue()

@@ -77,8 +77,8 @@ def show(
     if printed(found, output):
         return
     now = utc_now()
-    told = (("queue", found.queue), ("id", found.message_id), ("was", found.of), ("age", age(found.sent_at, now)))
-    facts([*told, ("reason", found.reason), ("tells", found.told), *sorted(found.attributes.items())])
+    details = (("queue", found.queue), ("id", found.message_id), ("was", found.of), ("age", age(found.sent_at, now)))
+    facts([*details, ("reason", found.reason), ("tells", found.told), *sorted(found.attributes.items())])
     say(found.body)
 
 
@@ -161,16 +161,16 @@ def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -
 
     async def all_of_them() -> list[T]:
         found: list[T] = []
-        looked: set[str] = set()
+        searched: set[str] = set()
         for place in chosen:
             there = await dead_of(place)
             if there is None:
                 warn(f"{place} has no dead letters: neither {place.dead_letters} nor {REGION_DEAD} exists")
                 continue
             name, dead = there
-            if dead.name in looked:
+            if dead.name in searched:
                 continue
-            looked.add(dead.name)
+            searched.add(dead.name)
 
             def home(message: Message, name: str = name, place: Place = place) -> SqsQueue | None:
                 source = source_of(message, name, place, served)

@@ -24,7 +24,7 @@ class Released(Model):
     why: str
 
 
-def release(asked: Target, reason: str, output: Format) -> None:
+def release(reference: Target, reason: str, output: Format) -> None:
     """End a deleted AccountClaim or Account without a clean-up; the account stays unavailable until it is cleaned.
 
     Raises:
@@ -40,38 +40,40 @@ def release(asked: Target, reason: str, output: Format) -> None:
     from starters.cli.records import annotate, record
     from starters.cli.session import perform_on_cluster
 
-    if asked.kind not in (ACCOUNT, ACCOUNT_CLAIM):
+    if reference.kind not in (ACCOUNT, ACCOUNT_CLAIM):
         raise CommandError(
-            f"{asked}: only the clean-up of AccountClaims and Accounts can be skipped",
+            f"{reference}: only the clean-up of AccountClaims and Accounts can be skipped",
             "without --skip-cleanup, perdure abandon removes the finalizer",
         )
     if not reason.strip():
-        raise CommandError(f"{asked}: the reason is empty", "give a reason; it is recorded on the object")
+        raise CommandError(f"{reference}: the reason is empty", "give a reason; it is recorded on the object")
 
     async def write(session: ClusterSession) -> JsonObject:
-        obj = await lifecycle.find_object(session, asked)
+        obj = await lifecycle.find_object(session, reference)
         if not text(obj, "metadata", "deletionTimestamp"):
             raise CommandError(
-                f"{asked} is not being deleted: there is nothing to release",
-                f"first: kubectl delete --wait=false -n {asked.namespace} {asked.resource} {asked.name}",
+                f"{reference} is not being deleted: there is nothing to release",
+                f"first: kubectl delete --wait=false -n {reference.namespace} {reference.resource} {reference.name}",
             )
-        await annotate(session, await account_of(session, asked, obj), {FORCE_RELEASE: reason})
-        await record(session, asked, obj, "LetGo", reason)
+        await annotate(session, await account_of(session, reference, obj), {FORCE_RELEASE: reason})
+        await record(session, reference, obj, "LetGo", reason)
         return obj
 
-    async def account_of(session: ClusterSession, asked: Target, obj: JsonObject) -> Target:
+    async def account_of(session: ClusterSession, reference: Target, obj: JsonObject) -> Target:
         """The Account, on which alone the annotation counts: tenants can write claims."""
-        if asked.kind == ACCOUNT:
-            return asked
+        if reference.kind == ACCOUNT:
+            return reference
         uid = text(obj, "metadata", "uid")
-        claim = Key(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, uid=uid)
+        claim = Key(kind=reference.kind.name, namespace=reference.namespace, name=reference.name, uid=uid)
         for item in (await session.kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items:
             if Account.model_validate(item).named_by(claim):
                 return Target(ACCOUNT, OPERATOR_NAMESPACE, text(item, "metadata", "name"))
-        raise CommandError(f"{asked} holds no Account: there is nothing to release", f"perdure why {asked.resource}")
+        raise CommandError(
+            f"{reference} holds no Account: there is nothing to release", f"perdure why {reference.resource}"
+        )
 
     written = perform_on_cluster(write)
-    done = Released(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, why=reason)
+    done = Released(kind=reference.kind.name, namespace=reference.namespace, name=reference.name, why=reason)
     if not printed(done, output):
-        say(f"{asked}: will be released without a clean-up")
-    wake_lifecycles.wake_lifecycle(asked, written)
+        say(f"{reference}: will be released without a clean-up")
+    wake_lifecycles.wake_lifecycle(reference, written)

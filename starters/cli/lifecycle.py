@@ -51,7 +51,7 @@ T = TypeVar("T")
 ANSWER = timedelta(seconds=30)
 _QUERY = timedelta(seconds=10)
 _LOOK_AGAIN = timedelta(milliseconds=200)
-_MOST_LOOKED_AT = 50  # lifecycles with one name, one after the other
+_MOST_DESCRIBED = 50  # lifecycles with one name, one after the other
 
 # The phase of a lifecycle that has not observed its object yet.
 UNDECIDED = "Unknown"
@@ -127,27 +127,27 @@ async def why(session: Session, key: Key) -> Why:
     handle = session.temporal.get_workflow_handle(key.workflow_id)
     patience = asyncio.get_running_loop().time() + ANSWER.total_seconds()
     while True:
-        said = await _query(session.temporal, handle.query("why", result_type=Why, rpc_timeout=_QUERY), key)
-        if said.phase != UNDECIDED or asyncio.get_running_loop().time() > patience:
-            return await _with_pause(session, key, await _with_attempts(session.temporal, key, said))
+        answer = await _query(session.temporal, handle.query("why", result_type=Why, rpc_timeout=_QUERY), key)
+        if answer.phase != UNDECIDED or asyncio.get_running_loop().time() > patience:
+            return await _with_pause(session, key, await _with_attempts(session.temporal, key, answer))
         await asyncio.sleep(_LOOK_AGAIN.total_seconds())
 
 
 async def plan(session: Session, key: Key) -> Why:
     """The lifecycle observes again, but does not act."""
-    said = await _with_attempts(session.temporal, key, await _update(session.temporal, key, "plan", Why))
-    return await _with_pause(session, key, said)
+    answer = await _with_attempts(session.temporal, key, await _update(session.temporal, key, "plan", Why))
+    return await _with_pause(session, key, answer)
 
 
-async def _with_pause(session: Session, key: Key, said: Why) -> Why:
+async def _with_pause(session: Session, key: Key, answer: Why) -> Why:
     """The answer with its area's pause, of which the lifecycle may not know yet."""
     paused = why_paused(await current_pauses(session), all_kinds()[key.kind].area)
-    return said.model_copy(update={"hold": said.hold or paused})
+    return answer.model_copy(update={"hold": answer.hold or paused})
 
 
-async def _with_attempts(client: Client, key: Key, said: Why) -> Why:
+async def _with_attempts(client: Client, key: Key, answer: Why) -> Why:
     """The answer with running actions that are being retried, which only the server knows."""
-    return said.model_copy(update={"hindrances": (*said.hindrances, *await _attempts_of(client, key))})
+    return answer.model_copy(update={"hindrances": (*answer.hindrances, *await _attempts_of(client, key))})
 
 
 async def _attempts_of(client: Client, key: Key) -> tuple[Blocker, ...]:
@@ -196,9 +196,9 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
         async with _answered_in_time(client, key, update):
             answer = await call
     except WorkflowUpdateFailedError as error:
-        said, advice = _why_failed(error)
+        message, advice = _why_failed(error)
         raise CommandError(
-            f"{update} refused: {said}" if key.path in said else f"{update} {key.path}: {said}", advice
+            f"{update} refused: {message}" if key.path in message else f"{update} {key.path}: {message}", advice
         ) from error
     except WorkflowUpdateRPCTimeoutOrCancelledError as error:
         raise await _unanswered(client, key, update) from error
@@ -230,35 +230,35 @@ async def _query(client: Client, query: Awaitable[Why], key: Key) -> Why:
         await _refused(client, key, "why", error)
 
 
-async def _refused(client: Client, key: Key, asked: str, error: RPCError) -> NoReturn:
+async def _refused(client: Client, key: Key, request: str, error: RPCError) -> NoReturn:
     if error.status is not RPCStatusCode.FAILED_PRECONDITION:
         raise error
     # No worker has polled recently, or the workflow's tasks fail.
-    raise await _why_unanswered(client, key, asked, error.message) from error
+    raise await _why_unanswered(client, key, request, error.message) from error
 
 
 @asynccontextmanager
-async def _answered_in_time(client: Client, key: Key, asked: str) -> AsyncIterator[None]:
+async def _answered_in_time(client: Client, key: Key, request: str) -> AsyncIterator[None]:
     """Wait for the worker's answer, at most `ANSWER`."""
     try:
         async with asyncio.timeout(ANSWER.total_seconds()):
             yield
     except TimeoutError as late:
-        raise await _unanswered(client, key, asked) from late
+        raise await _unanswered(client, key, request) from late
 
 
-async def _unanswered(client: Client, key: Key, asked: str) -> CommandError:
-    return await _why_unanswered(client, key, asked, f"no worker has answered within {ANSWER.total_seconds():g} s")
+async def _unanswered(client: Client, key: Key, request: str) -> CommandError:
+    return await _why_unanswered(client, key, request, f"no worker has answered within {ANSWER.total_seconds():g} s")
 
 
-async def _why_unanswered(client: Client, key: Key, asked: str, symptom: str) -> CommandError:
+async def _why_unanswered(client: Client, key: Key, request: str, symptom: str) -> CommandError:
     """The error with the reason why no answer came: failing tasks, or no worker; otherwise only the symptom."""
     if found := await stuck(client, key):
         return found
     with suppress(RPCError):
         if missing := await missing_worker_of(client, key):
-            return CommandError(f"{asked} {key.path}: {missing.message}", _START_WORKER)
-    return CommandError(f"{asked} {key.path}: {symptom}", _NO_WORKER)
+            return CommandError(f"{request} {key.path}: {missing.message}", _START_WORKER)
+    return CommandError(f"{request} {key.path}: {symptom}", _NO_WORKER)
 
 
 async def _last_lifecycle(session: Session, target: Target) -> tuple[Key | None, WorkflowExecution | None]:
@@ -268,6 +268,6 @@ async def _last_lifecycle(session: Session, target: Target) -> tuple[Key | None,
     async for each in session.temporal.list_workflows(query):  # other clusters' have the same names
         if (key := key_found(each.id, kind, namespace, name, session.settings.cluster)) is not None:
             ours.append((key, each))
-        if len(ours) == _MOST_LOOKED_AT:
+        if len(ours) == _MOST_DESCRIBED:
             break
     return max(ours, key=lambda item: (item[1].close_time is None, item[1].start_time), default=(None, None))

@@ -85,8 +85,8 @@ def why(
     from starters.cli import lifecycle
     from starters.cli.why import print_why
 
-    asked = target(kind, name)
-    print_why(asked, _answer(asked, lifecycle.why), output)
+    reference = target(kind, name)
+    print_why(reference, _answer(reference, lifecycle.why), output)
 
 
 def plan(
@@ -113,16 +113,16 @@ def plan(
     from starters.cli import lifecycle
     from starters.cli.why import print_plan
 
-    asked = target(kind, name)
-    print_plan(asked, _answer(asked, lifecycle.plan), output)
+    reference = target(kind, name)
+    print_plan(reference, _answer(reference, lifecycle.plan), output)
 
 
-def _answer(asked: Target, question: Callable[[Session, Key], Awaitable[Why]]) -> Why:
+def _answer(reference: Target, question: Callable[[Session, Key], Awaitable[Why]]) -> Why:
     from starters.cli import lifecycle
     from starters.cli.session import perform
 
     async def ask(session: Session) -> Why:
-        return await question(session, await lifecycle.find_key(session, asked))
+        return await question(session, await lifecycle.find_key(session, reference))
 
     return perform(ask)
 
@@ -152,13 +152,13 @@ def retry(
         found = bulk_retry.Sought(kind=only, namespace=namespace, phase=phase, query=query, everything=everything)
         bulk_retry.retry_all(found, reason, dry_run=dry_run, yes=yes, form=output)
         return
-    asked = target(kind, name)
+    reference = target(kind, name)
 
     async def retry_one(session: Session) -> str:
-        key = await lifecycle.find_key(session, asked)
+        key = await lifecycle.find_key(session, reference)
         return await lifecycle.retry(session, key, f"{person()}: {reason}" if reason else person())
 
-    bulk_retry.print_one(asked, perform(retry_one), output)
+    bulk_retry.print_one(reference, perform(retry_one), output)
 
 
 def pause(
@@ -235,17 +235,17 @@ def wake(
         if done.failed:
             raise typer.Exit(1)
         return
-    asked = target(kind, name)
+    reference = target(kind, name)
 
     async def wake_it(session: Session) -> None:
-        await wake_lifecycles.wake_one(session, await lifecycle.find_key(session, asked))
+        await wake_lifecycles.wake_one(session, await lifecycle.find_key(session, reference))
 
     perform(wake_it)
     if not printed(wake_lifecycles.Woken(woken=1, failed=0), output):
-        say(f"{asked}: woken")
+        say(f"{reference}: woken")
 
 
-def _hold(asked: Target, *, held: bool, reason: str, form: Format) -> None:
+def _hold(reference: Target, *, held: bool, reason: str, form: Format) -> None:
     from engine.kube.json import JsonObject, mapping
     from starters.cli import lifecycle, wake_lifecycles
     from starters.cli.pause_areas import Held
@@ -253,17 +253,17 @@ def _hold(asked: Target, *, held: bool, reason: str, form: Format) -> None:
     from starters.cli.session import ClusterSession, perform_on_cluster
 
     async def write(session: ClusterSession) -> JsonObject | None:
-        obj = await lifecycle.find_object(session, asked)
+        obj = await lifecycle.find_object(session, reference)
         if is_paused(mapping(obj, "metadata", "annotations")) is held:
             return None
-        await annotate(session, asked, {PAUSED: "true" if held else None})
-        await record(session, asked, obj, "Paused" if held else "Resumed", reason)
+        await annotate(session, reference, {PAUSED: "true" if held else None})
+        await record(session, reference, obj, "Paused" if held else "Resumed", reason)
         return obj
 
     written = perform_on_cluster(write)
-    stands = Held(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, paused=held)
-    if not printed(stands, form):
+    outcome = Held(kind=reference.kind.name, namespace=reference.namespace, name=reference.name, paused=held)
+    if not printed(outcome, form):
         before, after = ("already paused", "paused") if held else ("was not paused", "resumed")
-        say(f"{asked}: {before if written is None else after}")
+        say(f"{reference}: {before if written is None else after}")
     if written is not None:
-        wake_lifecycles.wake_lifecycle(asked, written)
+        wake_lifecycles.wake_lifecycle(reference, written)

@@ -116,10 +116,10 @@ def kind_named(word: str) -> Kind:
     domain = settings().claims_domain
     kinds = [kind.under(domain) for kind in all_kinds().values()]
     names = {name: kind for kind in kinds for name in _with_group(kind, _names(kind))}
-    asked = _KUBERNETES.get(word.lower(), word.lower())
+    lowered = _KUBERNETES.get(word.lower(), word.lower())
     if others := _of_others(word):
         raise typer.BadParameter(f"{others.plural} have no lifecycles of their own; ec2instance has", param_hint="KIND")
-    if found := names.get(asked) or _short_names(domain).get(asked):
+    if found := names.get(lowered) or _short_names(domain).get(lowered):
         return found
     close = [names[name].name for name in get_close_matches(word.lower(), names, n=1)]
     hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(sorted(all_kinds()))}"

@@ -43,12 +43,12 @@ FIELD_MANAGER = "perdure-plan"
 def plan_file(file: Path, namespace: str, form: Format) -> None:
     objects = read(file, namespace)
     planned = perform(lambda session: _planned(session, objects))
-    if printed([said for _, said in planned], form):
+    if printed([answer for _, answer in planned], form):
         return
-    for number, (target, said) in enumerate(planned):
+    for number, (target, answer) in enumerate(planned):
         if number:
             say("")
-        print_plan(target, said, form)
+        print_plan(target, answer, form)
 
 
 def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from engine.errors import ApiError
 from engine.kube import EVENT, JsonObject
-from engine.kube.events import Said, Subject, event
+from engine.kube.events import EventContent, Subject, event
 from starters.cli.object_reference import Target
 from starters.cli.output import utc_now, warn
 from starters.cli.session import FIELD_MANAGER, ClusterSession, person
@@ -26,7 +26,7 @@ async def record(session: ClusterSession, target: Target, obj: JsonObject, reaso
     """Records who did what to the object, and why; without the right, prints a warning."""
     kind = "Warning" if reason == "Abandoned" else "Normal"
     who = f"by {person()}: {message}" if message else f"by {person()}"
-    document = event(Subject.of(target.kind, obj), Said(kind, reason, who, FIELD_MANAGER), utc_now())
+    document = event(Subject.of(target.kind, obj), EventContent(kind, reason, who, FIELD_MANAGER), utc_now())
     try:
         await session.cluster_of(target.kind).create(EVENT, document, target.namespace)
     except ApiError as error:

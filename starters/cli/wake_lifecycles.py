@@ -29,16 +29,16 @@ def kinds_with_objects() -> tuple[Kind, ...]:
     return tuple(model.kind_of for model in custom_resources() if model.kind_of.lifecycle)
 
 
-def wake_lifecycle(asked: Target, obj: JsonObject) -> None:
+def wake_lifecycle(reference: Target, obj: JsonObject) -> None:
     """Wake the lifecycle; if Temporal cannot be reached, the watcher does it later."""
 
     async def wake_it(session: Session) -> None:
-        await wake_one(session, await lifecycle.key_of_object(session, asked, obj))
+        await wake_one(session, await lifecycle.key_of_object(session, reference, obj))
 
     try:
         perform(wake_it)
     except CommandError as error:
-        warn(f"warning: {asked}: this is written, but its lifecycle could not be woken: {error.message}")
+        warn(f"warning: {reference}: this is written, but its lifecycle could not be woken: {error.message}")
 
 
 async def wake_one(session: Session, key: Key) -> None:

@@ -16,40 +16,40 @@ from starters.cli.output import Format
 __all__ = ["Why", "print_plan", "print_why"]
 
 
-def print_why(asked: Target, said: Why, form: Format) -> None:
-    if output.printed(said, form):
+def print_why(reference: Target, answer: Why, form: Format) -> None:
+    if output.printed(answer, form):
         return
     now = output.utc_now()
-    pairs = _standing(asked, said, now)
-    pairs += _several("running", said.running)
-    pairs += _blocked(said, now)
-    if not said.running:
-        pairs += _several("next", said.planned)
+    pairs = _standing(reference, answer, now)
+    pairs += _several("running", answer.running)
+    pairs += _blocked(answer, now)
+    if not answer.running:
+        pairs += _several("next", answer.planned)
     output.facts(pairs)
 
 
-def print_plan(asked: Target, said: Why, form: Format) -> None:
-    if output.printed(said, form):
+def print_plan(reference: Target, answer: Why, form: Format) -> None:
+    if output.printed(answer, form):
         return
     now = output.utc_now()
-    pairs = _standing(asked, said, now)
-    pairs += _several("would do", said.planned) or [("would do", "nothing")]
-    pairs += _several("running", said.running)
-    pairs += _blocked(said, now)
+    pairs = _standing(reference, answer, now)
+    pairs += _several("would do", answer.planned) or [("would do", "nothing")]
+    pairs += _several("running", answer.running)
+    pairs += _blocked(answer, now)
     output.facts(pairs)
 
 
-def _standing(asked: Target, said: Why, now: datetime) -> list[tuple[str, str | Text]]:
+def _standing(reference: Target, answer: Why, now: datetime) -> list[tuple[str, str | Text]]:
     return [
-        ("object", str(asked)),
-        ("lifecycle", "" if said.object.startswith(f"{asked.kind.name}/") else said.object),
-        ("phase", output.phase(said.phase).append(f" ({said.outcome})" if said.outcome else "", style="")),
-        ("why", said.why),
-        ("held", Text(said.hold, style="yellow")),
-        ("waits for", ", ".join(said.waits_for)),
-        ("until", output.until(said.deadline, now)),
-        ("then", said.at_deadline if said.deadline else ""),
-        ("owner", said.owner),
+        ("object", str(reference)),
+        ("lifecycle", "" if answer.object.startswith(f"{reference.kind.name}/") else answer.object),
+        ("phase", output.phase(answer.phase).append(f" ({answer.outcome})" if answer.outcome else "", style="")),
+        ("why", answer.why),
+        ("held", Text(answer.hold, style="yellow")),
+        ("waits for", ", ".join(answer.waits_for)),
+        ("until", output.until(answer.deadline, now)),
+        ("then", answer.at_deadline if answer.deadline else ""),
+        ("owner", answer.owner),
     ]
 
 
@@ -57,11 +57,11 @@ def _several(name: str, lines: Iterable[str]) -> list[tuple[str, str | Text]]:
     return [(name if index == 0 else "", line) for index, line in enumerate(lines)]
 
 
-def _blocked(said: Why, now: datetime) -> list[tuple[str, str | Text]]:
+def _blocked(answer: Why, now: datetime) -> list[tuple[str, str | Text]]:
     """What blocks it, and when that is checked (operations in a cloud) or retried (refusals)."""
-    looked = [item for item in said.hindrances if item.type == ErrorType.PENDING]
-    refused = [item for item in said.hindrances if item.type != ErrorType.PENDING]
-    pairs = _several("in progress", (_progress(item, now) for item in looked))
+    pending = [item for item in answer.hindrances if item.type == ErrorType.PENDING]
+    refused = [item for item in answer.hindrances if item.type != ErrorType.PENDING]
+    pairs = _several("in progress", (_progress(item, now) for item in pending))
     return pairs + _several("refused", (_refused(item, now) for item in refused))
 
 

@@ -77,8 +77,8 @@ def codec_application(settings: Settings) -> web.Application:
 def _answering(work: Work) -> Handler:
     async def answer(request: web.Request) -> web.StreamResponse:
         try:
-            asked = Parse(await request.text(), Payloads(), ignore_unknown_fields=True)
-            done = Payloads(payloads=await work(asked.payloads))
+            payloads = Parse(await request.text(), Payloads(), ignore_unknown_fields=True)
+            done = Payloads(payloads=await work(payloads.payloads))
         except (ParseError, UnicodeDecodeError) as error:
             return web.Response(status=400, text=f"not payloads: {error}\n")
         except ValueError as error:  # an unknown or wrong key

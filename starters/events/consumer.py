@@ -73,7 +73,7 @@ class Consumer:
         self._drain = drain
         self._patience = patience
         self._missing = missing
-        self._told_missing = 0.0
+        self._reported_missing = 0.0
         self._in_work = VisibilityExtender(visibility)
         self._stopping = asyncio.Event()
         self._works: set[asyncio.Task[None]] = set()
@@ -171,9 +171,11 @@ class Consumer:
 
     async def _tell_missing(self) -> None:
         """Notify the queue's maintainer, which by itself checks only once an hour."""
-        if self._missing is None or (self._told_missing and time.monotonic() - self._told_missing < TELL_MISSING_EVERY):
+        if self._missing is None or (
+            self._reported_missing and time.monotonic() - self._reported_missing < TELL_MISSING_EVERY
+        ):
             return
-        self._told_missing = time.monotonic()
+        self._reported_missing = time.monotonic()
         try:
             await self._missing()
         except Exception as error:  # retried, and the queue is checked anyway
@@ -231,7 +233,9 @@ class Consumer:
             await self._buried(message, acknowledgement.reason)
 
     async def _buried(self, message: Message, reason: str) -> None:
-        attributes: TextAttributes = _kept(message) | dead_letter_attributes(reason, message.message_id, self.name)
+        attributes: TextAttributes = _own_attributes(message) | dead_letter_attributes(
+            reason, message.message_id, self.name
+        )
         try:
             await self._queue.bury(message.body, attributes)
         except ApiError as error:
@@ -259,14 +263,14 @@ class Consumer:
     async def _hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> Sequence[bool]:
         return self._done("hide", [receipt for receipt, _ in entries], await self._queue.hide(entries))
 
-    def _done(self, call: str, asked: Sequence[Receipt], failed: Sequence[Receipt]) -> Sequence[bool]:
+    def _done(self, call: str, receipts: Sequence[Receipt], failed: Sequence[Receipt]) -> Sequence[bool]:
         if failed:
             metrics.FAILED_CALLS.labels(self.name, call).inc(len(failed))
-        return [receipt not in failed for receipt in asked]
+        return [receipt not in failed for receipt in receipts]
 
 
-def _kept(message: Message) -> dict[str, dict[str, str]]:
+def _own_attributes(message: Message) -> dict[str, dict[str, str]]:
     """The message's own attributes in SendMessage's form; EventBridge's contain its reason."""
     own = ((name, text) for name, text in sorted(message.attributes.items()) if text and not name.startswith("PERDURE"))
-    kept = [(name, {"DataType": "String", "StringValue": text}) for name, text in own]
-    return dict(kept[:_MOST_KEPT_ATTRIBUTES])
+    attributes = [(name, {"DataType": "String", "StringValue": text}) for name, text in own]
+    return dict(attributes[:_MOST_KEPT_ATTRIBUTES])

@@ -50,18 +50,18 @@ def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]
     `places` are those in the settings; no other is accepted.
     """
     near = [each for each in places if each.where == whose.where]
-    said = message.attributes.get("PERDURE_QUEUE", "")
-    named = next((each for each in near if str(each) == said), None)
+    queue = message.attributes.get("PERDURE_QUEUE", "")
+    named = next((each for each in near if str(each) == queue), None)
     owner = next((each for each in near if each.dead_letters == dead), None)
-    return named or owner or (None if said else whose)
+    return named or owner or (None if queue else whose)
 
 
 async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -> list[DeadLetter]:
     """Up to `most` dead letters, with `home` those for which it returns a queue; all are given back."""
     found = [message async for message in _received(dead, most)]
     await _given_back(dead, found)
-    asked = [message for message in found if home is None or home(message)]
-    return [_letter(dead, message) for message in sorted(asked, key=lambda each: each.taken_at)]
+    messages = [message for message in found if home is None or home(message)]
+    return [_letter(dead, message) for message in sorted(messages, key=lambda each: each.taken_at)]
 
 
 async def redrive(dead: SqsQueue, home: Home, chosen: Collection[str], *, most: int) -> list[DeadLetter]:

@@ -140,10 +140,10 @@ class Dispatcher:
         ours_group = group is not None and self._index.has_group(group)
         if not known and not ours_group:
             return self._unknown(event)
-        told = [self._told(each, receives) for each in known]
+        deliveries = [self._delivered(each, receives) for each in known]
         if group is not None and ours_group:
-            told.append(self._group(event, group))
-        answers = [await each for each in told] if len(told) == 1 else await asyncio.gather(*told)
+            deliveries.append(self._group(event, group))
+        answers = [await each for each in deliveries] if len(deliveries) == 1 else await asyncio.gather(*deliveries)
         worst = max(answers, key=lambda each: _WORST_LAST.index(each.outcome))
         return worst.model_copy(update={"event": event}) if worst.event is not event else worst
 
@@ -175,7 +175,7 @@ class Dispatcher:
 
     # Instances.
 
-    async def _told(self, event: InstanceEvent, receives: int) -> Handled:
+    async def _delivered(self, event: InstanceEvent, receives: int) -> Handled:
         key = instance_of(event)
         if key is None:
             raise ValueError(f"{event.key} is of no instance")
@@ -247,8 +247,8 @@ class Dispatcher:
 
     def _failed(self, key: InstanceKey | GroupKey, error: Exception) -> None:
         self._failures += 1
-        said = "no answer in time" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
-        self.trouble = f"{key} could not be reached: {said}"
+        message = "no answer in time" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
+        self.trouble = f"{key} could not be reached: {message}"
         metrics.HAND_OVERS.labels("failed").inc()
         if self._failures in (1, 10) or self._failures % 100 == 0:
             logger.warning("%s (%d failures in a row); its messages are kept", self.trouble, self._failures)
@@ -289,7 +289,7 @@ def _answer(batch: _Waiting, outcomes: dict[str, Outcome], otherwise: Outcome, *
         outcome = outcomes.get(name, otherwise)
         for number, answer in enumerate(waiting):
             doubled = number > 0 and outcome is Outcome.APPLIED
-            said = Outcome.DUPLICATE if doubled else outcome
+            result = Outcome.DUPLICATE if doubled else outcome
             if not answer.done():
-                appears = may_appear and said is Outcome.UNKNOWN
-                answer.set_result(Handled(event=batch.events[name], outcome=said, may_appear=appears))
+                appears = may_appear and result is Outcome.UNKNOWN
+                answer.set_result(Handled(event=batch.events[name], outcome=result, may_appear=appears))

@@ -141,8 +141,8 @@ class Index:
         return len(self.machines) + len(self.pools) + len(self.nodes)
 
     def _holders(self, instance_id: str) -> list[Holder]:
-        kept = (self.machines, self.pools, self.nodes)
-        return [holder for each in kept for holder in each.find("instance", instance_id)]
+        stores = (self.machines, self.pools, self.nodes)
+        return [holder for each in stores for holder in each.find("instance", instance_id)]
 
     def changed(self, before: Holder | None, after: Holder | None) -> None:
         held = before.instances if before is not None else ()
@@ -159,7 +159,7 @@ class Feed:
         followed = [(AWS_MACHINE, machine, index.machines), (AWS_MACHINE_POOL, pool, index.pools)]
         followed += [(NODE, node, index.nodes)] if nodes else []
         self._reflectors = tuple(
-            Reflector(api, Followed(kind), read, kept, self, timing=timing) for kind, read, kept in followed
+            Reflector(api, Followed(kind), read, store, self, timing=timing) for kind, read, store in followed
         )
         self._index = index
         self._settled = asyncio.Event()

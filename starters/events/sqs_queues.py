@@ -142,11 +142,11 @@ class SqsQueue:
         return _failed(answer, receipts)
 
     def _hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
-        asked = [
+        batch = [
             {"Id": str(number), "ReceiptHandle": receipt, "VisibilityTimeout": _whole(duration)}
             for number, (receipt, duration) in enumerate(entries)
         ]
-        answer = self._api.change_message_visibility_batch(QueueUrl=self._url(self._queue), Entries=asked)
+        answer = self._api.change_message_visibility_batch(QueueUrl=self._url(self._queue), Entries=batch)
         return _failed(answer, [receipt for receipt, _ in entries])
 
     def _send(self, queue: str, body: str, attributes: TextAttributes) -> None:

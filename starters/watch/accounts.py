@@ -29,8 +29,8 @@ from starters.watch.watched_kinds import Pacing, Watched, read_nothing
 AREA = "accounts"
 
 _ACCOUNT_ANNOTATIONS = (*pause_and_retry.LEVERS, FORCE_RELEASE, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
-_ASKED_FOR = ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")
-# Written by kubectl and our own levers; no decision of a claim reads them.
+_REQUESTED = ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")
+# Written by kubectl and our own commands; no decision of a claim reads them.
 _UNREAD_ANNOTATIONS = frozenset(
     {"kubectl.kubernetes.io/last-applied-configuration", pause_and_retry.RETRIED, pause_and_retry.ABANDONED}
 )
@@ -58,7 +58,7 @@ def read_account(obj: JsonObject) -> View:
             # Deadlines count from the last time.
             tuple((each.type, each.status, each.last_probe_time) for each in status.conditions),
             # Emptying these fields restarts quotas and regions; a reset field is requested again.
-            *(repr(asked_for.get(name) or None) for name in _ASKED_FOR),
+            *(repr(asked_for.get(name) or None) for name in _REQUESTED),
         ),
         handed=(spec.claim_link_namespace, spec.claim_link, spec.legal_entity.id),
         settled=has_all and bool(spec.claim_link) == status.claimed and not pause_and_retry.retry_wanted(meta),

@@ -33,7 +33,7 @@ _LABELS = (UID_LABEL, ACCOUNT_LABEL, ROLE_LABEL)
 def read_role(obj: JsonObject) -> View:
     role = AWSFederatedRole.model_validate(obj)
     meta, state = role.metadata, role.status.state
-    judged = role.status.observed_generation == meta.generation
+    validated = role.status.observed_generation == meta.generation
     has_finalizer, retried = FINALIZER in meta.finalizers, bool(pause_and_retry.retry_wanted(meta))
     return View(
         fingerprint=(
@@ -41,9 +41,9 @@ def read_role(obj: JsonObject) -> View:
             others_finalizers(obj, FINALIZER),
             chosen(meta.annotations, pause_and_retry.LEVERS),
             state,
-            judged,
+            validated,
         ),
-        settled=state == RoleState.VALID and judged and has_finalizer and not retried,
+        settled=state == RoleState.VALID and validated and has_finalizer and not retried,
         facts={"phase": _phase(meta, state or "New")},
         model=role,
     )

@@ -18,7 +18,7 @@ from starters.watch.watched_kinds import Watched, read_nothing
 
 
 def objects(kind: Kind) -> Watched:
-    """A kind whose objects are woken by changes of spec and levers, and of a status that we did not write."""
+    """A kind whose objects are woken by a change of the spec, of request annotations, or of the status by others."""
     return Watched(Followed(kind), read=_read_object)
 
 

@@ -52,7 +52,7 @@ class Projection:
     ours: the newest writer was certainly Perdure.
     handed: the part of the fingerprint that other objects' workflows write.
     others: a digest of other writers in managedFields; `own` are Perdure's entries there.
-    levers: a digest of people's requests in annotations.
+    levers: a digest of the annotations with which people make requests.
     """
 
     key: Key

@@ -55,14 +55,14 @@ def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel 
         model = model or reading.model.model_validate(obj)
     except ValidationError:
         return {}
-    said = [made_of(function(model)) for made_of, function in reading.asked]
+    values = [made_of(function(model)) for made_of, function in reading.asked]
     found: dict[Place, Shown] = {}
     for names, news, trait, places in reading.groups:
-        if said[names] or news is not None:
+        if values[names] or news is not None:
             value, counts, looks_made = news or (None, None, None)
-            hashes = said[value] if value is not None else ()
+            hashes = values[value] if value is not None else ()
             as_made = bool(looks_made and looks_made(model))
-            shown = Shown(said[names], hashes, as_made, said[trait], counts is None or bool(said[counts]))
+            shown = Shown(values[names], hashes, as_made, values[trait], counts is None or bool(values[counts]))
             found.update(dict.fromkeys(places, shown))
     return found
 
@@ -84,11 +84,11 @@ class _Reading:
 @cache
 def _reading_of(relations: Relations, kind: str) -> _Reading:
     places = places_of(relations, kind)
-    asked: dict[tuple[Callable[[Any], Any], Callable[[Any], Any]], int] = {}
+    indices: dict[tuple[Callable[[Any], Any], Callable[[Any], Any]], int] = {}
     groups: dict[tuple[int, _Compared, int], list[Place]] = {}
 
     def at(made_of: Callable[[Any], Any], function: Callable[[Any], Any]) -> int:
-        return asked.setdefault((made_of, function), len(asked))
+        return indices.setdefault((made_of, function), len(indices))
 
     for place, _ in places:
         relation, side = place
@@ -98,11 +98,11 @@ def _reading_of(relations: Relations, kind: str) -> _Reading:
         groups.setdefault((names, compared, at(_as_it_is, relation.trait)), []).append(place)
     model = model_of(places[0][1]) if places else KubeModel
     shown = tuple((names, compared, trait, tuple(each)) for (names, compared, trait), each in groups.items())
-    return _Reading(model, tuple(asked), shown)
+    return _Reading(model, tuple(indices), shown)
 
 
-def _as_it_is(said: Hashable) -> Hashable:
-    return said
+def _as_it_is(value: Hashable) -> Hashable:
+    return value
 
 
 def woken(

@@ -46,8 +46,8 @@ class InitializeRegion(MemberAction):
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         assert isinstance(result, RegionOutcome)  # noqa: S101
         known = world.known
-        asked = tuple(sorted({*known.vcpus_asked, *({self.region} if result.vcpus_asked else ())}))
-        return world.learn(outcomes={**known.outcomes, self.region: result}, vcpus_asked=asked)
+        requested = tuple(sorted({*known.vcpus_asked, *({self.region} if result.vcpus_asked else ())}))
+        return world.learn(outcomes={**known.outcomes, self.region: result}, vcpus_asked=requested)
 
 
 class EndLaunches(MemberAction):

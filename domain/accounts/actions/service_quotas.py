@@ -57,8 +57,8 @@ class RaiseQuotas(MemberAction):
             for code, quota in self.quotas.items()
             if code in result.statuses
         }
-        before, asked = world.known.quota_news, {*world.known.vcpus_asked} - {self.region}
+        before, requested = world.known.quota_news, {*world.known.vcpus_asked} - {self.region}
         return world.learn(
             quota_news={**before, self.region: {**before.get(self.region, {}), **stand}},
-            vcpus_asked=tuple(sorted(asked | {self.region} if result.vcpus_asked else asked)),
+            vcpus_asked=tuple(sorted(requested | {self.region} if result.vcpus_asked else requested)),
         )

@@ -64,8 +64,8 @@ def _with(
         return with_condition(conditions, type_, reason, message, now, probe=False)
     if (present.reason, present.message) == (reason, message):
         return conditions
-    said = present.model_copy(update={"reason": reason, "message": message, "last_probe_time": timestamp(now)})
-    return tuple(said if each.type == type_ else each for each in conditions)
+    condition = present.model_copy(update={"reason": reason, "message": message, "last_probe_time": timestamp(now)})
+    return tuple(condition if each.type == type_ else each for each in conditions)
 
 
 def _synced(
@@ -77,7 +77,7 @@ def _synced(
         return conditions
     changed = present is None or present.status != status
     entered = moment if changed or present is None else present.last_transition_time
-    said = Condition(
+    condition = Condition(
         type=SYNCED,
         status=status,
         reason=reason,
@@ -85,4 +85,6 @@ def _synced(
         last_probe_time=moment,
         last_transition_time=entered,
     )
-    return (*conditions, said) if present is None else tuple(said if c.type == SYNCED else c for c in conditions)
+    return (
+        (*conditions, condition) if present is None else tuple(condition if c.type == SYNCED else c for c in conditions)
+    )

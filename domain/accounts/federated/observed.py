@@ -41,8 +41,8 @@ class FederatedRoleWorld(ObjectWorld):
         world = super().written(patch, resource_version, gone=gone)
         # The result is now in the status: blanking that requests another validation.
         role = world.role
-        judged = role.status.observed_generation == role.metadata.generation
-        return world.learn(verdict=None, stamped=0) if judged else world
+        validated = role.status.observed_generation == role.metadata.generation
+        return world.learn(verdict=None, stamped=0) if validated else world
 
 
 class AccessMemory(Model):

@@ -71,8 +71,8 @@ def judged(role: AWSFederatedRole) -> bool:
     fault = _fault(role, generation)
     empty = fault is not None and fault.reason == NOTHING
     given = state in {RoleState.VALID, RoleState.INVALID} or (empty and state == RoleState.NEW)
-    said = condition_of(role.status.conditions, state or RoleState.INVALID) is not None
-    return given and said and role.status.observed_generation == generation
+    validated = condition_of(role.status.conditions, state or RoleState.INVALID) is not None
+    return given and validated and role.status.observed_generation == generation
 
 
 def _all_stamped(world: FederatedRoleWorld) -> Decision:

@@ -53,7 +53,10 @@ class ResourcePoolSpec(Open):
         None, description="Maximum number of free handles that are not ready; no limit if absent."
     )
     min_available: Count = Field(0, description="Number of free handles to keep.")
-    preference_score: float | None = Field(None, description="The score of its handles when claims choose.")
+    preference_score: float | None = Field(
+        None,
+        description="The score of its handles. Of those that fit a claim equally well, the highest one is taken.",
+    )
     provider: ProviderChoice | None = Field(
         None, description="The provider that determines the resources; not together with `resources`."
     )

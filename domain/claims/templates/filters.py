@@ -27,7 +27,7 @@ _FALSE = {"n", "no", "f", "false", "off", "0"}
 
 
 def truth(value: object, *, unknown_is_false: bool = False) -> bool:
-    """Texts by their word; ValueError if it means neither yes nor no."""
+    """Read words such as `yes` and `false` as truth values; raises ValueError for other texts."""
     if not isinstance(value, str):
         return bool(value)
     word = value.lower()

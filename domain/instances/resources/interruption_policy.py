@@ -128,7 +128,7 @@ class TaintSettings(KubeModel):
     )
 
 
-class Wish(StrEnum):
+class DoNotDisrupt(StrEnum):
     """Whether a Pod's request not to be disrupted is respected."""
 
     RESPECT = "Respect"
@@ -149,7 +149,7 @@ class DrainSettings(KubeModel):
         description="Respect PodDisruptionBudgets (the default), Force Pods off once the drain's time is over, or "
         "Ignore budgets from the beginning.",
     )
-    do_not_disrupt: Wish | None = Field(
+    do_not_disrupt: DoNotDisrupt | None = Field(
         None,
         description="Whether Pods annotated perdure.dev/do-not-disrupt or karpenter.sh/do-not-disrupt with true are "
         "left until the drain's time is over: Respect (the default) or Ignore.",
@@ -298,7 +298,7 @@ class InterruptionPolicySpec(KubeModel):
             "heartbeat": self.heartbeat_seconds,
             "hook_limit": self.hook_limit_seconds,
         }
-        said: dict[str, object] = {
+        specified: dict[str, object] = {
             **{cause: Reaction(value) for cause, value in self.reactions if value is not None},
             **{field: timedelta(seconds=value) for field, value in seconds.items() if value is not None},
             **_given(launching_hook=self.launching_hook, abandon_failed_launch=self.abandon_failed_launch),
@@ -311,7 +311,7 @@ class InterruptionPolicySpec(KubeModel):
         }
         return default.model_copy(
             update={
-                **said,
+                **specified,
                 "name": name,
                 "tainting": self._tainting(),
                 "draining": self._draining(),
@@ -323,8 +323,8 @@ class InterruptionPolicySpec(KubeModel):
         if self.taint is None:
             return Tainting()
         taint, names = self.taint, self.taint.node_termination_handler_names
-        said = _given(key=taint.key, value=taint.value, effect=taint.effect, nth_names=names)
-        return Tainting(always=True).model_copy(update=said)
+        specified = _given(key=taint.key, value=taint.value, effect=taint.effect, nth_names=names)
+        return Tainting(always=True).model_copy(update=specified)
 
     def _draining(self) -> Draining:
         drain = self.drain
@@ -333,7 +333,7 @@ class InterruptionPolicySpec(KubeModel):
             pod_grace=None if pod is None else timedelta(seconds=pod),
             node_grace=None if node is None else timedelta(seconds=node),
             budgets=drain.disruption_budgets or Budgets.RESPECT,
-            spares=drain.do_not_disrupt is not Wish.IGNORE,
+            spares=drain.do_not_disrupt is not DoNotDisrupt.IGNORE,
         )
 
 

@@ -91,8 +91,8 @@ class Machine(HeldObject):
     @property
     def etcd_healthy(self) -> bool:
         """False if KubeadmControlPlane finds its etcd member unhealthy; other machines have none."""
-        told = condition_of(self.status.conditions, "EtcdMemberHealthy")
-        return told is None or told.status == "True"
+        condition = condition_of(self.status.conditions, "EtcdMemberHealthy")
+        return condition is None or condition.status == "True"
 
     @property
     def node(self) -> str:

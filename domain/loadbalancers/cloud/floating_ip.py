@@ -102,13 +102,13 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
 def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Part:
     """The address is the port's own: delete our floating IP, and detach the user's and one that a person keeps."""
     address, users = port.address if port else balancer.status.port_ip, balancer.spec.existing_floating_ip
-    kept = keeps(balancer, KEEP_FLOATING_IP_ANNOTATION)
+    retained = keeps(balancer, KEEP_FLOATING_IP_ANNOTATION)
     detached = (
         UpdateFloatingIp(floating_ip_id=each.id, port_id="")
         for each in cloud.floating_ips
-        if port is not None and each.port_id == port.id and (kept or (users and same_address(each.address, users)))
+        if port is not None and each.port_id == port.id and (retained or (users and same_address(each.address, users)))
     )
-    deleted = () if kept else deleted_floating_ips(balancer, cloud, port)
+    deleted = () if retained else deleted_floating_ips(balancer, cloud, port)
     # The recorded id is the only proof of ownership once it is detached, so it is cleared after the deletion.
     forgotten = {} if deleted else {"floating_id": None, "floating_name": None}
     return Part(steps=(*deleted, *detached), status={**forgotten, "external_ip": address or None})

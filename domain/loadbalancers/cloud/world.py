@@ -29,7 +29,7 @@ class CloudMemory(ObjectMemory):
     blocked_since: datetime | None = None
 
 
-class Judged(NamedTuple):
+class Verdict(NamedTuple):
     whole: bool
     problem: str
 
@@ -58,7 +58,7 @@ class CloudWorld(ObjectWorld):
     def project(self) -> ProjectReference:
         raise NotImplementedError
 
-    def judged(self) -> Judged | None:
+    def judged(self) -> Verdict | None:
         raise NotImplementedError
 
     def after(self, brought: Brought) -> Any:
@@ -91,12 +91,12 @@ class CloudWorld(ObjectWorld):
         return self.model_copy(update=seen)._noted()
 
     def _noted(self) -> Self:
-        judged = self.judged() if self.cloud is not None and self.seen == self.look else None
-        if judged is None:
+        verdict = self.judged() if self.cloud is not None and self.seen == self.look else None
+        if verdict is None:
             return self
-        since = (self.known.blocked_since or self.seen_at) if judged.problem else None
+        since = (self.known.blocked_since or self.seen_at) if verdict.problem else None
         world = self
-        if judged.whole:  # earlier refusals no longer apply
+        if verdict.whole:  # earlier refusals no longer apply
             refusals = {slot: each for slot, each in self.refusals.items() if not slot.startswith(IN_OPENSTACK)}
             world = self.model_copy(update={"refusals": refusals})
-        return world.learn(settled=self.look if judged.whole else "", blocked_since=since)
+        return world.learn(settled=self.look if verdict.whole else "", blocked_since=since)

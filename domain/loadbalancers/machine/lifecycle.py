@@ -85,17 +85,17 @@ def decide_machine(world: MachineWorld, now: datetime) -> Decision:
     if patch := adopt(world):
         added = world.write(patch, note="add the finalizer")
         return _decision(world, MachinePhase.NEW, "add its finalizer", (added,), working=True)
-    judged, moments = _judged(world, now)
+    actions, moments = _health_actions(world, now)
     if given_up := machine.metadata.annotations.get(GIVEN_UP_ANNOTATION):
-        return _decision(world, MachinePhase.GIVEN_UP, given_up, judged, moments)
+        return _decision(world, MachinePhase.GIVEN_UP, given_up, actions, moments)
     if world.balancer is None:
         reference = machine.spec.load_balancer_ref
         problem = f"LoadBalancer {reference.namespace}/{reference.name} does not exist"
-        return _decision(world, MachinePhase.WAITING, problem, judged, moments, problem=problem)
-    return _provided(world, now, judged, moments)
+        return _decision(world, MachinePhase.WAITING, problem, actions, moments, problem=problem)
+    return _provided(world, now, actions, moments)
 
 
-def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], moments: list[Moment]) -> Decision:
+def _provided(world: MachineWorld, now: datetime, first: tuple[Action, ...], moments: list[Moment]) -> Decision:
     machine, plan = world.machine, _plan(world)
     grants = () if _has_rights(world) else (_grant(world),)
     steps = in_project((each for each in plan.steps if not (grants and isinstance(each, CreateServer))), world.project)
@@ -106,7 +106,7 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
     blocker, problem = blocked.blocker, plan.problem or blocked.problem
     if plan.given_up and not observations:
         return _given_up(world, plan)
-    patch = combined(_waiting_patch(machine, plan, blocker, now), _mended(world, plan, blocker))
+    patch = combined(_waiting_patch(machine, plan, blocker, now), _without_drift(world, plan, blocker))
     # The status is written once, after all steps or when blocked: objects of a dead worker are found by name and mark.
     under_way = any(not world.refused(each.slot) for each in (*grants, *observations, *steps))
     status: JsonPatch = {}
@@ -119,7 +119,7 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
     doing = "; ".join(each.summary for each in (*grants, *observations, *steps))
     why = plan.problem or blocked.why or doing or _health_text(world, plan, now)
     moments = [*moments, *looked_again(world, problem)]
-    actions = (*written, *grants, *observations, *steps, *awaited, *judged)
+    actions = (*written, *grants, *observations, *steps, *awaited, *first)
     working = under_way and not problem
     return _decision(world, phase, why, actions, moments, problem=problem, working=working, notices=notices)
 
@@ -159,7 +159,7 @@ def _found_whole(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None
     return {"status": {"lastOpenstackReconcile": timestamp(now)}}
 
 
-def _mended(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None) -> JsonPatch:
+def _without_drift(world: MachineWorld, plan: MachinePlan, blocker: Blocker | None) -> JsonPatch:
     seen = world.cloud is not None and world.seen == world.look and blocker is None
     if not (plan.settled and seen and DRIFT_ANNOTATION in world.machine.metadata.annotations):
         return {}
@@ -245,7 +245,7 @@ def _grant(world: MachineWorld) -> GrantAccess:
     )
 
 
-def _judged(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], list[Moment]]:
+def _health_actions(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], list[Moment]]:
     """Actions for the machine's health, and when it may change next.
 
     The watcher reports missed heartbeats to sets only, so a machine without a set tracks the expiry itself.

@@ -8,7 +8,7 @@ from domain.loadbalancers.cloud.observation_due import look_of_machine
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.step_results import Brought, machine_changed
 from domain.loadbalancers.cloud.steps import Observe
-from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld, Judged
+from domain.loadbalancers.cloud.world import LEAVING, CloudMemory, CloudWorld, Verdict
 from domain.loadbalancers.fleet_silence import Fleet
 from domain.loadbalancers.machine_health import Timings
 from domain.loadbalancers.project import ProjectReference
@@ -64,9 +64,9 @@ class MachineWorld(CloudWorld):
             self.machine, self.cloud, security_group_id=self.balancer.group_id, debug=self.balancer.debug
         )
 
-    def judged(self) -> Judged | None:
+    def judged(self) -> Verdict | None:
         plan = None if self.machine.metadata.deleting else self.plan
-        return None if plan is None else Judged(plan.settled and not plan.status, plan.problem)
+        return None if plan is None else Verdict(plan.settled and not plan.status, plan.problem)
 
     def after(self, brought: Brought) -> MachineCloud:
         return machine_changed(self.cloud or MachineCloud(), brought)

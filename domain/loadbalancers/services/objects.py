@@ -153,9 +153,9 @@ class Installation(Model):
         return self.wants(service) or (service.held and self.lets_go(service))
 
     def lets_go(self, service: Service) -> bool:
-        """Our finalizer, which may be another installation's, is removed from a Service without a load balancer.
+        """Whether to remove our finalizer, which may be another installation's, from a Service without a load balancer.
 
-        A Service that changes its type loses the class of its spec: then no class decides.
+        A Service that changes its type loses the class in its spec: then its class does not matter.
         """
         unclassed = service.spec.type != LOAD_BALANCER_TYPE and not class_of(service)
         return unclassed or self.release_foreign or self.serves(service)

@@ -51,9 +51,9 @@ class ServiceAnnotations(Model):
 
 def parse_annotations(service: Service, installation: Installation) -> ServiceAnnotations:
     reader = _Reader(service)
-    asked = reader.text("existingFloatingIP")
-    existing = _address(asked) if asked else None
-    bad = f"annotation {GROUP}/existingFloatingIP: {asked!r} is not an IP address such as 203.0.113.7"
+    requested = reader.text("existingFloatingIP")
+    existing = _address(requested) if requested else None
+    bad = f"annotation {GROUP}/existingFloatingIP: {requested!r} is not an IP address such as 203.0.113.7"
     return ServiceAnnotations(
         replicas=_replicas(reader),
         existing_floating_ip=existing,
@@ -62,7 +62,7 @@ def parse_annotations(service: Service, installation: Installation) -> ServiceAn
         options=_options(reader, installation),
         notices=tuple(reader.notices),
         unreadable=frozenset(reader.unreadable),
-        problem=bad if asked and not existing else "",
+        problem=bad if requested and not existing else "",
     )
 
 

@@ -94,14 +94,14 @@ def work_for(
     if problem := _unservable(service):
         problem = f"validation failed: {problem}"
         return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
-    wishes = parse_annotations(service, installation)
+    annotations = parse_annotations(service, installation)
     endpoints = endpoints_of(service, nodes)
     finalizer = not service.held
     if balancer is None:
-        return _creation(service, wishes, endpoints, installation, finalizer=finalizer)
+        return _creation(service, annotations, endpoints, installation, finalizer=finalizer)
     if balancer.metadata.deleting:
-        return ServiceWork(waits_for="the LoadBalancer that is being deleted is gone", notices=wishes.notices)
-    synchronized = _synchronization(service, balancer, wishes, endpoints)
+        return ServiceWork(waits_for="the LoadBalancer that is being deleted is gone", notices=annotations.notices)
+    synchronized = _synchronization(service, balancer, annotations, endpoints)
     return synchronized.model_copy(update={"add_finalizer": finalizer})
 
 
@@ -135,25 +135,25 @@ def _unservable(service: Service) -> str:
 
 def _creation(
     service: Service,
-    wishes: ServiceAnnotations,
+    annotations: ServiceAnnotations,
     endpoints: tuple[Endpoint, ...],
     installation: Installation,
     *,
     finalizer: bool,
 ) -> ServiceWork:
-    if wishes.problem:
-        problem = f"validation failed: {wishes.problem}. No load balancer is created before it is corrected."
-        return ServiceWork(problem=problem, notices=(*wishes.notices, warning("Failed", problem)))
+    if annotations.problem:
+        problem = f"validation failed: {annotations.problem}. No load balancer is created before it is corrected."
+        return ServiceWork(problem=problem, notices=(*annotations.notices, warning("Failed", problem)))
     meta = service.metadata
     spec = LoadBalancerSpec(
         selector=Selector(
             match_labels={LOAD_BALANCER_LABEL: load_balancer_label(installation.control_namespace, meta)}
         ),
-        replicas=wishes.replicas,
-        existing_floating_ip=wishes.existing_floating_ip,
-        debug_settings=wishes.debug_settings,
-        infrastructure=wishes.infrastructure,
-        options=wishes.options,
+        replicas=annotations.replicas,
+        existing_floating_ip=annotations.existing_floating_ip,
+        debug_settings=annotations.debug_settings,
+        infrastructure=annotations.infrastructure,
+        options=annotations.options,
         ports=service.spec.ports,
         endpoints=endpoints,
     )
@@ -168,24 +168,24 @@ def _creation(
         },
         "spec": spec.model_dump(mode="json", exclude_defaults=True),
     }
-    return ServiceWork(add_finalizer=finalizer, create=body, notices=(*wishes.notices, *_created()))
+    return ServiceWork(add_finalizer=finalizer, create=body, notices=(*annotations.notices, *_created()))
 
 
 def _synchronization(
-    service: Service, balancer: LoadBalancer, wishes: ServiceAnnotations, endpoints: tuple[Endpoint, ...]
+    service: Service, balancer: LoadBalancer, annotations: ServiceAnnotations, endpoints: tuple[Endpoint, ...]
 ) -> ServiceWork:
     stored = balancer.spec
-    wishes = keeping(wishes, stored)
-    infrastructure, refused = _infrastructure(stored.infrastructure, wishes.infrastructure)
-    existing, doubts = _existing_floating_ip(service, balancer, wishes)
+    annotations = keeping(annotations, stored)
+    infrastructure, refused = _infrastructure(stored.infrastructure, annotations.infrastructure)
+    existing, doubts = _existing_floating_ip(service, balancer, annotations)
     wanted = stored.model_copy(
         update={
             "ports": service.spec.ports,
-            "replicas": wishes.replicas,
+            "replicas": annotations.replicas,
             "endpoints": stored.endpoints if _same_endpoints(stored.endpoints, endpoints) else endpoints,
             "infrastructure": infrastructure,
-            "debug_settings": _as_stored(stored.debug_settings, wishes.debug_settings),
-            "options": _options(stored.options, wishes.options),
+            "debug_settings": _as_stored(stored.debug_settings, annotations.debug_settings),
+            "options": _options(stored.options, annotations.options),
             "existing_floating_ip": existing,
         }
     )
@@ -197,50 +197,52 @@ def _synchronization(
     patch: JsonPatch = {"spec": changes} if changes else {}
     if balancer.service != service_name(service.metadata):
         patch["metadata"] = {"annotations": {SERVICE_NAME_ANNOTATION: service_name(service.metadata)}}
-    ignored = (warning("update", f"Could not read {wishes.problem}. Ignoring it."),) if wishes.problem else ()
-    notices = (*wishes.notices, *ignored, *refused, *doubts, *_synced(changes))
+    ignored = (warning("update", f"Could not read {annotations.problem}. Ignoring it."),) if annotations.problem else ()
+    notices = (*annotations.notices, *ignored, *refused, *doubts, *_synced(changes))
     return ServiceWork(patch=patch, notices=notices)
 
 
-def _infrastructure(stored: Infrastructure, asked: Infrastructure) -> tuple[Infrastructure, tuple[Notice, ...]]:
+def _infrastructure(
+    stored: Infrastructure, infrastructure: Infrastructure
+) -> tuple[Infrastructure, tuple[Notice, ...]]:
     """The requested infrastructure with the stored project and order of networks."""
     notices: tuple[Notice, ...] = ()
-    if (asked.project_id or "") != (stored.project_id or ""):
+    if (infrastructure.project_id or "") != (stored.project_id or ""):
         notices = (warning("Failed", "project id is immutable, cant be changed after initial creation"),)
     keep: dict[str, object] = {"project_id": stored.project_id}
-    if _network_ids(stored) == _network_ids(asked):
+    if _network_ids(stored) == _network_ids(infrastructure):
         keep["additional_networks"] = stored.additional_networks
-    return _as_stored(stored, asked).model_copy(update=keep), notices
+    return _as_stored(stored, infrastructure).model_copy(update=keep), notices
 
 
 def _network_ids(infrastructure: Infrastructure) -> set[str]:
     return {each.network_id for each in infrastructure.additional_networks or ()}
 
 
-def _options(stored: LoadBalancerOptions, asked: LoadBalancerOptions) -> LoadBalancerOptions:
+def _options(stored: LoadBalancerOptions, options: LoadBalancerOptions) -> LoadBalancerOptions:
     """An equal timeout keeps its stored spelling, and unused settings of log forwarding stay: they are part of the
     template hash.
     """
     keep: dict[str, object] = {
         name: getattr(stored, name)
         for name in ("tcp_idle_timeout", "udp_idle_timeout")
-        if _same_timeout(getattr(stored, name), getattr(asked, name))
+        if _same_timeout(getattr(stored, name), getattr(options, name))
     }
-    if not (stored.log_forward.enabled or asked.log_forward.enabled):
+    if not (stored.log_forward.enabled or options.log_forward.enabled):
         keep["log_forward"] = stored.log_forward
-    return _as_stored(stored, asked).model_copy(update=keep)
+    return _as_stored(stored, options).model_copy(update=keep)
 
 
-def _as_stored(stored: M, asked: M) -> M:
+def _as_stored(stored: M, requested: M) -> M:
     """The requested values, in the stored form where both are absent, null, empty or false."""
     update: dict[str, object] = {}
-    for name in type(asked).model_fields:
-        before, after = getattr(stored, name), getattr(asked, name)
+    for name in type(requested).model_fields:
+        before, after = getattr(stored, name), getattr(requested, name)
         if isinstance(before, Model) and isinstance(after, Model):
             update[name] = _as_stored(before, after)
         elif not before and not after:
             update[name] = before
-    return asked.model_copy(update=update)
+    return requested.model_copy(update=update)
 
 
 def _same_timeout(one: str | None, other: str | None) -> bool:
@@ -250,16 +252,16 @@ def _same_timeout(one: str | None, other: str | None) -> bool:
 
 
 def _existing_floating_ip(
-    service: Service, balancer: LoadBalancer, wishes: ServiceAnnotations
+    service: Service, balancer: LoadBalancer, annotations: ServiceAnnotations
 ) -> tuple[str | None, tuple[Notice, ...]]:
     """The address and its problems: after the creation, only the Service's current address may be named."""
-    stored, asked = balancer.spec.existing_floating_ip, wishes.existing_floating_ip
-    if asked is None or asked == stored:
+    stored, requested = balancer.spec.existing_floating_ip, annotations.existing_floating_ip
+    if requested is None or requested == stored:
         return stored, ()
     addresses = [ingress.ip for ingress in service.ingress if ingress.ip]
-    if addresses and not any(same_address(asked, address) for address in addresses):
+    if addresses and not any(same_address(requested, address) for address in addresses):
         return stored, (warning("Failed", "adding a different ExistingFloatingIP is not supported after LB creation"),)
-    return (asked, ()) if addresses else (stored, ())
+    return (requested, ()) if addresses else (stored, ())
 
 
 def _same_endpoints(one: Iterable[Endpoint], other: Iterable[Endpoint]) -> bool:

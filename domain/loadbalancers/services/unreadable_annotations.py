@@ -21,37 +21,37 @@ _OPTIONS = {
 }
 
 
-def keeping(wishes: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
-    for name in sorted(wishes.unreadable):
+def keeping(annotations: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
+    for name in sorted(annotations.unreadable):
         if name in _OPTIONS:
-            wishes = _with_stored_option(wishes, stored, _OPTIONS[name])
+            annotations = _with_stored_option(annotations, stored, _OPTIONS[name])
         elif name in _PARTS:
-            wishes = _PARTS[name](wishes, stored)
-    return wishes
+            annotations = _PARTS[name](annotations, stored)
+    return annotations
 
 
-def _with_stored_option(wishes: ServiceAnnotations, stored: LoadBalancerSpec, field: str) -> ServiceAnnotations:
-    options = wishes.options.model_copy(update={field: getattr(stored.options, field)})
-    return wishes.model_copy(update={"options": options})
+def _with_stored_option(annotations: ServiceAnnotations, stored: LoadBalancerSpec, field: str) -> ServiceAnnotations:
+    options = annotations.options.model_copy(update={field: getattr(stored.options, field)})
+    return annotations.model_copy(update={"options": options})
 
 
-def _replicas(wishes: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
-    return wishes.model_copy(update={"replicas": stored.replicas})
+def _replicas(annotations: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
+    return annotations.model_copy(update={"replicas": stored.replicas})
 
 
-def _debug(wishes: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
-    return wishes.model_copy(update={"debug_settings": stored.debug_settings})
+def _debug(annotations: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
+    return annotations.model_copy(update={"debug_settings": stored.debug_settings})
 
 
-def _networks(wishes: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
+def _networks(annotations: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
     networks = stored.infrastructure.additional_networks
-    infrastructure = wishes.infrastructure.model_copy(update={"additional_networks": networks})
-    return wishes.model_copy(update={"infrastructure": infrastructure})
+    infrastructure = annotations.infrastructure.model_copy(update={"additional_networks": networks})
+    return annotations.model_copy(update={"infrastructure": infrastructure})
 
 
-def _log_forward(wishes: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
-    options = wishes.options.model_copy(update={"log_forward": stored.options.log_forward})
-    return wishes.model_copy(update={"options": options})
+def _log_forward(annotations: ServiceAnnotations, stored: LoadBalancerSpec) -> ServiceAnnotations:
+    options = annotations.options.model_copy(update={"log_forward": stored.options.log_forward})
+    return annotations.model_copy(update={"options": options})
 
 
 _PARTS: dict[str, Callable[[ServiceAnnotations, LoadBalancerSpec], ServiceAnnotations]] = {

@@ -1,4 +1,4 @@
-"""What wakes a Greeting: its spec, its levers, and whatever happens to its ConfigMap."""
+"""What wakes a Greeting: its spec, request annotations, and any change of its ConfigMap."""
 
 from engine.kube import CONFIG_MAP
 from perdure_greeting import GREETING, OF_LABEL

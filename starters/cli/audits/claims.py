@@ -239,10 +239,10 @@ async def _things(session: Session, discovery: Discovery, kinds: Iterable[tuple[
 
 def _slim(thing: JsonObject) -> JsonObject:
     metadata = mapping(thing, "metadata")
-    return {"metadata": {key: metadata[key] for key in _KEPT if key in metadata}}
+    return {"metadata": {key: metadata[key] for key in _METADATA_FIELDS if key in metadata}}
 
 
-_KEPT = ("namespace", "name", "annotations", "deletionTimestamp")
+_METADATA_FIELDS = ("namespace", "name", "annotations", "deletionTimestamp")
 
 
 # --- fields of objects ---

@@ -66,8 +66,8 @@ async def _look(session: Session, served: ServedPlaces) -> list[Finding]:
     groups = await ask_about_groups(served, {pool.group for pool in pools if pool.group}, lambda _: None)
     odd = (Finding(area=AREA, subject=each.key.path, problem=each.problem, advice="correct it") for each in malformed)
     open_ = await open_lifecycles(session)
-    told = [*findings(machines, bulk), *pool_findings(pools, groups)]
-    return [*odd, *told, *strangers(open_, named, datetime.now(UTC))]
+    problems = [*findings(machines, bulk), *pool_findings(pools, groups)]
+    return [*odd, *problems, *strangers(open_, named, datetime.now(UTC))]
 
 
 def unserved(open_: Collection[object]) -> Iterator[Finding]:
@@ -101,18 +101,20 @@ def pool_findings(pools: Iterable[AWSMachinePool], groups: BulkGroups) -> Iterat
     for pool in pools:
         found = groups.instances.get(pool.group) if pool.group else None
         if pool.group is not None and found is not None and group_differs(pool, found):
-            told = pool.metadata.labels.get(GROUP_STATE_LABEL, "nothing")
+            labelled = pool.metadata.labels.get(GROUP_STATE_LABEL, "nothing")
             advice = f"perdure why {pool.group.lifecycle.kind} {pool.group.lifecycle.namespace}/{pool.group.group}"
-            problem = f"Auto Scaling contradicts its label: its group's {len(found)} instances; its label says {told}"
+            problem = (
+                f"Auto Scaling contradicts its label: its group's {len(found)} instances; its label says {labelled}"
+            )
             yield Finding(area=AREA, subject=pool.key.path, problem=problem, advice=f"{advice}; is a worker running?")
 
 
 def _problem(machine: AWSMachine | Node, key: InstanceKey, facts: Facts) -> str:
-    told = machine.metadata.labels.get(STATE_LABEL, "nothing")
+    labelled = machine.metadata.labels.get(STATE_LABEL, "nothing")
     if not facts.found:
-        return "" if told == "terminated" else f"EC2 does not know {key.instance_id}, and its label says {told}"
+        return "" if labelled == "terminated" else f"EC2 does not know {key.instance_id}, and its label says {labelled}"
     state = facts.state.value if facts.state else "nothing"
-    return "" if told == state else f"EC2 says {state} of {key.instance_id}, and its label {told}"
+    return "" if labelled == state else f"EC2 says {state} of {key.instance_id}, and its label {labelled}"
 
 
 def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: datetime) -> Iterator[Finding]:
@@ -151,8 +153,8 @@ def _topologies(session: Session, known: Sequence[Place], callers: Places) -> li
     upkeep = TopologyActivities(queues, callers.caller, group_prefix=prefix, observing=True)
     found = []
     for place in queues:
-        looked = upkeep.keep(place, dry=True)
-        problems = [*looked.changes, *([looked.trouble] if looked.trouble else [])]
+        looked_up = upkeep.keep(place, dry=True)
+        problems = [*looked_up.changes, *([looked_up.trouble] if looked_up.trouble else [])]
         advice = "a worker with PERDURE_INSTANCES_QUEUES corrects it; is one running, with the rights to do so?"
         found += [Finding(area=AREA, subject=str(place), problem=each, advice=advice) for each in problems]
     return found

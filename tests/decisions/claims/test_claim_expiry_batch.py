@@ -379,8 +379,8 @@ async def test_only_who_ends_a_member_waits_and_not_for_long(monkeypatch: pytest
 
     task = asyncio.create_task(let_go())
     await asyncio.sleep(0)
-    assert (batch.asking, batch.asked, arrived, task.done()) == (0, 1, [True], False)
-    batch.is_asked()
+    assert (batch.asking, batch.marked, arrived, task.done()) == (0, 1, [True], False)
+    batch.all_marked()
     async with asyncio.timeout(1):
         await task
     monkeypatch.setattr(batch_module, "LONGEST_WAIT", MOMENT)
@@ -491,11 +491,11 @@ async def test_a_claim_written_meanwhile_is_requested_once_more() -> None:
         with pytest.raises(Conflict):
             async with behind_the_others():
                 raise Conflict("written")
-        assert (batch.asking, batch.asked) == (1, 0)
+        assert (batch.asking, batch.marked) == (1, 0)
         async with behind_the_others():
-            assert (batch.asking, batch.asked) == (0, 1)
+            assert (batch.asking, batch.marked) == (0, 1)
     batch.leave(one)
-    assert (batch.asking, batch.asked) == (0, 0)
+    assert (batch.asking, batch.marked) == (0, 0)
 
 
 async def test_ended_workflows_are_notified_by_the_next_batch_if_the_current_one_is_over(

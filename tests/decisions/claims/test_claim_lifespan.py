@@ -12,10 +12,10 @@ from domain.claims.durations import UnreadableDuration, UnreadableMoment
 from domain.claims.json_objects import JsonObject
 from domain.claims.lifespan import (
     HandleLifespan,
+    RequestedEnd,
     Setting,
     SettledEnd,
     Terms,
-    Wish,
     bound_status,
     end_at_binding,
     first_ready,
@@ -239,7 +239,7 @@ def test_a_rolling_end_moves_only_when_half_of_the_relative_maximum_is_left() ->
 
 def test_a_new_wish_or_a_new_relative_maximum_is_settled_at_once() -> None:
     asked = SECOND + 30 * HOUR
-    honoured = Wish(end=asked, relative_maximum=2 * HOUR)
+    honoured = RequestedEnd(end=asked, relative_maximum=2 * HOUR)
     current = SECOND + timedelta(minutes=90)
     assert settle(terms(relative="2h"), asked, current=current, honoured=honoured).end == current
     assert settle(terms(relative="2h"), asked + HOUR, current=current, honoured=honoured).end == SECOND + 2 * HOUR
@@ -250,13 +250,13 @@ def test_a_new_wish_or_a_new_relative_maximum_is_settled_at_once() -> None:
 
 def test_an_end_beyond_the_relative_maximum_is_shortened_regardless_of_its_origin() -> None:
     asked = SECOND + 30 * HOUR
-    honoured = Wish(end=asked, relative_maximum=2 * HOUR)
+    honoured = RequestedEnd(end=asked, relative_maximum=2 * HOUR)
     assert settle(terms(relative="2h"), asked, current=SECOND + 9 * HOUR, honoured=honoured).end == SECOND + 2 * HOUR
 
 
 def test_after_an_outage_a_rolling_end_goes_on_from_now() -> None:
     asked = SECOND + 30 * HOUR
-    honoured = Wish(end=asked, relative_maximum=2 * HOUR)
+    honoured = RequestedEnd(end=asked, relative_maximum=2 * HOUR)
     assert settle(terms(relative="2h"), asked, current=SECOND - HOUR, honoured=honoured).end == SECOND + 2 * HOUR
 
 
@@ -265,7 +265,7 @@ def test_a_settled_end_never_exceeds_the_terms_nor_moves_into_the_past(
     relative: int, maximum: int, asked: int, current: int, known: bool
 ) -> None:
     granted = terms(maximum=f"{maximum}s", relative=f"{relative}s")
-    wish = Wish(end=SECOND + timedelta(seconds=asked), relative_maximum=timedelta(seconds=relative))
+    wish = RequestedEnd(end=SECOND + timedelta(seconds=asked), relative_maximum=timedelta(seconds=relative))
     before = SECOND + timedelta(seconds=current)
     settled = settle(granted, wish.end, current=before, honoured=wish if known else None)
     assert settled.end <= min(wish.end, *(SECOND + timedelta(seconds=s) for s in (relative, maximum)))

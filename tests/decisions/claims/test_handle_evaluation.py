@@ -15,7 +15,7 @@ from domain.claims import handle_evaluation
 from domain.claims.evaluator_interface import HandlePlan, HandleQuestion
 from domain.claims.handle_evaluation import plan_handle
 from domain.claims.json_objects import objects_at, text_at
-from domain.claims.lifespan import Wish
+from domain.claims.lifespan import RequestedEnd
 from domain.claims.linked_providers import Requester, Resources
 from domain.claims.resource_definitions import definitions
 from domain.resource import timestamp
@@ -79,7 +79,7 @@ class Live:
     def __init__(self, asked: Any, held: Any, *providers: Any, states: Any = ()) -> None:
         self.claim, self.handle, self.providers = asked, held, providers
         self.states: list[Any] = list(states)
-        self.honoured: Wish | None = None
+        self.honoured: RequestedEnd | None = None
 
     def look(self, now: datetime = NOW, **more: Any) -> HandlePlan:
         """One pass: again while something had to be made or changed, then the statuses."""
@@ -510,7 +510,7 @@ def test_a_rolling_end_moves_late_and_is_announced_once() -> None:
 
 
 def test_a_claim_that_is_not_accepted_keeps_its_end_and_what_was_honoured() -> None:
-    wish = Wish(end=NOW + HOUR)
+    wish = RequestedEnd(end=NOW + HOUR)
     held = holding(end=timestamp(NOW + HOUR))
     plan = bound(long(BEGUN, "2026-12-01T00:00:00Z"), held, maps(), states=[state()], push=False, honoured=wish)
     assert (plan.end, plan.wish, plan.look_at) == (NOW + HOUR, wish, None)
@@ -518,7 +518,7 @@ def test_a_claim_that_is_not_accepted_keeps_its_end_and_what_was_honoured() -> N
 
 def test_a_wish_that_was_taken_back_leaves_the_end() -> None:
     held = holding(end=timestamp(NOW + HOUR))
-    plan = bound(long(BEGUN), held, maps(), states=[state()], honoured=Wish(end=NOW + HOUR))
+    plan = bound(long(BEGUN), held, maps(), states=[state()], honoured=RequestedEnd(end=NOW + HOUR))
     assert (plan.end, plan.wish) == (NOW + HOUR, None)
 
 

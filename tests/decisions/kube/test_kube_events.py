@@ -11,14 +11,14 @@ from domain.identity import Kind
 from domain.resource import EVENTS_KEPT
 from engine.errors import ApiError, Conflict, Denied
 from engine.kube import JsonObject, KubeApi
-from engine.kube.events import EventDeduplicator, Said, Subject, event, named, record
+from engine.kube.events import EventContent, EventDeduplicator, Subject, event, named, record
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 KIND = Kind(name="Service", group="", version="v1", plural="services", area="")
 SUBJECT = Subject.of(
     KIND, {"metadata": {"namespace": "web", "name": "shop", "uid": "u-1", "resourceVersion": "7", "labels": {}}}
 )
-SAID = Said("Warning", "Failed", "no address is left", "yawol-cloud-controller")
+SAID = EventContent("Warning", "Failed", "no address is left", "yawol-cloud-controller")
 
 
 def test_an_event_names_its_object_what_happened_when_and_who_says_so() -> None:

@@ -57,7 +57,7 @@ def test_pauses_grow_with_the_time_that_a_hindrance_has_lasted(
 
 
 def test_the_other_side_is_left_alone_for_as_long_as_it_asks() -> None:
-    found = Blocker.of(ErrorType.THROTTLED, "why", asked=timedelta(minutes=7))
+    found = Blocker.of(ErrorType.THROTTLED, "why", delay=timedelta(minutes=7))
     assert found.until(NOW, NOW) == NOW + timedelta(minutes=7)
 
 

@@ -23,7 +23,7 @@ from domain.loadbalancers.object_world import ObjectMemory
 from domain.loadbalancers.passes import PassService
 from domain.notices import Notice, normal, warning
 from engine.kube import EVENT, KubeApi
-from engine.kube.events import Said, Subject, event, named, record
+from engine.kube.events import EventContent, Subject, event, named, record
 from engine.settings import Settings
 
 RANGES = "yawol.stackit.cloud/loadBalancerSourceRanges"
@@ -93,7 +93,7 @@ class Installed:
         """As the LoadBalancer's pass records it."""
         (balancer,) = (await self.kube.list(LOAD_BALANCER, "lbs")).items
         subject = Subject.of(LOAD_BALANCER, cast(Any, balancer))
-        said = Said(notice.type.value, notice.reason, notice.message, LOAD_BALANCER_COMPONENT)
+        said = EventContent(notice.type.value, notice.reason, notice.message, LOAD_BALANCER_COMPONENT)
         name = named(subject, said.reason, said.message)
         await record(cast(KubeApi, self.kube), event(subject, said, datetime.now(UTC), name=name))
 

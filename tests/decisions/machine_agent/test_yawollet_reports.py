@@ -13,7 +13,7 @@ from domain.loadbalancers.machine_health import RELEVANT
 from domain.loadbalancers.resources import LoadBalancer, MachineCondition
 from domain.resource import timestamp
 from yawollet.conditions import Finding, config_ready, envoy_ready, envoy_up_to_date, reported
-from yawollet.debugging import Wish, fulfil, wish
+from yawollet.debugging import DebugRequest, debug_request, fulfil
 from yawollet.keepalived import findings, read_statistics
 from yawollet.measurements import envoy_values, keepalived_values, machine_values, metrics
 from yawollet.options import Address, interface_address, requeue_time, server_address
@@ -226,7 +226,7 @@ def test_every_metric_carries_the_moment() -> None:
 
 
 def asked(key: str, *, enabled: str = "true", debug: bool = False) -> Any:
-    return wish(
+    return debug_request(
         LoadBalancer.model_validate(
             {
                 "metadata": {
@@ -277,7 +277,7 @@ async def test_the_key_is_written_and_sshd_started_as_the_image_allows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = sudo(tmp_path, monkeypatch)
-    reported = await fulfil(Wish(key="ssh-rsa AAAA"))
+    reported = await fulfil(DebugRequest(key="ssh-rsa AAAA"))
     assert (reported.type, reported.reason) == ("Warning", "AdHocDebuggingEnabled")
     assert log.read_text().splitlines() == [
         "tee /home/yawoldebug/.ssh/authorized_keys",
@@ -291,7 +291,7 @@ async def test_a_machine_that_does_not_let_a_key_in_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
     sudo(tmp_path, monkeypatch, refused)
-    reported = await fulfil(Wish(key="ssh-rsa AAAA"))
+    reported = await fulfil(DebugRequest(key="ssh-rsa AAAA"))
     assert (reported.type, reported.reason) == ("Warning", "AdHocDebuggingNotEnabled")
     assert reported.message.startswith(f"Ad-hoc debugging is not enabled: sudo {refused}")
     assert reported.message.endswith("exit code 1: denied")
@@ -299,7 +299,7 @@ async def test_a_machine_that_does_not_let_a_key_in_says_why(
 
 async def test_a_refused_wish_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = sudo(tmp_path, monkeypatch)
-    reported = await fulfil(Wish(refusal="no key"))
+    reported = await fulfil(DebugRequest(refusal="no key"))
     assert (reported.reason, log.exists()) == ("AdHocDebuggingNotEnabled", False)
     assert reported.message.endswith("no key")
 

@@ -44,22 +44,22 @@ class Driver(fake.FakeDriver):
         return dict(super().get_available_resource(nodename), uuid=_node_id(nodename))
 
     def spawn(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
-        asked = _boots.current()
-        time.sleep(asked.boot_delay)
-        if _struck(asked.boot_abort, instance):
+        boot = _boots.current()
+        time.sleep(boot.boot_delay)
+        if _struck(boot.boot_abort, instance):
             raise exception.BuildAbortException(
                 instance_uuid=instance.uuid, reason="a configured fault of the local deployment"
             )
-        if _struck(asked.boot_fail, instance):
+        if _struck(boot.boot_fail, instance):
             raise exception.InstanceDeployFailure(reason="a configured fault of the local deployment")
         super().spawn(context, instance, *rest, **named)
         # Nova passes everything from `network_info` on by name.
         _run_server(instance, named.get("network_info"), running=named.get("power_on", True))
 
     def destroy(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
-        asked = _boots.current()
-        time.sleep(asked.delete_delay)
-        if _struck(asked.delete_fail, instance):
+        boot = _boots.current()
+        time.sleep(boot.delete_delay)
+        if _struck(boot.delete_fail, instance):
             raise exception.InstanceTerminationFailure(reason="a configured fault of the local deployment")
         ground.remove(ground.SERVERS, instance.uuid)
         super().destroy(context, instance, *rest, **named)
