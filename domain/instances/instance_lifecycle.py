@@ -47,6 +47,7 @@ from domain.instances.reactions import (
     reactions,
     replacement_in_doubt,
     unproven,
+    withdrawal_unproven,
 )
 from domain.model import Model
 from domain.notices import Notice, warning
@@ -171,6 +172,8 @@ def _questions(
         if unproven(world, cause, now):
             wanted |= {each for each in _borne_out_by(record, cause) if askable(facts, each, cause.claimed_at, now)}
     if replacement_in_doubt(world, found, hooks, now) and askable(facts, Question.STATUS, record.opened_at, now):
+        wanted.add(Question.STATUS)
+    if withdrawal_unproven(world, found) and askable(facts, Question.STATUS, record.heard_at, now):
         wanted.add(Question.STATUS)
     for hook in hooks:
         if _asks_of_group(world, hook) and askable(facts, Question.GROUP, hook.held.received_at, now):

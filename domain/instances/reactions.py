@@ -66,7 +66,7 @@ def reactions(
     turn = world.turn
     step = _strongest(world, [each for each in wanted if not (turn and turn.holds_up(now, taken=each.taken))], now)
     drain = world.record.drain
-    if step is None and drain is not None and _over(world, due):
+    if step is None and drain is not None and _over(world, due) and not withdrawal_unproven(world, found):
         step = ReleaseNode(key=world.key, node=drain.node, **world.workload)
     if step is None and _strongest(world, wanted, now) is None:
         step = _unused_turn(world)
@@ -111,6 +111,15 @@ def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
     if world.paused or (stays and (world.blocker or deletes)):
         return False
     return world.asked is not None or (stays is not None and is_replaced(stays))
+
+
+def withdrawal_unproven(world: InstanceWorld, found: Sequence[Cause]) -> bool:
+    """Whether only a message says that the scheduled event of the drain is withdrawn, or has moved."""
+    drain, facts = world.record.drain, world.facts
+    if drain is None or any(cause.name == drain.cause for cause in found):
+        return False
+    told = (each for each in world.record.planned.values() if drain.cause.startswith(f"{each.notice.arn or each.key}@"))
+    return any(facts is None or Question.STATUS not in facts.asked or facts.at < each.received_at for each in told)
 
 
 def _stays(world: InstanceWorld) -> Machine | None:

@@ -565,9 +565,28 @@ def test_a_node_drained_for_a_reboot_is_used_again_afterwards() -> None:
     known = cordoned(record(reboot), step.cause, "node-0", at(50))
     assert effects(work(known, 150, policy=DRAINING)) == []
     assert work(known, 150, policy=DRAINING).deadline == at(200)
-    assert work(known, 200, policy=DRAINING).steps == (ReleaseNode(**NODE),)
-    withdrawn = fold(known, scheduled(60, at(100), status="closed"))
-    assert effects(work(withdrawn, 70, policy=DRAINING)) == ["uncordon"]
+    asked_before = facts(9, scheduled=(REBOOT,))
+    assert work(known, 200, policy=DRAINING, facts=asked_before).steps == (ReleaseNode(**NODE),)
+
+
+@pytest.mark.parametrize("moved", [{"status": "closed"}, {"start": at(30 * DAY)}], ids=["withdrawn", "moved"])
+def test_a_node_is_used_again_once_ec2_confirms_the_withdrawal(moved: dict[str, Any]) -> None:
+    """A forged message could have it used again before its reboot."""
+    code, listed = (
+        "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED",
+        REBOOT.model_copy(update={"id": "e-1", "not_before": at(100)}),
+    )
+    first, second = scheduled(5, at(100), code), scheduled(60, code=code, **({"start": at(100)} | moved))
+    (cordon,) = work(record(first), 10, policy=DRAINING, facts=facts(9, scheduled=(listed,))).steps
+    assert isinstance(cordon, CordonNode)
+    known = fold(cordoned(record(first), cordon.cause, "node-0", at(50)), second)
+    unsure = work(known, 70, policy=DRAINING, facts=facts(9, scheduled=(listed,)))
+    assert (effects(unsure), asked(unsure)) == ([], (Question.INSTANCE, Question.STATUS))
+    world = observed(known, policy=DRAINING)
+    forged = work_for_instance(world.told(facts(71, scheduled=(listed,)), {}), at(72))
+    assert (effects(forged), asked(forged)) == ([], ())
+    dates = (listed.model_copy(update={"not_before": moved["start"]}),) if "start" in moved else ()
+    assert effects(work_for_instance(world.told(facts(71, scheduled=dates), {}), at(72))) == ["uncordon"]
 
 
 # --- lifecycle hooks ---
