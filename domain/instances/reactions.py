@@ -114,12 +114,14 @@ def _left_over(world: InstanceWorld, wanted: Sequence[Cause]) -> bool:
 
 
 def withdrawal_unproven(world: InstanceWorld, found: Sequence[Cause]) -> bool:
-    """Whether only a message says that the scheduled event of the drain is withdrawn, or has moved."""
-    drain, facts = world.record.drain, world.facts
+    """Whether only messages end the scheduled event of the drain: withdrawn, moved, or the instance restarted."""
+    record, facts = world.record, world.facts
+    drain = record.drain
     if drain is None or any(cause.name == drain.cause for cause in found):
         return False
-    told = (each for each in world.record.planned.values() if drain.cause.startswith(f"{each.notice.arn or each.key}@"))
-    return any(facts is None or Question.STATUS not in facts.asked or facts.at < each.received_at for each in told)
+    told = (each for each in record.planned.values() if drain.cause.startswith(f"{each.notice.arn or each.key}@"))
+    since = [max(each.received_at, record.started_at or each.received_at) for each in told]
+    return any(facts is None or Question.STATUS not in facts.asked or facts.at < each for each in since)
 
 
 def _stays(world: InstanceWorld) -> Machine | None:

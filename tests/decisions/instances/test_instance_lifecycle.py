@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -569,24 +570,37 @@ def test_a_node_drained_for_a_reboot_is_used_again_afterwards() -> None:
     assert work(known, 200, policy=DRAINING, facts=asked_before).steps == (ReleaseNode(**NODE),)
 
 
-@pytest.mark.parametrize("moved", [{"status": "closed"}, {"start": at(30 * DAY)}], ids=["withdrawn", "moved"])
-def test_a_node_is_used_again_once_ec2_confirms_the_withdrawal(moved: dict[str, Any]) -> None:
+CODE = "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED"
+LATER = at(30 * DAY)
+
+
+@pytest.mark.parametrize(
+    ("told", "listed"),
+    [
+        ((scheduled(60, at(100), CODE, status="closed"),), ()),
+        ((scheduled(60, LATER, CODE),), (LATER,)),
+        ((state("stopping", 60), state("stopped", 61), state("running", 62)), ()),
+    ],
+    ids=["withdrawn", "moved", "restarted"],
+)
+def test_a_node_is_used_again_once_ec2_confirms_the_end_of_its_event(
+    told: tuple[InstanceEvent, ...], listed: tuple[datetime, ...]
+) -> None:
     """A forged message could have it used again before its reboot."""
-    code, listed = (
-        "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED",
-        REBOOT.model_copy(update={"id": "e-1", "not_before": at(100)}),
-    )
-    first, second = scheduled(5, at(100), code), scheduled(60, code=code, **({"start": at(100)} | moved))
-    (cordon,) = work(record(first), 10, policy=DRAINING, facts=facts(9, scheduled=(listed,))).steps
+    reboot = REBOOT.model_copy(update={"id": "e-1", "not_before": at(100)})
+    first, lists = scheduled(5, at(100), CODE), {"scheduled": (reboot,)}
+    (cordon,) = work(record(first), 10, policy=DRAINING, facts=facts(9, **lists)).steps
     assert isinstance(cordon, CordonNode)
-    known = fold(cordoned(record(first), cordon.cause, "node-0", at(50)), second)
-    unsure = work(known, 70, policy=DRAINING, facts=facts(9, scheduled=(listed,)))
+    known = cordoned(record(first), cordon.cause, "node-0", at(50))
+    for each in told:
+        known = fold(known, each)
+    unsure = work(known, 70, policy=DRAINING, facts=facts(9, **lists))
     assert (effects(unsure), asked(unsure)) == ([], (Question.INSTANCE, Question.STATUS))
     world = observed(known, policy=DRAINING)
-    forged = work_for_instance(world.told(facts(71, scheduled=(listed,)), {}), at(72))
+    forged = work_for_instance(world.told(facts(71, **lists), {}), at(72))
     assert (effects(forged), asked(forged)) == ([], ())
-    dates = (listed.model_copy(update={"not_before": moved["start"]}),) if "start" in moved else ()
-    assert effects(work_for_instance(world.told(facts(71, scheduled=dates), {}), at(72))) == ["uncordon"]
+    true = facts(71, scheduled=tuple(reboot.model_copy(update={"not_before": each}) for each in listed))
+    assert effects(work_for_instance(world.told(true, {}), at(72))) == ["uncordon"]
 
 
 # --- lifecycle hooks ---
