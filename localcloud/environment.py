@@ -18,7 +18,7 @@ def enter(deployment: Deployment) -> None:
 
 
 @contextmanager
-def kept() -> Iterator[None]:
+def restored() -> Iterator[None]:
     """Restore the environment, which the next deployment inherits."""
     before = dict(os.environ)
     try:

@@ -89,7 +89,7 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
     @workflow.signal(description="The binder has served the claim; this is its state.")
     def served(self, world: ObjectWorld) -> None:
         """Adopt the binder's result, unless a newer one is known."""
-        self.replace_world(self.world.heard(world))
+        self.replace_world(self.world.updated_by(world))
 
     @workflow.signal(description="The binder has ended the claim at its expiry: it is gone.")
     def ended(self, world: ObjectWorld) -> None:

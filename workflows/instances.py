@@ -72,7 +72,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
 
     @workflow.update(name=HAND_OVER, description="Events of this instance; answers once its label says what they say.")
     async def hand_over(self, given: HandOver) -> Taken:
-        world, outcomes = self.world.heard(given.events, workflow.now())
+        world, outcomes = self.world.with_events(given.events, workflow.now())
         self.replace_world(world)
         known = all(outcome is Outcome.DUPLICATE for outcome in outcomes.values())
         done = known and self.up_to_date and world.managed
@@ -82,7 +82,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
     @workflow.signal(name=ANSWERED, description="AWS's answer about this instance, from a query for many.")
     def answered(self, answer: Answer) -> None:
         """Adopt AWS's answer. The labels are observed again, since they may have been edited."""
-        self.replace_world(self.world.told(answer.facts, answer.timings))
+        self.replace_world(self.world.with_answer(answer.facts, answer.timings))
         self.dirty = True
 
 
@@ -104,7 +104,7 @@ class AutoScalingGroupWorkflow(Passes[GroupWorld]):
     @workflow.signal(name=ENDED, description="How its launches and terminations ended; a wake follows.")
     def ended(self, record: GroupRecord) -> None:
         """Remember the result of a launch or termination, which Auto Scaling may not list yet."""
-        self.world = self.world.told(record)
+        self.world = self.world.with_record(record)
 
 
 @lifecycle(SWEEP_WORKFLOW, world=SweptWorld, observe=SweepInstances)

@@ -31,7 +31,7 @@ from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, status_conditions
 from domain.claims.claim_binding import lacks
 from domain.claims.claim_validation import Claim
 from domain.claims.json_objects import text_at
-from domain.claims.marks import Name, is_looked_after, may_end
+from domain.claims.marks import Name, is_managed, may_end
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve, idle
 from domain.claims.references import holder_of, key_of
 from domain.claims.status_conditions import SOON
@@ -128,7 +128,7 @@ class BinderActivities(Activities):
     async def one(self, name: Name, cluster: str) -> tuple[Key, ObjectWorld] | None:
         began, news_then = now(), self._queue.news_for_all
         claim = self._cache.get(RESOURCE_CLAIM, *name)
-        if claim is None or not is_looked_after(self._cache.names, claim):
+        if claim is None or not is_managed(self._cache.names, claim):
             self._queue.waiting.pop(name, None)
             return None  # if it asked before it was deleted, its own workflow handles that
         key = key_of(RESOURCE_CLAIM, claim, cluster)
@@ -140,7 +140,7 @@ class BinderActivities(Activities):
             log.exception("%s could not be served", key)
             return self._news(key, self._failed(name, key, "Bug", f"{type(error).__name__}: {error}", began))
         seen = passed.world
-        if not (seen.exists and seen.claim and is_looked_after(self._cache.names, seen.claim)):
+        if not (seen.exists and seen.claim and is_managed(self._cache.names, seen.claim)):
             await self._leaves(key)
             return None
         if passed.refusals:
@@ -149,7 +149,7 @@ class BinderActivities(Activities):
             refusal = next(iter(passed.refusals.values()))
             return self._news(key, self._failed(name, key, refusal.type.value, refusal.message, began))
         self._failures.pop(key.uid, None)
-        self._queue.looked_at(seen.claim, news_then, lacks(seen))
+        self._queue.served(seen.claim, news_then, lacks(seen))
         return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:

@@ -68,7 +68,7 @@ class BinderQueue:
     def may_be_free(self, name: str) -> None:
         self._free_or_not(name, self.cache.get(RESOURCE_HANDLE, self.cache.namespace, name))
 
-    def looked_at(self, claim: JsonObject, news_then: int, lacks: Wanted | None = None) -> None:
+    def served(self, claim: JsonObject, news_then: int, lacks: Wanted | None = None) -> None:
         """Drop a claim for which the binder has done all it can, unless something has changed since.
 
         `news_then` is `news_for_all` at the pass's beginning; `lacks` is set if only another handle or an edit can

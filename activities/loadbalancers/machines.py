@@ -44,7 +44,7 @@ class MachineActivities(Activities):
         if not (left_to or machine.metadata.deleting):
             reference = machine.spec.load_balancer_ref
             balancer = await view.get(LoadBalancer, reference.namespace, reference.name)
-            orphan = not await context.looked_after(machine)
+            orphan = not await context.is_managed(machine)
             sets_left_to = await context.leads(LOAD_BALANCER_SET) if orphan else ""
         return MachineWorld(
             key=key,

@@ -69,7 +69,7 @@ class PassContext:
         moment = now()
         return (await self.fleet(moment)).model_copy(update={"at": moment})
 
-    async def looked_after(self, machine: LoadBalancerMachine) -> bool:
+    async def is_managed(self, machine: LoadBalancerMachine) -> bool:
         meta = machine.metadata
         owners = [each.name for each in meta.owner_references if each.kind == LOAD_BALANCER_SET.name]
         if owners:

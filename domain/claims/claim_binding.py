@@ -25,7 +25,7 @@ from domain.claims.handle_matching import Wanted
 from domain.claims.handle_reconciliation import begun_with, reconciled
 from domain.claims.json_objects import GivenObject, JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.lifespan import Terms, bound_status
-from domain.claims.marks import is_left_alone, is_looked_after
+from domain.claims.marks import is_left_alone, is_managed
 from domain.claims.references import handle_reference
 from domain.claims.stalled_condition import with_own_stalled
 from domain.claims.timestamps import born, end_of_handle
@@ -155,10 +155,10 @@ def decide(world: Claim, now: datetime) -> Decision:
     claim, plan = world.claim, world.validation
     if (interrupted := disturbed(world)) is not None:
         return interrupted
-    if not world.exists or claim is None or not is_looked_after(world.names, claim):
+    if not world.exists or claim is None or not is_managed(world.names, claim):
         return status_conditions.GONE
     if world.hold:
-        return status_conditions.asked_binder(now).model_copy(update={"deadline": None, "planned": (BIND,)})
+        return status_conditions.awaiting_binder(now).model_copy(update={"deadline": None, "planned": (BIND,)})
     if (waiting := not_begun(claim, now)) is not None:
         return waiting
     if first := to_validate(world):
@@ -175,7 +175,7 @@ def decide(world: Claim, now: datetime) -> Decision:
         return _settled(world.model_copy(update={"answer": as_it_is}), now)
     if world.over:
         # The claim's own workflow ends it, after a fresh read.
-        return status_conditions.asked_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})
+        return status_conditions.awaiting_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})
     return reconciled(world, RECONCILING if world.answer is None else _settled(world, now))
 
 
@@ -194,7 +194,7 @@ def _settled(world: Claim, now: datetime) -> Decision:
 
 
 def _without_handle(world: Claim, now: datetime) -> Decision:
-    plan, binding = world.validation, status_conditions.asked_binder(now)
+    plan, binding = world.validation, status_conditions.awaiting_binder(now)
     common = {"key": world.key, "at": world.question.now, "claim": world.validated, "plan": plan}
     if not world.none_free:
         passed_over = tuple(name for name, tries in world.tries.items() if tries >= MOST_TRIES)

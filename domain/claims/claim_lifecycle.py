@@ -20,7 +20,7 @@ from domain.claims.finalizers import others_finalizers
 from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, Finding, ObserveAgain, disturbed
 from domain.claims.handle_reconciliation import HandleEnded, reconciled
 from domain.claims.json_objects import GivenObject, JsonObject, object_at, without
-from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone, is_looked_after, name_of
+from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone, is_managed, name_of
 from domain.claims.references import holder_of
 from domain.claims.timestamps import agreed_end, ahead, end_of_detached, end_of_handle, passed
 from domain.claims.writes import ClaimsAction, PutStatus, Stored, let_go
@@ -118,7 +118,7 @@ class EndHandles(ClaimsAction):
 
 
 def needs_its_handle(names: DomainNames, claim: JsonObject, now: datetime) -> bool:
-    goes_on = is_looked_after(names, claim) and not is_detached(claim)
+    goes_on = is_managed(names, claim) and not is_detached(claim)
     return goes_on and not_begun(claim, now) is None and bool(handle_name(claim))
 
 
@@ -225,7 +225,7 @@ def _over(world: Claim, claim: JsonObject) -> Decision:
 
 
 def _unbound(world: Claim, now: datetime, *first: Action) -> Decision:
-    awaiting_binder = status_conditions.asked_binder(now + BINDER_PATIENCE)
+    awaiting_binder = status_conditions.awaiting_binder(now + BINDER_PATIENCE)
     if first and not world.plans_only:
         return awaiting_binder.doing(*first)
     if world.plans_only:

@@ -31,13 +31,13 @@ def is_held_by(handle: JsonObject | None, claim: Name) -> bool:
     return holder_of(handle) == claim and not is_deleting(handle)
 
 
-def is_looked_after(names: DomainNames, claim: JsonObject) -> bool:
+def is_managed(names: DomainNames, claim: JsonObject) -> bool:
     return not (is_deleting(claim) or is_left_alone(names, claim))
 
 
 def is_unbound(names: DomainNames, claim: JsonObject) -> bool:
     """The binder's workflow handles unbound claims."""
-    return is_looked_after(names, claim) and not handle_name(claim)
+    return is_managed(names, claim) and not handle_name(claim)
 
 
 def may_end(names: DomainNames, claim: JsonObject, handle: JsonObject) -> bool:

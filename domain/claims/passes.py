@@ -72,7 +72,7 @@ class ObjectWorld(PassedWorld):
             return before
         return self
 
-    def heard(self, reported: ObjectWorld) -> ObjectWorld:
+    def updated_by(self, reported: ObjectWorld) -> ObjectWorld:
         stale = self.at is not None and reported.at is not None and reported.at < self.at
         return (
             self if stale and self.decision.phase != BINDING else reported.recall(self.model_copy(update={"at": None}))

@@ -38,7 +38,7 @@ def not_begun(start: datetime) -> Decision:
     )
 
 
-def asked_binder(look_at: datetime) -> Decision:
+def awaiting_binder(look_at: datetime) -> Decision:
     return Decision(
         phase=BINDING,
         outcome=Outcome.WORKING,

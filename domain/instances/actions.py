@@ -107,7 +107,7 @@ class AskInstance(_InstanceAction):
         return f"ask AWS: {', '.join(self.questions)}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        return world.told(result.facts, result.timings) if isinstance(result, Answer) else world
+        return world.with_answer(result.facts, result.timings) if isinstance(result, Answer) else world
 
 
 class _HookAction(_InstanceAction):

@@ -116,7 +116,7 @@ class GroupStory(Model):
     failed: dict[str, LastResult] = {}
 
     @property
-    def kept(self) -> tuple[object, ...]:
+    def worth_writing(self) -> tuple[object, ...]:
         """The part whose change alone is worth a write."""
         return self.instances, self.more, self.failed
 
@@ -135,7 +135,7 @@ def group_story(instances: Mapping[str, str], record: GroupRecord) -> GroupStory
 def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory) -> JsonPatch:
     wanted = state.value if state else None
     label = {} if pool.metadata.labels.get(GROUP_STATE_LABEL) == wanted else {GROUP_STATE_LABEL: wanted}
-    if not label and _recorded_story(pool).kept == story.kept:
+    if not label and _recorded_story(pool).worth_writing == story.worth_writing:
         return {}
     uid = {"uid": pool.metadata.uid} if pool.metadata.uid else {}
     labels = {"labels": label} if label else {}

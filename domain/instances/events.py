@@ -103,7 +103,7 @@ class HealthNotice(Model):
         return self.status == "closed" or self.entity_status == "RESOLVED"
 
     @property
-    def said(self) -> str:
+    def short_text(self) -> str:
         """The notice as a short text, the same in each copy."""
         start = f"{self.start:%Y%m%dT%H%M%S}" if self.start else "undated"
         end = f"-{self.end:%Y%m%dT%H%M%S}" if self.end else ""
@@ -146,7 +146,7 @@ class InstanceEvent(Model):
     def key(self) -> str:
         subject = self.instance_id or self.host or self.group
         if self.health is not None and self.health.communication:
-            return f"health/{self.account}/{self.health.communication}/{subject}/{self.health.said}"
+            return f"health/{self.account}/{self.health.communication}/{subject}/{self.health.short_text}"
         return f"{self.event_id}/{subject}"
 
     @property

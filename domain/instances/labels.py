@@ -39,7 +39,7 @@ class Story(Model):
     hooks: dict[str, HeldHook] = {}
 
     @property
-    def kept(self) -> tuple[object, ...]:
+    def worth_writing(self) -> tuple[object, ...]:
         """The part whose change is written even if no label changes."""
         return self.deadline, self.interruptions, self.cordoned, self.hooks
 
@@ -54,7 +54,7 @@ def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: dateti
     wanted[INTERRUPTION_LABEL] = value or None
     labels = {name: text for name, text in wanted.items() if labelled.metadata.labels.get(name) != text}
     before, after = story_of(labelled.metadata), _fitting(_story(record, now))
-    changed = labels or before.kept != after.kept
+    changed = labels or before.worth_writing != after.worth_writing
     if not changed:
         return {}
     text = _written(after)

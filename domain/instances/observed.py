@@ -257,7 +257,7 @@ class InstanceWorld(World):
     def with_record(self, record: InstanceRecord) -> Self:
         return self.learn(record=record)
 
-    def told(self, facts: Facts, timings: Mapping[str, HookTiming]) -> Self:
+    def with_answer(self, facts: Facts, timings: Mapping[str, HookTiming]) -> Self:
         """The world with AWS's answer, and with events that it implies but that never arrived."""
         record = hooks_confirmed(answered(self.record, facts, absence_counts=self.absence_counts), facts)
         for event in missed_events(record, facts):
@@ -265,7 +265,7 @@ class InstanceWorld(World):
         tags = self.tags if facts.tags is None else facts.tags
         return self.learn(record=record, facts=facts, tags=tags, timings={**self.known.timings, **timings})
 
-    def heard(self, events: Sequence[InstanceEvent], now: datetime) -> tuple[Self, dict[str, Outcome]]:
+    def with_events(self, events: Sequence[InstanceEvent], now: datetime) -> tuple[Self, dict[str, Outcome]]:
         record, outcomes = self.record, dict[str, Outcome]()
         for event in events:
             # An answer to a later question counts for it, even if SQS's clock is ahead of ours.

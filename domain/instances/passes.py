@@ -24,7 +24,7 @@ class GroupWorld(PassedWorld):
     def recall(self, before: Self) -> Self:
         return super().recall(before).model_copy(update={"known": before.known})
 
-    def told(self, record: GroupRecord) -> Self:
+    def with_record(self, record: GroupRecord) -> Self:
         return self.model_copy(update={"known": merged(self.known, record)})
 
 

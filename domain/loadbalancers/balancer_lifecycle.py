@@ -27,7 +27,7 @@ from domain.loadbalancers.balancer_world import (
     WriteStatus,
 )
 from domain.loadbalancers.cloud.deletion import remove_load_balancer
-from domain.loadbalancers.cloud.lifecycle import blocked_step, looked_again, needs_look
+from domain.loadbalancers.cloud.lifecycle import blocked_step, needs_look, observed_again
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.steps import in_project
@@ -109,7 +109,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
         *(() if first else steps),
         *_sets(world, rollout, whole=not (written or under_way)),
     )
-    moments = looked_again(world, plan.problem)
+    moments = observed_again(world, plan.problem)
     if rollout.deadline:
         moments.append(Moment(at=rollout.deadline, then="the old machines are deleted, if the new ones serve"))
     doing = "; ".join(each.summary for each in (*observations, *steps))

@@ -52,7 +52,7 @@ class BalancerWorld(CloudWorld):
     def project(self) -> ProjectReference:
         return ProjectReference.of(self.balancer.spec.infrastructure, self.balancer.metadata.namespace)
 
-    def judged(self) -> Verdict | None:
+    def verdict(self) -> Verdict | None:
         if self.balancer.metadata.deleting or self.cloud is None or self.seen_at is None:
             return None
         plan = plan_cloud(migrated(self.balancer), self.cloud, self.seen_at)

@@ -20,7 +20,7 @@ from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import TAKEN, Read, Resource, SecretKey, Write, unless_refused
 from domain.threescale.conditions import INVALID, READY
 from domain.threescale.gateway_configuration import backend_version
-from domain.threescale.observed import Blocker, ObservedOne, Phase, invalid, is_true, stands, waiting
+from domain.threescale.observed import Blocker, ObservedOne, Phase, acts, invalid, is_true, waiting
 from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import known_at
 from domain.threescale.remote_object import One
@@ -61,9 +61,9 @@ class ObservedAuth(ObservedOne):
 
     def decide(self, now: datetime) -> Decision:
         if self.resource.metadata.deleting:
-            return stands(Phase.GONE, "it owns nothing in 3scale")
+            return acts(Phase.GONE, "it owns nothing in 3scale")
         if is_true(self.resource.status.conditions, READY):
-            return stands(Phase.SYNCED, "done")
+            return acts(Phase.SYNCED, "done")
         return self.without_account(now) or _decided(self, now)
 
     def is_it(self, found: FoundApplication) -> bool:

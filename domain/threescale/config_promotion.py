@@ -16,7 +16,7 @@ from domain.model import Model
 from domain.threescale.auto_promotion import PRODUCTION, SANDBOX, newest_after, promoted, promotion, reads_of_configs
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import INVALID, READY
-from domain.threescale.observed import Blocker, Observed, Phase, invalid, is_true, stands, waiting
+from domain.threescale.observed import Blocker, Observed, Phase, acts, invalid, is_true, waiting
 from domain.threescale.product_sync import Sync
 from domain.threescale.provider_account import ProviderAccount, known_at
 from domain.threescale.references import usable
@@ -45,9 +45,9 @@ class ObservedPromotion(Observed):
     def decide(self, now: datetime) -> Decision:
         once = self.resource
         if once.metadata.deleting:
-            return stands(Phase.GONE, "it owns nothing in 3scale")
+            return acts(Phase.GONE, "it owns nothing in 3scale")
         if is_true(once.status.conditions, READY):
-            return self.deleted("done", Phase.SYNCED) if once.spec.delete_cr else stands(Phase.SYNCED, "done")
+            return self.deleted("done", Phase.SYNCED) if once.spec.delete_cr else acts(Phase.SYNCED, "done")
         if self.product is None:
             return self.blocked(_without_product(once), now, {"product_id": NO_PRODUCT})
         return self.without_account(now) or _decided(self, self.product, now)

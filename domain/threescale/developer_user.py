@@ -126,7 +126,7 @@ def _without_password(observed: ObservedUser, fields: dict[str, object], now: da
     message = f"Secret {password.name} is missing, or lacks the key {password.key}"
     waits_for = (f"Secret/{password.namespace}/{password.name}",)
     blocker = failed(message, *waits_for)
-    return observed.blocked(blocker, now, fields, until=observed.looked_at_again(FAILED, now))
+    return observed.blocked(blocker, now, fields, until=observed.observe_again_at(FAILED, now))
 
 
 def is_user(found: FoundUser, user: DeveloperUser) -> bool:

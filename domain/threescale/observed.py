@@ -137,10 +137,6 @@ def acts(phase: Phase, why: str, *actions: Action, **more: Any) -> Decision:
     return Decision(phase=phase, outcome=outcome_of(phase, actions), why=why, actions=actions, at_deadline=then, **more)
 
 
-def stands(phase: Phase, why: str, **more: Any) -> Decision:
-    return acts(phase, why, **more)
-
-
 class Observed(World):
     """Attributes:
     look: the sweep or a person asks for a comparison with 3scale.
@@ -234,7 +230,7 @@ class Observed(World):
     def deleted(self, why: str, phase: Phase = Phase.DELETING) -> Decision:
         return acts(phase, why, DeleteObject(key=self.key))
 
-    def looked_at_again(self, condition: str, now: datetime) -> datetime:
+    def observe_again_at(self, condition: str, now: datetime) -> datetime:
         resource: Any = self.resource
         since = waiting_since(resource.status.conditions, condition, now)
         return next_look(since, now, resource.metadata.uid)
@@ -261,7 +257,7 @@ class Observed(World):
         """A decision without calls; an orphan is observed again with growing pauses."""
         situation = Situation(state=blocker.state, message=blocker.message)
         if blocker.state is SyncState.WAITING:
-            until = self.looked_at_again(_waits(self.resource.kind_of), now)
+            until = self.observe_again_at(_waits(self.resource.kind_of), now)
         return acts(
             phase or _PHASES[blocker.state],
             blocker.message,
@@ -346,7 +342,7 @@ class Observed(World):
         resource, provider = self.resource, self.provider
         meta, outside = resource.metadata, resource.outside
         if resource.kind_of.finalizer not in meta.finalizers:
-            return stands(Phase.GONE, "it has released everything")
+            return acts(Phase.GONE, "it has released everything")
         if retained(meta):
             return self.released("it stays in 3scale, as its annotation says", outside)
         if isinstance(provider, NoAccount):

@@ -40,7 +40,6 @@ from domain.threescale.observed import (
     finalizer_set,
     invalid,
     is_true,
-    stands,
 )
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import Generated, generate
@@ -276,7 +275,7 @@ def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
     """The Product is deleted first, because it uses the Backend."""
     open_api = observed.resource
     if OPEN_API.finalizer not in open_api.metadata.finalizers:
-        return stands(Phase.GONE, "it has released everything")
+        return acts(Phase.GONE, "it has released everything")
     own = [each for each in (_own(open_api, observed.products), _own(open_api, observed.backends)) if each is not None]
     has_finalizer = _ORPHAN_FINALIZER in open_api.metadata.finalizers
     if has_finalizer or not own:
@@ -292,7 +291,7 @@ def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
     refused = observed.refusals.get(going.slot)
     if refused is not None and refused.retry_at > now:
         more = {"deadline": refused.retry_at, "blocked": (going.slot,)}
-        return stands(Phase.DELETING, refused.message, waits_for=waits_for, **more)
+        return acts(Phase.DELETING, refused.message, waits_for=waits_for, **more)
     children = () if own[0].metadata.deleting else (going,)
     return acts(Phase.DELETING, f"waits until {going.slot} is deleted", *children, waits_for=waits_for)
 

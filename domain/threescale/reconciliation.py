@@ -12,7 +12,7 @@ from domain.threescale.cascading_deletion import belonging
 from domain.threescale.conditions import INVALID
 from domain.threescale.digests import DRIFT, LOOKED
 from domain.threescale.notices import notices
-from domain.threescale.observed import Observed, Phase, Unreadable, acts, invalid, outcome_of, stands, status_in_sync
+from domain.threescale.observed import Observed, Phase, Unreadable, acts, invalid, outcome_of, status_in_sync
 from domain.writes import JsonPatch
 
 # Shorter syncs are not reported, because clients replace objects that they have just read.
@@ -24,9 +24,9 @@ _PASSING = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 def decide(world: World, now: datetime) -> Decision:
     if isinstance(world, Unreadable):
         why = f"the object cannot be read: {world.problem}"
-        return stands(Phase.INVALID, why, waits_for=("a readable object",))
+        return acts(Phase.INVALID, why, waits_for=("a readable object",))
     if not isinstance(world, Observed) or not world.exists:
-        return stands(Phase.GONE, "it does not exist any more")
+        return acts(Phase.GONE, "it does not exist any more")
     decision = _written(world, now) or _owned(world) or world.decide(now)
     if world.mute:
         decision = _with(decision, (each for each in decision.actions if not isinstance(each, ShowStatus)))
@@ -61,7 +61,7 @@ def _written(world: Observed, now: datetime) -> Decision | None:
         return None
     blocker = invalid(world.unwritable)
     # The cause may be corrected without an event: a CRD applied late, a webhook.
-    return world.blocked(blocker, now, until=world.looked_at_again(INVALID, now))
+    return world.blocked(blocker, now, until=world.observe_again_at(INVALID, now))
 
 
 def _owned(world: Observed) -> Decision | None:

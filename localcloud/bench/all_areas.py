@@ -368,7 +368,7 @@ async def everything(
     clouds = tuple(dict.fromkeys(_CLOUDS[name] for name in wanted))
     step(f"a deployment with {', '.join(wanted)} is brought up")
     kinds = (*accounts.KINDS, *CUSTOM_KINDS, *loadbalancers_things.KINDS)
-    with environment.kept():
+    with environment.restored():
         os.environ.update({**instances_things.served(**_REACTIONS), **_MANY_ACCOUNTS, **(variables or {})})
         only = WITHOUT_MACHINES if Cloud.OPENSTACK in clouds else None
         deployed = laboratory_with(only, clouds, *kinds, api=PatientKubeApi, directory=directory)

@@ -131,7 +131,7 @@ async def hour(instances: int, minutes: float) -> Found:
 
 @asynccontextmanager
 async def _storm() -> AsyncIterator[Storm]:
-    with environment.kept():
+    with environment.restored():
         os.environ.update({INSTANCES_QUEUES: "clusters", "PERDURE_INSTANCES_NODES": "true"})
         async with laboratory((Cloud.AWS,), spot_lead_seconds=_SPOT_LEAD_SECONDS) as lab:
             labels = Labels(lab.kube)
@@ -175,7 +175,7 @@ async def _clusters(on: Storm) -> None:
             spec = {**spec, "identityRef": {"kind": AWS_CLUSTER_ROLE_IDENTITY.name, "name": "other"}}
         await on.lab.kube.create(AWS_CLUSTER, {"metadata": {"name": name}, "spec": spec}, name)
     for account in (PAYER_ACCOUNT_ID, other):
-        assert await on.until(partial(on.heard, account)), f"account {account} has no queue"
+        assert await on.until(partial(on.has_rules, account)), f"account {account} has no queue"
         step(f"account {account} has its queue and rules, found by its clusters")
 
 

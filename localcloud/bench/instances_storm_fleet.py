@@ -267,7 +267,7 @@ class Storm:
             session = boto3.Session(answer["AccessKeyId"], answer["SecretAccessKey"], answer["SessionToken"])
         return session.client(service, **where)
 
-    def heard(self, account: str) -> bool:
+    def has_rules(self, account: str) -> bool:
         arn = topology(account, REGION).queue.arn
         rules = self.client("events", account).list_rule_names_by_target(TargetArn=arn)["RuleNames"]
         return len(rules) == len(topology(account, REGION).rules)

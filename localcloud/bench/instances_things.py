@@ -213,7 +213,7 @@ class Scene:
 
 @asynccontextmanager
 async def scene(**settings: str) -> AsyncIterator[Scene]:
-    with environment.kept():
+    with environment.restored():
         os.environ.update(served(**settings))
         async with laboratory((Cloud.AWS,)) as lab, scene_in(lab) as found:
             yield found

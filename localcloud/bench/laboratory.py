@@ -234,7 +234,7 @@ async def laboratory_with(
     directory: Path | None = None,
 ) -> AsyncIterator[Laboratory]:
     """Like `laboratory`, with only these services (default: all) and a client of this class. Raises DeploymentError."""
-    with environment.kept(), tempfile.TemporaryDirectory(prefix="perdure-bench-", dir=directory) as temporary:
+    with environment.restored(), tempfile.TemporaryDirectory(prefix="perdure-bench-", dir=directory) as temporary:
         for name, value in production_settings().items():
             os.environ.setdefault(name, value)
         deployment = Deployment(Path(temporary) / "state")

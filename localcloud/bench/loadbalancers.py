@@ -248,7 +248,7 @@ async def _patched(on: Scene, name: str, spec: JsonObject, done: Callable[[], ob
 
 @contextmanager
 def _shortened() -> Iterator[None]:
-    with environment.kept():
+    with environment.restored():
         os.environ["PERDURE_LOADBALANCERS_BOOT_TIMEOUT"] = f"{BOOT_TIMEOUT_SECONDS:g}"
         os.environ["PERDURE_LOADBALANCERS_DELETION_GRACE"] = f"{GRACE_SECONDS:g}"
         yield

@@ -138,7 +138,7 @@ async def _taken_over(on: Scene, bare: Bare) -> Found:
 
 
 async def settled(sizes: Sizes, rows: frozenset[str]) -> Found:
-    with environment.kept():
+    with environment.restored():
         interval = min(sizes.idle_seconds, SWEEP_INTERVAL.total_seconds())
         os.environ["PERDURE_SWEEP"] = f"{interval:g}"
         return await _settled(sizes, f"in {sizes.idle_seconds:g} s, with a sweep every {interval:g} s")

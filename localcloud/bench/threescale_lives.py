@@ -12,7 +12,7 @@ from domain.threescale import CUSTOM_KINDS
 from domain.threescale.digests import digest
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.threescale_all_kinds import COUNT, all_kinds, holds
-from localcloud.bench.threescale_things import Scene, Sizes, scene, stands
+from localcloud.bench.threescale_things import Scene, Sizes, scene, true_conditions
 
 # Row h's faults: each on a third of the creations, and of the changes.
 FAULTS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -59,7 +59,9 @@ async def shuffled(sizes: Sizes, _: frozenset[str]) -> Found:
 
 def _end_state(on: Scene, name: str) -> str:
     world = holds(on.threescale.world(name))
-    states = sorted(f"{kind.name}: {stands(each)}" for kind in CUSTOM_KINDS for each in on.lab.objects.of(kind, name))
+    states = sorted(
+        f"{kind.name}: {true_conditions(each)}" for kind in CUSTOM_KINDS for each in on.lab.objects.of(kind, name)
+    )
     counts = ", ".join(f"{len(rows)} {table}" for table, rows in world.items())
     return f"{counts}; {digest(world, states)}"
 

@@ -113,7 +113,7 @@ def done(obj: JsonObject) -> bool:
     return any(_is_true(obj, type_) for type_ in _DONE)
 
 
-def stands(obj: JsonObject) -> str:
+def true_conditions(obj: JsonObject) -> str:
     return ", ".join(sorted(text(c, "type") for c in sequence(obj, "status", "conditions") if _holds(c)))
 
 

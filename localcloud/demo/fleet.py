@@ -21,7 +21,7 @@ class Fleet:
         self.zone = f"{place.region}a"
         self._groups: dict[str, str] = {}
 
-    def is_heard(self) -> bool:
+    def has_rules(self) -> bool:
         rules = self._client("events").list_rule_names_by_target(
             TargetArn=topology(self._place.account, self._place.region, self._place.queue).queue.arn
         )

@@ -31,7 +31,7 @@ class Sought:
     query: str = ""
     everything: bool = False
 
-    def asked(self) -> str:
+    def as_query(self) -> str:
         """The selection as a query; raises typer.BadParameter if nothing limits it, and `--all` was not given."""
         if not (self.everything or self.phase or self.query):
             raise typer.BadParameter(
@@ -59,7 +59,7 @@ class Retried(Model):
 
 def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Format) -> None:
     """Exits 1 if some could not be asked."""
-    query = sought.asked()
+    query = sought.as_query()
     rows = perform(lambda session: found_lifecycles(session, query))
     if not rows:
         if not printed([], form):

@@ -45,7 +45,7 @@ def completion(
 
     Example: source <(perdure install completion bash)
     """
-    typer.echo(asked_as(f"source_{shell.value}"))
+    typer.echo(requested_completion(f"source_{shell.value}"))
 
 
 def complete_kinds(incomplete: str) -> list[str]:
@@ -97,10 +97,10 @@ def for_kubectl() -> None:
 def candidates(arguments: list[str]) -> list[str]:
     words = ["perdure", *(arguments or [""])]
     # In bash's protocol: one candidate per line.
-    return asked_as("complete_bash", COMP_WORDS=shlex.join(words), COMP_CWORD=str(len(words) - 1)).split()
+    return requested_completion("complete_bash", COMP_WORDS=shlex.join(words), COMP_CWORD=str(len(words) - 1)).split()
 
 
-def asked_as(what: str, **variables: str) -> str:
+def requested_completion(what: str, **variables: str) -> str:
     """A shell's completion request, which is made by environment variables."""
     from starters.cli.main import build
 

@@ -111,17 +111,17 @@ async def _plan(
         lifecycle = lifecycle_of(kind, key)
         look = lifecycle.observation(dry_run=True)
 
-        async def asked(action: Action) -> Any:
+        async def perform(action: Action) -> Any:
             return await _environment(key).run(_named(activities, action.activity), action)
 
         async def answer(read: Action) -> Any:
             try:
-                return await asked(read)
+                return await perform(read)
             except ApiError as error:
                 return Refusal(type=error.type, message=error.message, code=error.code, at=utc_now())
 
         try:
-            seen = cast("World", await asked(look))
+            seen = cast("World", await perform(look))
         except ApiError as error:
             raise CommandError(f"plan {key.path}: {error.message}") from error
         planned = await lifecycle.planned(seen, utc_now, answer)

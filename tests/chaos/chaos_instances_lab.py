@@ -116,7 +116,7 @@ class InstancesLab(Installation):
     quiet_seconds = 0.7
 
     def __init__(self, state: Path) -> None:
-        with environment.kept():
+        with environment.restored():
             os.environ.update(SETTINGS)
             super().__init__(state, services.SERVERS, SETTINGS, ("worker", "--only", "instances"), reserve=True)
         self.events = Process(self.deployment, ("events",), SETTINGS, reserve=("starters.events.main",))

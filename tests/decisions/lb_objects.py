@@ -192,7 +192,7 @@ def machine_world(
     mark = of.metadata.annotations.get(MARKED_AT_ANNOTATION, "new")
     world = MachineWorld(key=of.key, machine=of, balancer=served, **changes)
     world = world.learn(granted=mark if granted else "", settled=world.look)
-    return world.looked(cloud, NOW) if cloud is not None else world
+    return world.with_cloud(cloud, NOW) if cloud is not None else world
 
 
 def balancer_world(
@@ -205,7 +205,7 @@ def balancer_world(
     world = BalancerWorld(key=of.key, balancer=of, sets=tuple(sets))
     if refusal is not None:
         return world.model_copy(update={"refusals": {LookAtBalancer.activity: refusal}})
-    return world.looked(cloud, NOW) if cloud is not None else world.learn(settled=world.look)
+    return world.with_cloud(cloud, NOW) if cloud is not None else world.learn(settled=world.look)
 
 
 def set_world(of: LoadBalancerSet, *machines: LoadBalancerMachine, **changes: Any) -> SetWorld:

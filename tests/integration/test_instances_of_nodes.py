@@ -128,7 +128,7 @@ async def fleet(
             kubeconfig = await kubeconfig_of(kube, Path(env["KUBECONFIG"]), "perdure", f"perdure-{command}", path)
             await stack.enter_async_context(process(deployment, command, KUBECONFIG=str(kubeconfig), **settings))
         found = Fleet(place_of(PLACE), stack.enter_context(Emulator(env["AWS_ENDPOINT_URL"])))
-        await eventually(lambda: asyncio.to_thread(found.is_heard), "the place has its queue and rules")
+        await eventually(lambda: asyncio.to_thread(found.has_rules), "the place has its queue and rules")
         yield found
 
 

@@ -283,7 +283,7 @@ async def test_an_answer_that_overtakes_the_question_counts(claims: Area) -> Non
         began = clock.now()
         await go_on.wait()
         return ObjectWorld(
-            key=look.key, decision=status_conditions.asked_binder(began + timedelta(seconds=15)), at=began
+            key=look.key, decision=status_conditions.awaiting_binder(began + timedelta(seconds=15)), at=began
         )
 
     claims.play(PassClaim, asks)
@@ -318,7 +318,9 @@ async def test_a_claim_that_a_pass_finds_gone_is_gone_whatever_the_binder_answer
 async def test_a_claim_that_waits_for_the_binder_takes_any_answer_and_asks_again_in_time(claims: Area) -> None:
     async def asks(look: PassClaim) -> ObjectWorld:
         return ObjectWorld(
-            key=look.key, decision=status_conditions.asked_binder(clock.now() + timedelta(seconds=15)), at=clock.now()
+            key=look.key,
+            decision=status_conditions.awaiting_binder(clock.now() + timedelta(seconds=15)),
+            at=clock.now(),
         )
 
     claims.play(PassClaim, asks)

@@ -52,7 +52,7 @@ def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
         return world.working("set the finalizer", world.write(patch, note="finalizer"))
     if token := retry_wanted(role.metadata):
         return _retried(world, token)
-    if judged(role):
+    if is_validated(role):
         return _all_stamped(world)
     verdict = _verdict(world)
     if verdict is None:
@@ -65,7 +65,7 @@ def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
     return world.working(verdict.detail or verdict.message, world.write_status(status_of(role, verdict, now)))
 
 
-def judged(role: AWSFederatedRole) -> bool:
+def is_validated(role: AWSFederatedRole) -> bool:
     """Whether the status, which people may edit, shows a validation of the current spec."""
     generation, state = role.metadata.generation, role.status.state
     fault = _fault(role, generation)
@@ -87,7 +87,7 @@ def _all_stamped(world: FederatedRoleWorld) -> Decision:
 
 
 def _retried(world: FederatedRoleWorld, token: str) -> Decision:
-    if judged(world.role):
+    if is_validated(world.role):
         status = world.role.status.model_copy(update={"observed_generation": 0, "state": RoleState.NEW})
         return world.working("validate the policies again", world.write_status(status))
     return world.retried(token)

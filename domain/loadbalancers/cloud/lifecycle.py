@@ -49,7 +49,7 @@ def blocked_step(world: CloudWorld, wanted: Iterable[Action]) -> BlockedStep:
     return max(blocked, key=lambda each: each.blocker.weight if each.blocker else (0, False), default=BlockedStep())
 
 
-def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
+def observed_again(world: CloudWorld, problem: str) -> list[Moment]:
     """Observe again later, because no refused call does it."""
     if not (world.known.blocked_since and world.seen_at):
         return []

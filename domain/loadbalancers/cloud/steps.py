@@ -75,7 +75,7 @@ class Look(CloudAction):
 
     def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
         assert isinstance(result, Seen)  # noqa: S101 - the activity's type
-        return world.looked(result.cloud, result.at) if world.changes == self.changes else world
+        return world.with_cloud(result.cloud, result.at) if world.changes == self.changes else world
 
 
 class Seen(Model):

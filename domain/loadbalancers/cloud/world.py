@@ -58,7 +58,7 @@ class CloudWorld(ObjectWorld):
     def project(self) -> ProjectReference:
         raise NotImplementedError
 
-    def judged(self) -> Verdict | None:
+    def verdict(self) -> Verdict | None:
         raise NotImplementedError
 
     def after(self, brought: Brought) -> Any:
@@ -86,12 +86,12 @@ class CloudWorld(ObjectWorld):
             return world
         return world.model_copy(update={"cloud": self.after(brought)})._noted()
 
-    def looked(self, cloud: Any, at: datetime) -> Self:
+    def with_cloud(self, cloud: Any, at: datetime) -> Self:
         seen = {"cloud": cloud, "seen": self.look, "seen_at": at, "stale": False}
         return self.model_copy(update=seen)._noted()
 
     def _noted(self) -> Self:
-        verdict = self.judged() if self.cloud is not None and self.seen == self.look else None
+        verdict = self.verdict() if self.cloud is not None and self.seen == self.look else None
         if verdict is None:
             return self
         since = (self.known.blocked_since or self.seen_at) if verdict.problem else None

@@ -19,7 +19,7 @@ from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.blockers import OVERDUE_AFTER, Blocker, Nature, notices_of, overdue
 from domain.loadbalancers.cloud.deletion import remove_machine
-from domain.loadbalancers.cloud.lifecycle import blocked_step, looked_again, needs_look
+from domain.loadbalancers.cloud.lifecycle import blocked_step, needs_look, observed_again
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, machine_servers
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.steps import CreateServer, DeleteServer, Step, in_project
@@ -118,7 +118,7 @@ def _provided(world: MachineWorld, now: datetime, first: tuple[Action, ...], mom
     phase = _phase(world, plan, problem, now)
     doing = "; ".join(each.summary for each in (*grants, *observations, *steps))
     why = plan.problem or blocked.why or doing or _health_text(world, plan, now)
-    moments = [*moments, *looked_again(world, problem)]
+    moments = [*moments, *observed_again(world, problem)]
     actions = (*written, *grants, *observations, *steps, *awaited, *first)
     working = under_way and not problem
     return _decision(world, phase, why, actions, moments, problem=problem, working=working, notices=notices)

@@ -64,7 +64,7 @@ class MachineWorld(CloudWorld):
             self.machine, self.cloud, security_group_id=self.balancer.group_id, debug=self.balancer.debug
         )
 
-    def judged(self) -> Verdict | None:
+    def verdict(self) -> Verdict | None:
         plan = None if self.machine.metadata.deleting else self.plan
         return None if plan is None else Verdict(plan.settled and not plan.status, plan.problem)
 

@@ -79,7 +79,7 @@ def look(queue: BinderQueue, *names: str) -> None:
     """The binder looks at these claims, and finds nothing for them."""
     for name in names:
         edit(queue, name, 1)
-        queue.looked_at(cast(Any, queue.cache.get(RESOURCE_CLAIM, "users", name)), queue.news_for_all)
+        queue.served(cast(Any, queue.cache.get(RESOURCE_CLAIM, "users", name)), queue.news_for_all)
 
 
 def write(queue: BinderQueue, version: int, *, ready: bool = False, **spec: Any) -> None:

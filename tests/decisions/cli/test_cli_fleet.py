@@ -67,7 +67,7 @@ def test_an_area_is_counted_by_all_its_kinds() -> None:
 
 def test_many_are_sought_by_what_limits_them() -> None:
     sought = Sought(kind=ACCOUNT, namespace="ns", phase="Failed", query="OpOwner = 'AccountPool/ns/p' OR OpName = 'x'")
-    assert sought.asked() == (
+    assert sought.as_query() == (
         "ExecutionStatus = 'Running' AND OpKind = 'Account' AND OpNamespace = 'ns' AND OpPhase = 'Failed' "
         "AND (OpOwner = 'AccountPool/ns/p' OR OpName = 'x')"
     )
@@ -76,13 +76,13 @@ def test_many_are_sought_by_what_limits_them() -> None:
 @pytest.mark.parametrize("sought", [Sought(), Sought(kind=ACCOUNT), Sought(namespace="ns")])
 def test_everything_is_only_sought_when_it_is_said(sought: Sought) -> None:
     with pytest.raises(typer.BadParameter, match="--all"):
-        sought.asked()
+        sought.as_query()
 
 
 @pytest.mark.parametrize("phase", ["Failed' OR OpPhase != '", "a b"])
 def test_a_phase_that_would_change_the_query_is_refused(phase: str) -> None:
     with pytest.raises(typer.BadParameter, match="not a phase"):
-        Sought(phase=phase).asked()
+        Sought(phase=phase).as_query()
 
 
 def test_kinds_are_filled_in_in_any_case() -> None:

@@ -112,7 +112,7 @@ async def test_of_a_group_that_is_gone_no_failure_is_told(world: World) -> None:
 
 def test_what_events_tell_stays_over_looks() -> None:
     record = fold_result(GroupRecord(), event(EventKind.TERMINATE_FAILED, 3))
-    seen = GroupWorld(key=KEY).recall(GroupWorld(key=KEY).told(record))
+    seen = GroupWorld(key=KEY).recall(GroupWorld(key=KEY).with_record(record))
     assert seen.known == record
     later = fold_result(GroupRecord(), event(EventKind.LAUNCH_FAILED, 4))
-    assert set(seen.told(later).known.results) == {"launch", "terminate"}
+    assert set(seen.with_record(later).known.results) == {"launch", "terminate"}

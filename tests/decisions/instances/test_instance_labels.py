@@ -233,7 +233,7 @@ def test_the_annotation_outlives_the_workflow() -> None:
 def test_an_annotation_that_somebody_broke_is_nothing(text: str) -> None:
     meta = ObjectMeta(annotations={EVENTS_ANNOTATION: text})
     assert recalled(record(), meta) == record()
-    assert story_of(meta).kept == story_of(ObjectMeta()).kept
+    assert story_of(meta).worth_writing == story_of(ObjectMeta()).worth_writing
 
 
 def test_a_node_that_was_cordoned_is_written_down_though_no_label_changes() -> None:

@@ -273,8 +273,8 @@ def test_a_hook_by_a_clock_ahead_of_ours_is_asked_about_every_ten_seconds() -> N
 
 
 def test_a_notice_by_a_clock_ahead_of_ours_is_confirmed_at_once() -> None:
-    world, _ = observed(record(), policy=deleting_all()).heard([spot(60)], at(10))
-    known = world.told(marked(11), {})
+    world, _ = observed(record(), policy=deleting_all()).with_events([spot(60)], at(10))
+    known = world.with_answer(marked(11), {})
     assert effects(work_for_instance(known, at(12))) == ["delete_machine"]
 
 
@@ -336,7 +336,7 @@ def test_an_unknown_instance_proves_nothing_if_the_account_may_be_another(
     )
     for seconds in (101, 120, 161):
         unknown = facts(seconds, found=False)
-        world = world.told(unknown, {})
+        world = world.with_answer(unknown, {})
         assert effects(work_for_instance(world, at(seconds + 1))) == []
     assert world.record.refuted == 1
     settled = work_for_instance(world, at(400))
@@ -485,7 +485,7 @@ def test_a_scheduled_event_that_ec2_does_not_list_is_not_labelled_for_long(
         assert INTERRUPTION_LABEL not in labels(work(after, seconds + 2, machine=held, facts=answer))
         world = InstanceWorld(key=KEY.lifecycle, known=InstanceMemory(record=after), machine=held)
         later = STOP.model_copy(update={"id": "e-1", "not_before": at(9 * DAY)})
-        told = world.told(facts(seconds + 600, scheduled=(later,)), {})
+        told = world.with_answer(facts(seconds + 600, scheduled=(later,)), {})
         assert interruption_label(told.record, at(seconds + 601)) == "scheduled-stop", "EC2 lists it after all"
 
 
@@ -523,12 +523,12 @@ def test_a_forged_expedited_event_brings_no_reaction_forward() -> None:
     """EC2 lists the true event, which is weeks away."""
     known = record(scheduled(5, None, "PERSISTENT_INSTANCE_RETIREMENT_EXPEDITED"))
     listed = (ScheduledEvent(id="e-1", code="instance-retirement", not_before=at(14 * DAY)),)
-    world = observed(known, policy=deleting_all()).told(facts(7, scheduled=listed), {})
+    world = observed(known, policy=deleting_all()).with_answer(facts(7, scheduled=listed), {})
     assert effects(work_for_instance(world, at(8))) == []
-    later = world.told(facts(1000, scheduled=listed), {})
+    later = world.with_answer(facts(1000, scheduled=listed), {})
     (refuting,) = work_for_instance(later, at(1001)).steps
     assert isinstance(refuting, CountRefuted)
-    due = refuting.fold(later, None).told(facts(13 * DAY, scheduled=listed), {})
+    due = refuting.fold(later, None).with_answer(facts(13 * DAY, scheduled=listed), {})
     assert effects(work_for_instance(due, at(13 * DAY + 1))) == ["delete_machine"]
 
 
@@ -738,7 +738,7 @@ def test_a_forged_hook_is_not_completed_either(transition: str, done: Machine, k
 
 def test_a_confirmed_hook_is_completed_without_asking_again() -> None:
     waits = facts(6, group=GROUP, lifecycle="Pending:Wait")
-    world = observed(record(hook(5, "launching")), policy=DRAINING, timings=TIMINGS).told(waits, {})
+    world = observed(record(hook(5, "launching")), policy=DRAINING, timings=TIMINGS).with_answer(waits, {})
     ready = world.model_copy(update={"owner": owner(ready=True)})
     assert effects(work_for_instance(ready, at(290))) == ["complete_hook"]
     unready = work_for_instance(world, at(290))
@@ -757,7 +757,7 @@ def test_a_completion_under_way_is_not_cancelled_when_the_answer_of_aws_is_outda
 
 def test_an_answer_from_before_a_hook_does_not_confirm_it() -> None:
     waits = facts(4, group=GROUP, lifecycle="Pending:Wait")
-    world = observed(record(hook(5, "launching")), policy=DRAINING, owner=owner(ready=True)).told(waits, {})
+    world = observed(record(hook(5, "launching")), policy=DRAINING, owner=owner(ready=True)).with_answer(waits, {})
     assert effects(work_for_instance(world, at(6))) == []
 
 

@@ -165,7 +165,7 @@ def wanted(world: InstanceWorld, seconds: float) -> tuple[Action, ...]:
 def test_tags_are_asked_for_once_and_the_policy_is_chosen_anew_by_them() -> None:
     (question,) = (each for each in wanted(tagged(), 3) if isinstance(each, AskInstance))
     assert (question.questions, question.tag_keys) == ((Question.INSTANCE, Question.TAGS), ("env",))
-    told = tagged().told(facts(4, tags={"env": "prod"}), {})
+    told = tagged().with_answer(facts(4, tags={"env": "prod"}), {})
     assert any(isinstance(each, LookAtInstance) and each.tags == {"env": "prod"} for each in wanted(told, 5))
     chosen = told.model_copy(update={"chosen_by": {"env": "prod"}})
     assert not chosen.choice_is_stale
@@ -173,12 +173,12 @@ def test_tags_are_asked_for_once_and_the_policy_is_chosen_anew_by_them() -> None
 
 
 def test_an_answer_without_tags_leaves_them_known() -> None:
-    told = tagged().told(facts(4, tags={"env": "prod"}), {}).told(facts(9), {})
+    told = tagged().with_answer(facts(4, tags={"env": "prod"}), {}).with_answer(facts(9), {})
     assert told.tags == {"env": "prod"}
 
 
 def test_tags_are_asked_for_again_when_a_policy_names_another() -> None:
-    told = tagged().told(facts(4, tags={"env": "prod"}), {}).model_copy(update={"tag_keys": ("env", "owner")})
+    told = tagged().with_answer(facts(4, tags={"env": "prod"}), {}).model_copy(update={"tag_keys": ("env", "owner")})
     (question,) = (each for each in wanted(told, 30) if isinstance(each, AskInstance))
     assert question.tag_keys == ("env", "owner")
 

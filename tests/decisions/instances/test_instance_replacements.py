@@ -195,9 +195,9 @@ def test_a_lost_workflow_asks_aws_before_it_gives_a_replacement_up() -> None:
         assert isinstance(ask, AskInstance)
         assert Question.STATUS in ask.questions
     event = ScheduledEvent(id="e", code="instance-stop", not_before=at(7200))
-    world = observed(known, policy=FIRST, replacement=asked()).told(facts(10, scheduled=(event,)), {})
+    world = observed(known, policy=FIRST, replacement=asked()).with_answer(facts(10, scheduled=(event,)), {})
     assert not work_for_instance(world, at(11)).steps, "the replacement is waited for again"
-    withdrawn = observed(known, policy=FIRST, replacement=asked()).told(facts(10), {})
+    withdrawn = observed(known, policy=FIRST, replacement=asked()).with_answer(facts(10), {})
     assert steps(work_for_instance(withdrawn, at(11))) == [EndReplacement]
 
 
@@ -230,7 +230,7 @@ def test_a_replacement_is_waited_for_before_the_cache_shows_its_mark() -> None:
     (ask,) = taken(7).steps
     world = ask.fold(world, Asked(turn=Turn(at=at(7)), replacement=asked(7)))
     assert not work_for_instance(world, at(8)).steps
-    (deletion,) = work_for_instance(world.told(confirmed(66), {}), at(67)).steps
+    (deletion,) = work_for_instance(world.with_answer(confirmed(66), {}), at(67)).steps
     assert isinstance(deletion, DeleteOwner)
     assert deletion.deployment == "md-0"
     assert deletion.fold(world, Taking(turn=Turn(at=at(68)))).asked is None

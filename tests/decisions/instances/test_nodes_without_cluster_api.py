@@ -168,10 +168,10 @@ def test_absence_in_an_account_that_never_knew_the_instance_proves_no_end() -> N
     """A Node does not say its account; a forged event may name any that is served."""
     forged = record(state("terminated", 4), live_at=None)
     denied = facts(5, found=False)
-    world = alone(forged, policy=DRAINS).told(denied, {})
+    world = alone(forged, policy=DRAINS).with_answer(denied, {})
     assert not world.absence_counts
     assert work_for_instance(world, at(6)).steps == ()
-    found = alone(record(state("terminated", 4)), policy=DRAINS).told(denied, {})
+    found = alone(record(state("terminated", 4)), policy=DRAINS).with_answer(denied, {})
     assert found.absence_counts
 
 
@@ -206,16 +206,16 @@ def test_an_instance_is_terminated_after_its_node_is_cordoned_and_drained() -> N
     world = third.fold(world, Done(at=at(10)))
     (asked,) = work_for_instance(world, at(11)).steps
     assert isinstance(asked, AskInstance)
-    assert work_for_instance(world.told(facts(11, **TAKEN), {}), at(12)).steps == ()
+    assert work_for_instance(world.with_answer(facts(11, **TAKEN), {}), at(12)).steps == ()
 
 
 def test_aws_confirms_the_cause_anew_before_the_instance_is_terminated() -> None:
     """A drain takes its time, and the notice may be withdrawn meanwhile."""
     late = alone(drained(300), policy=ENDS, facts=facts(5, **TAKEN))
     assert [type(each) for each in work_for_instance(late, at(301)).steps] == [AskInstance]
-    confirmed = late.told(facts(302, **TAKEN), {})
+    confirmed = late.with_answer(facts(302, **TAKEN), {})
     assert [type(each) for each in work_for_instance(confirmed, at(303)).steps] == [TerminateInstance]
-    refuted = late.told(facts(302, spot=False), {})
+    refuted = late.with_answer(facts(302, spot=False), {})
     assert not [each for each in work_for_instance(refuted, at(303)).steps if isinstance(each, TerminateInstance)]
 
 
@@ -239,7 +239,7 @@ def test_only_a_drain_that_this_lifecycle_has_made_lets_an_instance_be_terminate
 
 @pytest.mark.parametrize("state", [InstanceState.SHUTTING_DOWN, InstanceState.TERMINATED])
 def test_an_instance_that_ends_by_itself_is_not_terminated(state: InstanceState) -> None:
-    world = alone(drained(5), policy=ENDS, facts=facts(6, **TAKEN)).told(facts(7, state.value, **TAKEN), {})
+    world = alone(drained(5), policy=ENDS, facts=facts(6, **TAKEN)).with_answer(facts(7, state.value, **TAKEN), {})
     assert work_for_instance(world, at(8)).steps == ()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from domain.decision import Outcome
-from domain.threescale.observed import Phase, stands
+from domain.threescale.observed import Phase, acts
 from domain.threescale.passes import RETRYABLE
 
 
@@ -11,4 +11,4 @@ def test_a_synced_or_final_object_may_be_observed_again() -> None:
     standing = {Phase.SYNCED, Phase.ORPHAN, Phase.INVALID, Phase.FAILED, Phase.DELETING}
 
     assert {phase.value for phase in standing} == RETRYABLE
-    assert stands(Phase.SYNCED, "done").outcome is Outcome.SETTLED
+    assert acts(Phase.SYNCED, "done").outcome is Outcome.SETTLED
