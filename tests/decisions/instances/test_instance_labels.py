@@ -229,6 +229,16 @@ def test_the_annotation_outlives_the_workflow() -> None:
     assert again.drain == Drain(cause=spot(4).key, node="node-0", recalled=True)
 
 
+def test_an_annotation_that_somebody_edited_confirms_no_hook() -> None:
+    known = record(hook(5))
+    written = label_patch(machine(), known, at(6))["metadata"]["annotations"][EVENTS_ANNOTATION]  # type: ignore[index]
+    story = json.loads(str(written))
+    assert "confirmed" not in story["hooks"]["t-1"]
+    story["hooks"]["t-1"]["confirmed"] = True
+    edited = machine(annotations={EVENTS_ANNOTATION: json.dumps(story)})
+    assert not recalled(record(), edited.metadata).hooks["t-1"].confirmed
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"interruptions": 7}', "null"])
 def test_an_annotation_that_somebody_broke_is_nothing(text: str) -> None:
     meta = ObjectMeta(annotations={EVENTS_ANNOTATION: text})
