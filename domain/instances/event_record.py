@@ -367,9 +367,8 @@ def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> Instance
 def hooks_confirmed(record: InstanceRecord, facts: Facts) -> InstanceRecord:
     """Notes the lifecycle actions that Auto Scaling's answer confirms."""
     for held in record.open_hooks if Question.GROUP in facts.asked else ():
-        action = held.action
-        if held.received_at <= facts.at and holds(action.transition, held.group, facts):
-            record = _hook_changed(record, action.token, confirmed=True)
+        if held.received_at <= facts.at and holds(held.action, held.group, facts):
+            record = _hook_changed(record, held.action.token, confirmed=True)
     return record
 
 

@@ -26,7 +26,7 @@ from domain.instances.constants import (
     LONGEST_HEARTBEAT,
     LONGEST_HOOK,
 )
-from domain.instances.events import InstanceState
+from domain.instances.events import HookAction, InstanceState
 from domain.instances.scheduled_maintenance import Effect
 from domain.model import Model
 
@@ -156,17 +156,20 @@ def verify_scheduled(
     return _late(known, claimed_at, _HEALTH_LAG)
 
 
-def verify_hook(transition: str, group: str, facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
+def verify_hook(action: HookAction, group: str, facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
     known = _answer(facts, claimed_at, now, Question.GROUP)
     if known is None:
         return Verdict.UNASKED
-    return Verdict.CONFIRMED if holds(transition, group, known) else _late(known, claimed_at, _APIS_LAG)
+    return Verdict.CONFIRMED if holds(action, group, known) else _late(known, claimed_at, _APIS_LAG)
 
 
-def holds(transition: str, group: str, facts: Facts) -> bool:
+def holds(action: HookAction, group: str, facts: Facts) -> bool:
     """Whether the group holds the instance for a lifecycle action."""
-    waiting = "Pending:Wait" if transition == "launching" else "Terminating:Wait"
-    return facts.group == group and facts.lifecycle.removeprefix("Warmed:") == waiting
+    state = facts.lifecycle.removeprefix("Warmed:")
+    waiting = "Pending:Wait" if action.transition == "launching" else "Terminating:Wait"
+    # In which of its waits an instance returns to its warm pool is not documented.
+    waits = state.endswith(":Wait") if action.warms else state == waiting
+    return facts.group == group and waits
 
 
 def askable(facts: Facts | None, question: Question, claimed_at: datetime, now: datetime) -> bool:

@@ -54,7 +54,7 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
     policy, free = world.policy, not world.blocker
     timing = world.timings.get(held.action.name, DEFAULT_TIMING)
     launching = held.action.transition == "launching"
-    verdict = verify_hook(held.action.transition, held.group, world.facts, held.received_at, now)
+    verdict = verify_hook(held.action, held.group, world.facts, held.received_at, now)
     # At least half of the time is left to drain, however long the margin.
     margin = min(policy.hook_margin, timing.limit / 2)
     limit = held.time + min(timing.limit - margin, policy.hook_limit or timing.limit)
@@ -62,8 +62,7 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
         limit = min(limit, held.time + policy.launch_timeout)
     drain = free and not launching and not held.action.warms and not emptied
     done = world.node_ready or not free if launching else not drain
-    # The state of an instance that returns to its warm pool is not documented.
-    proven = held.confirmed or (held.action.warms and not launching) or verdict is Verdict.CONFIRMED
+    proven = held.confirmed or verdict is Verdict.CONFIRMED
     outcome: Literal["CONTINUE", "ABANDON"] | None = "CONTINUE" if (done and proven) or limit <= now else None
     abandoning = launching and not done and outcome is not None and policy.abandon_failed_launch
     if abandoning:

@@ -597,10 +597,10 @@ def test_a_node_is_used_again_once_ec2_confirms_the_end_of_its_event(
     unsure = work(known, 70, policy=DRAINING, facts=facts(9, **lists))
     assert (effects(unsure), asked(unsure)) == ([], (Question.INSTANCE, Question.STATUS))
     world = observed(known, policy=DRAINING)
-    forged = work_for_instance(world.told(facts(71, **lists), {}), at(72))
+    forged = work_for_instance(world.with_answer(facts(71, **lists), {}), at(72))
     assert (effects(forged), asked(forged)) == ([], ())
     true = facts(71, scheduled=tuple(reboot.model_copy(update={"not_before": each}) for each in listed))
-    assert effects(work_for_instance(world.told(true, {}), at(72))) == ["uncordon"]
+    assert effects(work_for_instance(world.with_answer(true, {}), at(72))) == ["uncordon"]
 
 
 # --- lifecycle hooks ---
@@ -696,7 +696,10 @@ def test_a_hook_that_policy_leaves_alone_is_left_alone() -> None:
 
 
 def test_an_instance_that_returns_to_the_warm_pool_is_not_drained() -> None:
-    assert effects(hooked(record(hook(5, destination="WarmPool")), 10)) == ["complete_hook"]
+    known = record(hook(5, destination="WarmPool"))
+    for wait in ("Terminating:Wait", "Warmed:Pending:Wait", "Warmed:Terminating:Wait"):
+        assert effects(hooked(known, 10, facts=facts(9, group=GROUP, lifecycle=wait))) == ["complete_hook"]
+    assert effects(hooked(known, 10, facts=facts(9, group=GROUP, lifecycle="InService"))) == []
 
 
 def test_an_instance_without_a_node_has_nothing_to_drain() -> None:
